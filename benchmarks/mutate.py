@@ -43,7 +43,7 @@ from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import judged
 from agentv.errors import AgentvError
 from agentv.extensions.mutate.mutating import MutationSettings, mutate
-from agentv.extensions.mutate.result import MutationReport, Survivor
+from agentv.extensions.mutate.reporting import MutationReport, Survivor
 from agentv.model.run.context import AssertionContext
 
 ANSWER = (

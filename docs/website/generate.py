@@ -49,7 +49,7 @@ from agentv.extensions.agents.authoring.schema import (
     AuthoredVariant,
     AuthoredWorkspace,
 )
-from agentv.extensions.mutate.operators.catalogue import OPERATORS
+from agentv.extensions.mutate.operators import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
 from agentv.model.values.values import EMPTY
 from agentv.registry.extensions import (

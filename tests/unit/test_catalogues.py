@@ -10,8 +10,8 @@ from agentv.app.registries import registries
 from agentv.app.targets import TargetsRequest, list_targets
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
-from agentv.extensions.editor.completing import complete
-from agentv.extensions.editor.disk import kind_of
+from agentv.extensions.editor.answers import complete
+from agentv.extensions.editor.index import kind_of
 from agentv.extensions.editor.project import Project
 from agentv.reports.commands.targets import render_targets
 from doubles.loading import found_in

@@ -16,10 +16,9 @@ from agentv.authoring.convert.records import Findings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.extensions.datasets.cases import cases
-from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
+from agentv.extensions.datasets.cases import CHECKS, DatasetCheck, cases
 from agentv.extensions.datasets.formats import FORMATS
-from agentv.extensions.datasets.sample import TITLES
+from agentv.extensions.datasets.samples import TITLES
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]

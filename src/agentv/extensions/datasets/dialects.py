@@ -12,7 +12,7 @@ from agentv.authoring.dialects.recognition import SampleDialect
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.errors import ExitStatus, UsageError
-from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TAU_BENCH, TITLES
+from agentv.extensions.datasets.samples import DEEPEVAL, INSPECT, OPENAI_EVALS, TAU_BENCH, TITLES
 
 if TYPE_CHECKING:
     from agentv.extensions.datasets.converting import ConvertedDataset
@@ -49,7 +49,7 @@ class Samples(SampleDialect):
         """Write the samples of a file as cases."""
         import click
 
-        from agentv.extensions.datasets.checks import CHECKS
+        from agentv.extensions.datasets.cases import CHECKS
         from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
 
         if options["to"] not in (None, "yaml", "jsonl"):

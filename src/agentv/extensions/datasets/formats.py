@@ -11,8 +11,17 @@ from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.extensions.datasets.messages import input_of, messages_of
-from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TAU_BENCH, DatasetSample, text_of, texts
+from agentv.extensions.datasets.samples import (
+    DEEPEVAL,
+    INSPECT,
+    OPENAI_EVALS,
+    TAU_BENCH,
+    DatasetSample,
+    input_of,
+    messages_of,
+    text_of,
+    texts,
+)
 from agentv.extensions.datasets.tau_bench import head_of_tasks, read_task, tasks
 
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")

@@ -13,8 +13,15 @@ from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import is_file, repository_root, templates_in, upwards
-from agentv.extensions.editor.disk import MOST_BYTES, FileKind, bytes_of, leave_deleted_directory
-from agentv.extensions.editor.index import FileIndex, Name, index_of
+from agentv.extensions.editor.index import (
+    MOST_BYTES,
+    FileIndex,
+    FileKind,
+    Name,
+    bytes_of,
+    index_of,
+    leave_deleted_directory,
+)
 from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.values import Span
 

@@ -17,6 +17,7 @@ from agentv.errors import UsageError
 from agentv.extensions.mutate.grading import (
     Mutated,
     Original,
+    Proposer,
     Survival,
     TrialName,
     counts_of,
@@ -28,11 +29,9 @@ from agentv.extensions.mutate.grading import (
     nothing_in,
     passing_trials,
 )
-from agentv.extensions.mutate.operators.catalogue import OPERATORS
-from agentv.extensions.mutate.operators.mutant import Operator
-from agentv.extensions.mutate.proposing import Proposer
-from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure, Survivor
-from agentv.model.redaction import Redactor
+from agentv.extensions.mutate.mutants import Operator
+from agentv.extensions.mutate.operators import OPERATORS
+from agentv.extensions.mutate.reporting import IdleAssertion, MutationReport, OriginalFailure, Survivor
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 from agentv.user_code.processes import kill_all

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import AnsweredTrial, answered
-from agentv.extensions.ray.files import lacking
 from agentv.extensions.ray.messages import (
     Job,
     LookupReply,
@@ -37,6 +36,7 @@ from agentv.extensions.ray.messages import (
     Wanted,
     WorkerConfig,
     WorkerMessage,
+    lacking,
     packed_results,
     unpacked,
 )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.editor.checking import check_in_editor
-from agentv.extensions.editor.disk import MOST_BYTES, bytes_of
+from agentv.extensions.editor.documents import check_in_editor
+from agentv.extensions.editor.index import MOST_BYTES, bytes_of
 from agentv.extensions.editor.project import Project
 
 TARGETS = "targets:\n- {name: bot, provider: echo}\n"

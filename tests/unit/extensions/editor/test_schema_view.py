@@ -12,7 +12,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.editor.cursor import cursor_at
-from agentv.extensions.editor.disk import kind_of
+from agentv.extensions.editor.index import kind_of
 from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.values import Span
 from doubles.thorough import each_third, examples

@@ -2,8 +2,15 @@ import json
 
 from msgspec.structs import replace
 
-from agentv.extensions.mutate.reporting import mutation_json, render_mutation
-from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OperatorCount, OriginalFailure, Survivor
+from agentv.extensions.mutate.reporting import (
+    IdleAssertion,
+    MutationReport,
+    OperatorCount,
+    OriginalFailure,
+    Survivor,
+    mutation_json,
+    render_mutation,
+)
 
 ONE = Survivor("refunds", "late", "shop", None, None, 1, "change-number", '"30 days" became "60 days"', True)
 REPORT = MutationReport("run-1", 4, {"change-number": OperatorCount(3, 1, 2), "negate": OperatorCount()}, (ONE,))

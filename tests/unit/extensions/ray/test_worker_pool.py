@@ -11,8 +11,7 @@ from agentv.app.settings import EvalSettings
 from agentv.errors import UsageError
 from agentv.extensions.ray import worker_pool as crews
 from agentv.extensions.ray.executor import pool_of, worker_config
-from agentv.extensions.ray.files import needed_files
-from agentv.extensions.ray.messages import SharedObjects, WorkerConfig
+from agentv.extensions.ray.messages import SharedObjects, WorkerConfig, needed_files
 from agentv.extensions.ray.worker import is_of_a_machine
 from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 from doubles.ray_in_process import RayInProcess

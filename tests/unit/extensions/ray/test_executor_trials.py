@@ -17,9 +17,8 @@ from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.workers import IndependentTrials
 from agentv.errors import UsageError
-from agentv.extensions.ray.executor import worker_config
+from agentv.extensions.ray.executor import RayExecutor, worker_config
 from agentv.extensions.ray.messages import Received, Results, SharedObjects
-from agentv.extensions.ray.trials import RayExecutor
 from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 from agentv.model.run.events import TargetStopped, TrialFinished
 from agentv.model.suite.suite import Retry

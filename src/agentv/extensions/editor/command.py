@@ -27,7 +27,7 @@ def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to 
     if sys.stdin is not None and sys.stdin.isatty():
         hint = "docs/how-to/use-in-an-editor.md has the settings; to check files here: agentv validate"
         raise UsageError("an editor starts this command and communicates with it on stdin", hint)
-    from agentv.extensions.editor.lsp.server import serve
+    from agentv.extensions.editor.server import serve
 
     serve()
     return ExitStatus.PASSED

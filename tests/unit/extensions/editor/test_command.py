@@ -3,7 +3,7 @@
 import pytest
 
 from agentv.errors import UsageError
-from agentv.extensions.editor.lsp.command import command
+from agentv.extensions.editor.command import command
 from agentv.registry import extras
 
 

@@ -3,7 +3,7 @@
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from agentv.extensions.editor.lsp.positions import changed_text
+from agentv.extensions.editor.server import changed_text
 
 TEXT = "a\u2028\u2029b\x85\x0c\r\n🎉x\ry\n\n"
 

@@ -1,6 +1,6 @@
 from textwrap import dedent
 
-from agentv.extensions.mutate.operators.named import named_by, phrases_of
+from agentv.extensions.mutate.mutants import named_by, phrases_of
 from doubles.loading import case_of
 
 

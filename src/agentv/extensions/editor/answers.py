@@ -1,0 +1,254 @@
+"""Answers to an editor's questions about a place in a file: completions, descriptions and quick fixes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from agentv.authoring.fields.names import type_name
+from agentv.authoring.source.nodes import ListNode, Scalar
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.codes import CODES
+from agentv.errors import Diagnostic
+from agentv.extensions.editor.cursor import Cursor, cursor_at
+from agentv.extensions.editor.index import TARGET_KEYS, FileIndex, FileKind
+from agentv.extensions.editor.project import Project
+from agentv.extensions.editor.schema_view import Described, SchemaView
+from agentv.model.values.span import Span
+
+_MOST = 500
+"""Names that are offered; an editor filters them by what is typed."""
+
+_PATH_STARTS = ("./", "../", "/", "file://")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A word that may stand at the cursor.
+
+    Attributes:
+        insert: what is written; differs from the label where more belongs to it.
+        what: the kind of thing, for the icon that an editor shows.
+    """
+
+    label: str
+    insert: str
+    what: Literal["key", "value", "name", "file"]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Words that may stand at the cursor, the likeliest first, and the column at which the word to replace begins."""
+
+    start: int
+    items: tuple[Completion, ...]
+
+
+def complete(
+    lines: Sequence[str], place: tuple[int, int], kind: FileKind, project: Project, known: FileIndex | None
+) -> Completions:
+    """The words that may stand at a place.
+
+    Args:
+        lines: of the text.
+        place: line and column of the cursor, counted from 0, the column in characters.
+        kind: of the file.
+        project: what names mean here.
+        known: the names of this file when it could last be read.
+    """
+    cursor = cursor_at(lines, *place)
+    if cursor is None:
+        return Completions(place[1], ())
+    if cursor.prefix.startswith(_PATH_STARTS):
+        return _paths(cursor, project)
+    named = list(_names_at(cursor, project, known))
+    view = project.schema(kind)
+    items: Iterable[Completion] = named
+    if view is not None and cursor.key is None:
+        data = cursor.skeleton()
+        keys = [one for one in view.keys(cursor.path, data) if one.name not in cursor.beside and not one.older]
+        items = [*named, *(Completion(one.name, f"{one.name}: ", "key", one.text) for one in keys)]
+    elif view is not None and cursor.key is not None and not named:
+        values = view.values(cursor.path, cursor.skeleton(), cursor.key)
+        about = cursor.key if cursor.key in {"type", "provider"} else None
+        items = [Completion(one, one, "value", view.summary(f"{about}.{one}") if about else "") for one in values]
+    return Completions(cursor.start, tuple(items)[:_MOST])
+
+
+def _names_at(cursor: Cursor, project: Project, known: FileIndex | None) -> Iterator[Completion]:
+    """Names of the project, where a name is expected."""
+    key = cursor.key if cursor.key is not None else next((one for one in reversed(cursor.path) if one != "-"), "")
+    in_value = cursor.key is not None or (bool(cursor.path) and cursor.path[-1] == "-")
+    if not in_value:
+        return
+    if key in TARGET_KEYS:
+        names = dict.fromkeys(name.text for name in project.targets())
+        yield from (Completion(name, name, "name", "a target of .agentv/targets.yaml") for name in names)
+    elif key == "depends_on":
+        own = cursor.levels[-1].get("id", "")
+        cases = known.cases if known else ()
+        yield from (Completion(one.id, one.id, "name", "a case of this file") for one in cases if one.id != own)
+    elif key == "include":
+        yield from (Completion(name, name, "name", "a template") for name in project.templates())
+
+
+def _paths(cursor: Cursor, project: Project) -> Completions:
+    """The files that a begun path can go on with."""
+    written = cursor.prefix.removeprefix("file://")
+    folder, _, begun = written.rpartition("/")
+    base = Path(project.root) if written.startswith("/") else Path(project.directory)
+    directory = base / folder.lstrip("/")
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return Completions(cursor.start, ())
+    shown = [entry for entry in entries if begun.startswith(".") or not entry.name.startswith(".")]
+    items = (f"{entry.name}/" if entry.is_dir() else entry.name for entry in shown[:_MOST])
+    start = cursor.start + len(cursor.prefix) - len(begun)
+    return Completions(start, tuple(Completion(name, name, "file") for name in items))
+
+
+_WORD = re.compile(r"[\w:./-]*[\w/-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """A description in Markdown, and the columns of the word that it describes."""
+
+    text: str
+    start: int
+    end: int
+
+
+def hover(lines: Sequence[str], place: tuple[int, int], kind: FileKind, project: Project) -> Hover | None:
+    """The description of the word at a place, or None.
+
+    Args:
+        lines: of the text.
+        place: line and column, counted from 0, the column in characters.
+        kind: of the file.
+        project: what names mean here.
+    """
+    line, column = place
+    text = lines[line] if line < len(lines) else ""
+    word = next((match for match in _WORD.finditer(text) if match.start() <= column <= match.end()), None)
+    cursor = cursor_at(lines, line, word.start()) if word is not None else None
+    view = project.schema(kind)
+    if word is None or cursor is None or view is None:
+        return None
+    name = word[0].rstrip(":")
+    data = cursor.skeleton()
+    if cursor.key in {"type", "provider"}:
+        shown = _described(view, cursor.key, name)
+    elif cursor.key is None and text[word.end() :].lstrip("\"'").startswith(":"):
+        described = view.key(cursor.path, data, name)
+        is_type = kind in {"eval", "template", "exam"} and cursor.path[-1:] == ("-",)
+        shown = (_described(view, "type", name) if is_type else "") or (_of_key(described) if described else "")
+    else:
+        shown = ""
+    return Hover(shown, word.start(), word.start() + len(name)) if shown else None
+
+
+def _of_key(key: Described) -> str:
+    default = f"\n\nDefault: `{key.default}`" if key.default else ""
+    return f"**{key.name}**: {key.text}{default}" if key.text else ""
+
+
+def _described(view: SchemaView, family: str, name: str) -> str:
+    """The description of an assertion type or a provider, with its options."""
+    plain, inverted = type_name(name) if family == "type" else (name.partition(":")[0], False)
+    definition = f"{family}.{plain}"
+    summary = view.summary(definition)
+    if not summary:
+        return ""
+    options = "\n".join(f"- `{one.name}`: {one.text}" for one in view.options(definition) if one.text and not one.older)
+    opposite = f"\n\nPasses where `{plain}` fails." if inverted else ""
+    return f"**{name}**: {summary}{opposite}\n\n{options}".rstrip()
+
+
+def explained(found: Iterable[Diagnostic]) -> str:
+    """What the codes of mistakes mean, in Markdown."""
+    codes = dict.fromkeys(one.code for one in found)
+    return "\n\n".join(f"`{code}`: {CODES[code]} More: `agentv explain {code}`" for code in codes if code in CODES)
+
+
+Quote = Literal["", "'", '"']
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that YAML takes for line ends or refuses, unless they are escaped. Source: YAML 1.2, section 5.1."""
+
+_WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "<<"])
+"""What has a meaning as a key, or for other YAML readers."""
+
+_MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")
+_QUOTES: Final[tuple[Quote, ...]] = ("'", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class QuickFix:
+    """A replacement of one stretch of a file."""
+
+    title: str
+    span: Span
+    text: str
+
+
+def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
+    """The fix of a mistake; None if its hint names no word to write.
+
+    Args:
+        found: the mistake.
+        line: the line that it begins in.
+    """
+    span = found.span
+    if span is None or span.line != span.end_line:
+        return None
+    written = line[span.column - 1 : span.end_column - 1]
+    quote: Quote = next((one for one in _QUOTES if written.startswith(one)), "")
+    if found.rename is not None:
+        older, word = found.rename
+        if "." in older or "." in word or written.strip("'\"") != older:
+            return None  # a key that moves to another place: `agentv validate --fix` does that
+    else:
+        match = _MEANT.search(found.hint or "")
+        bare = written.strip("'\"")
+        if match is None or not bare or f"'{bare}'" not in found.message:
+            return None  # the mistake is not the word that its span holds
+        word = match["word"]
+        if word.endswith(f": {written}"):
+            return None  # another key for the value
+    return QuickFix(f"Replace '{written.strip(quote)}' with '{word}'", span, in_yaml(word, quote))
+
+
+def in_yaml(text: str, quote: Quote = "") -> str:
+    """A text on one line, quoted where it would be read as something else.
+
+    Args:
+        text: what it must be read as.
+        quote: that it has, where a text is replaced that is quoted.
+    """
+    if quote == "'" and not UNPRINTABLE.search(text):
+        return "'" + text.replace("'", "''") + "'"
+    if not quote and _is_plain(text):
+        return text
+    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is read as itself without quotes, wherever it stands."""
+    if text.lower() in _WORDS:
+        return False
+    if text.isidentifier():
+        return True
+    if UNPRINTABLE.search(text):
+        return False
+    root = read_yaml("", f"[{text}]".encode(errors="replace"), Report()).value
+    items = root.items if isinstance(root, ListNode) else []
+    return len(items) == 1 and isinstance(items[0], Scalar) and items[0].value == text

@@ -1,1 +1,0 @@
-"""`agentv lsp`: the language server, which editors start."""

@@ -1,0 +1,348 @@
+"""JSON answers and tool calls made worse, and all operators by name: a new one is one function and one line here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from agentv.extensions.mutate.mutants import MOST, Answer, Line, Make, Mutant, Operator, quoted
+from agentv.extensions.mutate.text_operators import (
+    change_dates,
+    change_names,
+    change_numbers,
+    cut_in_half,
+    drop_sentences,
+    empty,
+    negate_sentences,
+    quote_verdict,
+    refuse,
+    swap_answer,
+)
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """The JSON of an answer, with what stands around it."""
+
+    before: str
+    text: str
+    after: str
+    value: Json
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field of the JSON of an answer, to be changed in a copy.
+
+    Attributes:
+        steps: keys and places from the outermost value to it.
+        counts: its name or its value is named.
+    """
+
+    document: _Document
+    steps: tuple[str | int, ...]
+    value: Json
+    counts: bool
+    _copy: Any = None
+
+    @property
+    def path(self) -> str:
+        """Its path, such as `lines[0].amount`."""
+        return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in self.steps).removeprefix(".")
+
+    def held(self) -> tuple[dict[str, Json], str]:
+        """The object that holds it in a copy of the JSON, and its key."""
+        self._copy = found = json.loads(self.document.text)
+        for step in self.steps[:-1]:
+            found = found[step]
+        return found, str(self.steps[-1])
+
+    def written(self) -> str:
+        """The answer with the copy."""
+        indent = 2 if "\n" in self.document.text.strip() else None
+        written = json.dumps(self._copy, ensure_ascii=False, indent=indent)
+        return f"{self.document.before}{written}{self.document.after}"
+
+
+def break_json(answer: Answer) -> Iterator[Mutant]:
+    """Its last bracket is missing."""
+    found = _document(answer.output)
+    if found is not None:
+        output = f"{found.before}{found.text.rstrip()[:-1]}{found.after}"
+        counts = "json" in answer.named.values | answer.named.words
+        line: Line = {"is-json": None} if not found.before.strip() else {"contains-json": None}
+        yield Mutant("its JSON lost the last bracket", counts, output, lines=(line,))
+
+
+def drop_fields(answer: Answer) -> Iterator[Mutant]:
+    """A field is missing."""
+    for field in _ranked_fields(answer):
+        holder, key = field.held()
+        del holder[key]
+        change = f"the field '{field.path}' was dropped"
+        yield Mutant(change, field.counts, field.written(), lines=_lines(field.path, field.value))
+
+
+def retype_fields(answer: Answer) -> Iterator[Mutant]:
+    """A field has a value of another type."""
+    for field in _ranked_fields(answer):
+        holder, key = field.held()
+        new = holder[key] = _retyped(field.value)
+        change = f"the field '{field.path}' became {_kind(new)} instead of {_kind(field.value)}"
+        yield Mutant(change, field.counts, field.written(), lines=_lines(field.path, field.value))
+
+
+def _document(output: str) -> _Document | None:
+    """The object or list that is the whole answer, alone or in one fence, or None."""
+    fenced = _fenced(output)
+    before, text, after = fenced or ("", output, "")
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _Document(before, text, after, value)
+
+
+def _fenced(output: str) -> tuple[str, str, str] | None:
+    if not output.lstrip().startswith("```") or not output.rstrip().endswith("```"):
+        return None
+    start, end = output.find("\n") + 1, output.rstrip().rfind("\n")
+    return (output[:start], output[start:end], output[end:]) if 0 < start <= end else None
+
+
+def _ranked_fields(answer: Answer) -> list[_Field]:
+    """Fields of the JSON, named ones first."""
+    document = _document(answer.output)
+    if document is None:
+        return []
+    found = [
+        _Field(document, steps, value, _names(answer, str(steps[-1]), value))
+        for steps, value in _fields(document.value, ())
+    ]
+    return sorted(found, key=lambda one: not one.counts)[:MOST]
+
+
+def _fields(value: Json, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    """The fields of objects, outer ones first; of a list those of its first item."""
+    if isinstance(value, dict):
+        yield from (((*steps, key), one) for key, one in value.items())
+        for key, one in value.items():
+            yield from _fields(one, (*steps, key))
+    elif isinstance(value, list) and value:
+        yield from _fields(value[0], (*steps, 0))
+
+
+def _names(answer: Answer, key: str, value: Json) -> bool:
+    return answer.named.holds_value(key) or answer.named.holds_value(json.dumps(value, ensure_ascii=False))
+
+
+def _retyped(value: Json) -> Json:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if value is None:
+        return "null"
+    return json.dumps(value) if isinstance(value, list) else [value]
+
+
+def _kind(value: Json) -> str:
+    if value is None:
+        return "null"
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+    return kinds[type(value)]
+
+
+def _lines(path: str, value: Json) -> tuple[Line, ...]:
+    """A check of the value of the field; none for one inside a list, which `json-match` compares as a whole."""
+    if "[" in path:
+        return ()
+    nested: Json = value
+    for name in reversed(path.split(".")):
+        nested = {name: nested}
+    return ({"type": "json-match", "value": nested},)
+
+
+FAILURE = "the tool is unavailable"
+
+Call: TypeAlias = ToolCall | ToolCallStep
+Places: TypeAlias = list[list[Call]]
+"""For each call of the original, the calls that stand in its place."""
+
+
+def drop_calls(answer: Answer) -> Iterator[Mutant]:
+    """A call did not happen."""
+    for place, call in _ranked_calls(answer):
+        lines = ({"trajectory:tool-used": call.name}, _sequence(answer))
+        change = f"the call of '{call.name}' was dropped"
+        yield _made(answer, change, _with(answer, place, []), counts=_named(answer, call), lines=lines)
+
+
+def repeat_calls(answer: Answer) -> Iterator[Mutant]:
+    """A call happened once more."""
+    calls = _calls(answer)
+    for place, call in _ranked_calls(answer):
+        most = sum(one.name == call.name for one in calls)
+        line: Line = {"type": "trajectory:tool-used", "value": {"name": call.name, "max": most}}
+        change = f"'{call.name}' was called once more"
+        yield _made(answer, change, _with(answer, place, [call, call]), counts=_named(answer, call), lines=(line,))
+
+
+def reorder_calls(answer: Answer) -> Iterator[Mutant]:
+    """Two calls that follow each other changed places."""
+    calls = _calls(answer)
+    pairs = [(n, calls[n], calls[n + 1]) for n in range(len(calls) - 1) if calls[n].name != calls[n + 1].name]
+    ranked = sorted(pairs, key=lambda pair: not (_named(answer, pair[1]) and _named(answer, pair[2])))
+    for place, one, two in ranked[:MOST]:
+        places: Places = [[call] for call in calls]
+        places[place], places[place + 1] = [two], [one]
+        counts = _named(answer, one) and _named(answer, two)
+        change = f"'{two.name}' was called before '{one.name}'"
+        yield _made(answer, change, places, counts=counts, lines=(_sequence(answer),))
+
+
+def change_arguments(answer: Answer) -> Iterator[Mutant]:
+    """An argument of a call has another value."""
+    for place, call in _ranked_calls(answer):
+        key = _argument(answer, call)
+        if key is None:
+            continue
+        value, other = call.arguments[key], _other(call.arguments[key])
+        changed = replace(call, arguments={**call.arguments, key: other})
+        line: Line = {"type": "trajectory:tool-args-match", "value": {"name": call.name, "args": {key: value}}}
+        change = f"the argument '{key}' of '{call.name}' became {quoted(str(other))} instead of {quoted(str(value))}"
+        counts = _names_argument(answer, key, value)
+        yield _made(answer, change, _with(answer, place, [changed]), counts=counts, lines=(line,))
+
+
+def fail_calls(answer: Answer) -> Iterator[Mutant]:
+    """A tool reports an error. Only traces of agents show errors."""
+    for place, call in _ranked_calls(answer):
+        if isinstance(call, ToolCallStep) and not call.failed:
+            failed = replace(call, status="failed", error=FAILURE, result=None)
+            counts = "tool-errors" in answer.named.types or _named(answer, call)
+            places = _with(answer, place, [failed])
+            yield _made(answer, f"'{call.name}' failed", places, counts=counts, lines=({"tool-errors": 0},))
+
+
+def _calls(answer: Answer) -> Sequence[Call]:
+    if answer.trace is not None:
+        return answer.trace.tool_calls
+    return [call for message in answer.messages for call in message.tool_calls]
+
+
+def _ranked_calls(answer: Answer) -> list[tuple[int, Call]]:
+    """The calls, named ones first, each with its place."""
+    return sorted(enumerate(_calls(answer)), key=lambda one: not _named(answer, one[1]))[:MOST]
+
+
+def _named(answer: Answer, call: Call) -> bool:
+    return answer.named.holds_value(call.name) or answer.named.holds_value(call.native_name or "")
+
+
+def _names_argument(answer: Answer, key: str, value: Json) -> bool:
+    return answer.named.holds_value(key) or answer.named.holds_value(str(value))
+
+
+def _argument(answer: Answer, call: Call) -> str | None:
+    """The argument to change, a named one if there is one."""
+    named = (key for key, value in call.arguments.items() if _names_argument(answer, key, value))
+    return next(named, next(iter(call.arguments), None))
+
+
+def _other(value: Json) -> Json:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value * 2 or 1
+    if isinstance(value, str):
+        return f"{value} (other)" if value else "other"
+    return None if value else "other"
+
+
+def _sequence(answer: Answer) -> Line:
+    """All calls in their order, and no others."""
+    names: list[Json] = [call.name for call in _calls(answer)]
+    return {"type": "trajectory:tool-sequence", "value": {"steps": names, "mode": "exact"}}
+
+
+def _with(answer: Answer, place: int, instead: list[Call]) -> Places:
+    places: Places = [[call] for call in _calls(answer)]
+    places[place] = instead
+    return places
+
+
+def _made(answer: Answer, change: str, places: Places, *, counts: bool, lines: tuple[Line, ...]) -> Mutant:
+    if answer.trace is not None:
+        trace = _changed_trace(answer.trace, places)
+        return Mutant(change, counts, messages=messages_of(trace), trace=trace, lines=lines)
+    return Mutant(change, counts, messages=_changed_messages(answer.messages, places), lines=lines)
+
+
+def _changed_trace(trace: Trace, places: Places) -> Trace:
+    left = iter(places)
+    steps: list[Any] = []
+    for step in trace.steps:
+        steps += next(left) if isinstance(step, ToolCallStep) else [step]
+    return replace(trace, steps=tuple(steps))
+
+
+def _changed_messages(messages: tuple[Message, ...], places: Places) -> tuple[Message, ...]:
+    """The messages with other calls; the result of a dropped call goes with it."""
+    results = sum(message.role == "tool" for message in messages)
+    left, dropped, result = iter(places), {n for n, calls in enumerate(places) if not calls}, 0
+    made = []
+    for message in messages:
+        if message.role == "tool":
+            result += 1
+            if results == len(places) and result - 1 in dropped:
+                continue
+        calls: tuple[Any, ...] = tuple(call for _ in message.tool_calls for call in next(left))
+        made.append(replace(message, tool_calls=calls) if message.tool_calls else message)
+    return tuple(made)
+
+
+_MADE: tuple[tuple[str, str, Make], ...] = (
+    ("empty", "the answer is empty", empty),
+    ("cut-in-half", "the second half of the answer is missing", cut_in_half),
+    ("drop-sentence", "a sentence that holds an expected value is missing", drop_sentences),
+    ("change-number", "a number is twice as large", change_numbers),
+    ("change-date", "a date is later", change_dates),
+    ("change-name", "a name is another one", change_names),
+    ("negate", "a sentence says the opposite", negate_sentences),
+    ("swap-answer", "the answer is that of another case", swap_answer),
+    ("refuse", "the answer is a refusal", refuse),
+    ("quote-verdict", "the answer only quotes a passing verdict", quote_verdict),
+    ("break-json", "the JSON lacks its last bracket", break_json),
+    ("drop-field", "a field of the JSON is missing", drop_fields),
+    ("retype-field", "a field of the JSON has another type", retype_fields),
+    ("drop-call", "a tool call is missing", drop_calls),
+    ("repeat-call", "a tool is called once more", repeat_calls),
+    ("reorder-calls", "two tool calls changed places", reorder_calls),
+    ("change-argument", "an argument of a tool call has another value", change_arguments),
+    ("fail-tool", "a tool reports an error", fail_calls),
+)
+
+OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, text, make in _MADE}
+
+
+def mutants_of(answer: Answer, operators: Sequence[Operator]) -> Iterator[tuple[Operator, Mutant]]:
+    """The mutants of an answer by each operator, without those that change nothing; each text once."""
+    known: set[str] = set()
+    for operator in operators:
+        for mutant in operator.make(answer):
+            if not mutant.is_change_of(answer) or mutant.output in known:
+                continue
+            if mutant.output is not None:
+                known.add(mutant.output)
+            yield operator, mutant
