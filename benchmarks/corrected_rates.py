@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agentv.extensions.labels.stats.posterior import (
+from agentv.extensions.labels.posterior import (
     Counted,
     JudgeCounts,
     JudgedAnswer,

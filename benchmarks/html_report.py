@@ -25,8 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentv.extensions.view.pages.page import render
-from agentv.extensions.view.pages.report import HtmlReport
+from agentv.extensions.view.pages.page import HtmlReport, render
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings

@@ -21,8 +21,8 @@ from math import comb
 
 import numpy as np
 
-from agentv.extensions.labels.stats.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
-from agentv.extensions.labels.stats.posterior import JudgedAnswer, even_sizes, judge_counts
+from agentv.extensions.labels.labelled import PersonLabel, accuracy_difference, accuracy_of
+from agentv.extensions.labels.posterior import JudgedAnswer, even_sizes, judge_counts
 from agentv.stats.comparison.difference import Differences
 
 MARGIN = 0.05

@@ -120,8 +120,8 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         for part in ("comparison", "intervals", "power", "samples")
     },
     "labels": (
-        ("extensions/labels/stats/*.py",),
-        ("extensions/labels/stats",),
+        tuple(f"extensions/labels/{part}.py" for part in ("labelled", "posterior", "run_rates")),
+        ("extensions/labels",),
     ),
     "compare": (
         ("app/compare/*.py",),

@@ -28,10 +28,10 @@ from threading import Thread
 import httpx
 from push import AGENTV, RUN_ID, add_rows
 
-from agentv.extensions.team.push.connection import Connection
-from agentv.extensions.team.push.live import LivePush
-from agentv.extensions.team.push.pushing import RunPush, redactor_of
-from agentv.extensions.team.push.remote import Remote
+from agentv.extensions.team.connection import Connection
+from agentv.extensions.team.live import LivePush
+from agentv.extensions.team.pushing import RunPush, redactor_of
+from agentv.extensions.team.remote import Remote
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

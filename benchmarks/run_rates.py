@@ -12,8 +12,8 @@ import argparse
 
 import numpy as np
 
-from agentv.extensions.labels.stats.posterior import Estimated, JudgedAnswer, Observation, estimated
-from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, run_rate_draws
+from agentv.extensions.labels.posterior import Estimated, JudgedAnswer, Observation, estimated
+from agentv.extensions.labels.run_rates import JudgedPart, RunParts, run_rate_draws
 
 Setting = tuple[float, float, float, float, int, int]
 """The true rate, the share that is decided, TPR, TNR, trials and labels."""

@@ -1,4 +1,4 @@
-"""What every `agentv.extensions.team.store.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
+"""What every `agentv.extensions.team.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
 
 import itertools
 import json
@@ -15,23 +15,22 @@ from hypothesis import strategies as st
 
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.labelling import LabelFiles
-from agentv.extensions.team.server.serving import copying
-from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.database import DatabaseUnavailableError, audit_lines
-from agentv.extensions.team.store.labels import TeamLabels
-from agentv.extensions.team.store.members import Members, Person, Sessions, member_name
-from agentv.extensions.team.store.opening import Migration, migrate, migrations, open_database
-from agentv.extensions.team.store.postgresql import PostgresDatabase
-from agentv.extensions.team.store.replica import Replica
-from agentv.extensions.team.store.tokens import Tokens
-from agentv.extensions.team.store.uploaded import (
+from agentv.extensions.team.database import DatabaseUnavailableError, audit_lines
+from agentv.extensions.team.endpoints import TeamState
+from agentv.extensions.team.labels import TeamLabels
+from agentv.extensions.team.opening import Migration, migrate, migrations, open_database
+from agentv.extensions.team.people import Members, Person, Sessions, Tokens, member_name
+from agentv.extensions.team.postgresql import PostgresDatabase
+from agentv.extensions.team.replica import Replica
+from agentv.extensions.team.serving import copying
+from agentv.extensions.team.uploaded import (
     OtherTokenError,
     RowBatch,
     RunName,
     UploadConflictError,
     UploadRefusedError,
 )
-from agentv.extensions.team.store.uploads import Uploads
+from agentv.extensions.team.uploads import Uploads
 from agentv.model.run.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary

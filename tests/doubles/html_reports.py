@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from agentv.extensions.view.pages.report import HtmlReport
+from agentv.extensions.view.pages.page import HtmlReport
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse

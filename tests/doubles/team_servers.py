@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from agentv.extensions.team.server.serving import listening_socket, public_addresses, team_server
-from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.database import Database
-from agentv.extensions.team.store.opening import migrate, open_database
-from agentv.extensions.team.store.tokens import Tokens, create_project
+from agentv.extensions.team.database import Database
+from agentv.extensions.team.endpoints import TeamState
+from agentv.extensions.team.opening import migrate, open_database
+from agentv.extensions.team.people import Tokens, create_project
+from agentv.extensions.team.serving import listening_socket, public_addresses, team_server
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row

@@ -6,8 +6,8 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from agentv.extensions.view.pages.entries import trace_json
 from agentv.extensions.view.pages.page import joined, render
-from agentv.extensions.view.pages.work import trace_json
 from agentv.model.run.grade import Check
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.text.escaping import percent

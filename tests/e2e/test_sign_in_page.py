@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentv.extensions.team.push.connection import Connection
-from agentv.extensions.team.push.pushing import RunPush, redactor_of
-from agentv.extensions.team.push.remote import Remote
-from agentv.extensions.team.server.serving import copying
-from agentv.extensions.team.store.labels import TeamLabels
+from agentv.extensions.team.connection import Connection
+from agentv.extensions.team.labels import TeamLabels
+from agentv.extensions.team.pushing import RunPush, redactor_of
+from agentv.extensions.team.remote import Remote
+from agentv.extensions.team.serving import copying
 from doubles.browser_pages import DESKTOP, barriers, launched_pages
 from doubles.judged_runs import judged_run
 from doubles.team_servers import is_complete, team_server_in, wait_for

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from agentv.extensions.view import events
-from agentv.extensions.view.static import static_files, static_version
+from agentv.extensions.view.app import static_files, static_version
 from agentv.web.connections import LimitedConnection, most_connections
 from doubles.team_servers import team_server_in, wait_for
 

@@ -17,8 +17,7 @@ from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, is_empty, node_of, plain, span_of
 from agentv.extensions.datasets.samples import DatasetSample, Entry, messages_of, text_of
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 _READ_ONLY = ("get_", "find_", "list_", "search_", "calculate", "think", "transfer_to_human")
 """Beginnings of the names of tools that leave the database as it is."""

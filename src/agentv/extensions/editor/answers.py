@@ -20,7 +20,7 @@ from agentv.extensions.editor.cursor import Cursor, cursor_at
 from agentv.extensions.editor.index import TARGET_KEYS, FileIndex, FileKind
 from agentv.extensions.editor.project import Project
 from agentv.extensions.editor.schema_view import Described, SchemaView
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _MOST = 500
 """Names that are offered; an editor filters them by what is typed."""

@@ -20,8 +20,8 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.check import FileCheck, check_file
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.index import FileIndex, FileKind, index_of, kind_of, leave_deleted_directory
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
-from agentv.model.values.span import Span
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.values import Span
 from agentv.user_code.load_limit import within_limits
 
 OFFLINE = "git-failed"

@@ -17,7 +17,7 @@ from agentv.authoring.source.files import META, is_exam, template_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 MOST_BYTES = 5_000_000
 """Size of a file whose names are read; ten thousand cases are half of it."""

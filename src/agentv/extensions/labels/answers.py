@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.extensions.labels.stats.posterior import even_sizes
+from agentv.extensions.labels.posterior import even_sizes
 from agentv.model.run.cases import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import AskedJudge
 from agentv.model.run.labels import LabelItem, LabelKey, answer_sha256

@@ -13,19 +13,17 @@ from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answers, grouped
 from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest
-from agentv.extensions.labels.stats.agreement import (
+from agentv.extensions.labels.posterior import (
     ConfusionMatrix,
-    JudgeAccuracy,
-    judge_accuracy,
-    majority,
-    mean_pairwise_agreement,
-)
-from agentv.extensions.labels.stats.posterior import (
     Estimated,
+    JudgeAccuracy,
     JudgeCounts,
     JudgedAnswer,
     corrected_rate,
+    judge_accuracy,
     judge_counts,
+    majority,
+    mean_pairwise_agreement,
     transferred_rate,
 )
 from agentv.model.run.labels import Label, LabelKey, LabelVerdict

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from agentv.extensions.labels.answers import CheckedAnswer, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
+from agentv.extensions.labels.posterior import Estimated, JudgeCounts, judge_accuracy
 from agentv.extensions.labels.run_rates import (
     NESTED,
     Part,
@@ -21,8 +22,6 @@ from agentv.extensions.labels.run_rates import (
     run_rate,
     unlabelled,
 )
-from agentv.extensions.labels.stats.agreement import judge_accuracy
-from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts
 from agentv.model.run.summary import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words

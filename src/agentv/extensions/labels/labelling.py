@@ -1,18 +1,26 @@
-"""Labels of a project, where they are kept, and a session of `agentv label`, which can end at any moment."""
+"""Labels of a project, where they are kept, a session of `agentv label`, and answers to label as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
-from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
-from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key
+from agentv.errors import StoreError, UsageError
+from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
+from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict, person_key
 from agentv.model.values.formatting import timestamp
+from agentv.reports.export.csv_rows import guarded, unguarded
+from agentv.reports.text.escaping import one_line
 from agentv.store.labels.label_files import (
     append_labels,
     labels_directory,
@@ -20,6 +28,7 @@ from agentv.store.labels.label_files import (
     read_labels,
     read_labels_and_ratings,
 )
+from agentv.user_code.files import store_error
 
 
 class LabelStore(Protocol):
@@ -225,3 +234,224 @@ def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict,
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
     """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
     return {(label.item, label.person_key): label for label in sorted(labels, key=lambda one: one.time)}
+
+
+_NEEDED = ("case", "assertion", "label", "output_sha256", "rubric_sha256")
+
+
+def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines of a file, each with its number from 1.
+
+    Raises:
+        UsageError: the file is no table, or columns are missing.
+        StoreError: it cannot be read.
+    """
+    _check_name(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="strict")
+    except UnicodeDecodeError as error:
+        raise StoreError(f"cannot read {path}: it is not UTF-8; save it as CSV in UTF-8") from error
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    csv.field_size_limit(1 << 28)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
+        hint = "export again with 'agentv label RUN --export FILE.csv', and keep its columns"
+        raise UsageError(f"{path}: no column {', '.join(missing)}", hint)
+    try:
+        for row in reader:
+            yield reader.line_num, {name: cell or "" for name, cell in row.items() if isinstance(name, str)}
+    except csv.Error as error:
+        raise UsageError(f"{path}:{reader.line_num}: not CSV: {error}") from error
+
+
+def _check_name(path: Path) -> None:
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"cannot tell the format of {path}", "name it .csv")
+
+
+def written_draw(how: Draw) -> str:
+    """The column `draw` of an export."""
+    return f"sample {how.sample} seed {how.seed}" + (" of one assertion" if how.one_assertion else "")
+
+
+_DRAW = re.compile(r"sample (\d{1,9}) seed (-?\d{1,18})( of one assertion)?")
+
+
+class ImportedLines:
+    """Lines of an import, and the answers of the run that they are of."""
+
+    def __init__(self, run_id: str, answers: Sequence[GradedAnswer]) -> None:
+        self._run_id = run_id
+        self._answers = answers
+        self._by_key = grouped(answers, lambda one: (_plain(one.case), *one.key[1:]))
+        self._draws: dict[tuple[Draw, str | None], dict[GradedAnswer, DrawnAnswer]] = {}
+
+    def labels(self, row: Mapping[str, str], person: str) -> list[Label]:
+        """The labels of a line, one for each verdict of the judge on its answer.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
+        case = _plain(row.get("case", ""))
+        hashes = (row.get("output_sha256", "").strip(), row.get("rubric_sha256", "").strip())
+        if not all(hashes):
+            lacking = "the line has no output_sha256 or no rubric_sha256"
+            raise ValueError(f"{lacking}: it was cut off, or these columns were emptied")
+        wanted = row.get("prompt_sha256", "").strip()
+        matching = [one for one in self._by_key.get((case, *hashes), ()) if wanted in ("", one.asked.prompt_sha256)]
+        named = [one for one in matching if _plain(one.assertion) == _plain(row.get("assertion", ""))]
+        if not (matching := named or matching):
+            what = f"the run {self._run_id} has no answer of case {_quoted(case)} with these hashes"
+            raise ValueError(f"{what}; it is of another run or rubric")
+        verdict, note, time = _verdict(row), unguarded(row.get("note", "")), now()
+        drawn = self._drawn(row.get("draw", "").strip(), matching)
+        labels = [
+            label_of(drawn.get(one) or DrawnAnswer(one, 1.0, 1), (self._run_id, person), verdict, note, time)
+            for one in matching
+            if one in drawn or not drawn
+        ]
+        return labels if drawn else [replace(one, probability=None, drawn_from=None) for one in labels]
+
+    def _drawn(self, written: str, matching: Sequence[GradedAnswer]) -> dict[GradedAnswer, DrawnAnswer]:
+        """Those of the answers that were drawn."""
+        if not written:
+            return {}
+        found = _DRAW.fullmatch(written)
+        if found is None:
+            raise ValueError(f"agentv wrote no draw {_quoted(written)}; leave that column as it was exported")
+        how = Draw(int(found[1]), int(found[2]), one_assertion=bool(found[3]))
+        assertion = matching[0].assertion if how.one_assertion else None
+        if (how, assertion) not in self._draws:
+            among = [one for one in self._answers if assertion in (None, one.assertion)]
+            self._draws[how, assertion] = {one.answer: one for one in draw(among, how.sample, how.seed)}
+        drawn = self._draws[how, assertion]
+        return {one: drawn[one] for one in matching if one in drawn}
+
+
+def _quoted(text: str) -> str:
+    return f"'{one_line(text, 60)}'"
+
+
+def _plain(name: str) -> str:
+    """A name, whether a spreadsheet shows it guarded or without the guard."""
+    return unguarded(name).removeprefix("'")
+
+
+def _verdict(row: Mapping[str, str]) -> LabelVerdict:
+    """What a line says of an answer; raises as `ImportedLines.labels`."""
+    written = row["label"].strip().lower()
+    verdict = next((one for one in LABEL_VERDICTS if one == written), None)
+    if verdict is None:
+        raise ValueError(f"unknown label {_quoted(row['label'])}; write pass, fail or unsure")
+    return verdict
+
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedLabels:
+    """What was imported.
+
+    Attributes:
+        added: new labels.
+        known: labels that were there before.
+        empty: lines without a label.
+        not_drawn: of the new ones those of answers that were not drawn at random.
+    """
+
+    added: int
+    known: int
+    empty: int
+    not_drawn: int = 0
+
+
+def export_answers(session: LabellingSession, path: Path) -> None:
+    """Write the drawn answers, without the judge's verdicts, and with the labels that the person gave before.
+
+    Raises:
+        UsageError: the file is not named .csv, or it exists: it may hold labels that were not imported.
+        StoreError: it cannot be written.
+    """
+    _check_name(path)
+    rows = [_row(one, session.given.get(one.answer.item), session.draw) for one in session.distinct]
+    text = io.StringIO()
+    csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
+    try:
+        with path.open("x", encoding="utf-8", errors="replace", newline="") as file:
+            file.write(text.getvalue())
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists and may hold labels", "import it first, or choose another name") from error
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
+    """Add the labels of a file to those of a run. If one is wrong, none is added.
+
+    Args:
+        named: the run.
+        path: of a file that was exported from it.
+        person: who labels where a line does not say.
+
+    Raises:
+        UsageError: lines are wrong: the text names each of them.
+        StoreError: a file cannot be read or written.
+    """
+    run = open_run(named, action="label")
+    lines = ImportedLines(run.run_id, graded_answers(run))
+    kept = LabelFiles(place_holding(RESULTS))
+    found: dict[tuple[LabelItem, str], Label] = {}
+    problems: list[str] = []
+    empty = lines_with_label = 0
+    for number, row in label_rows(path):
+        if not row.get("label", "").strip():
+            empty += 1
+            continue
+        try:
+            labels = lines.labels(row, row.get("person", "").strip() or person)
+        except ValueError as error:
+            problems.append(f"{path}:{number}: {error}")
+            continue
+        lines_with_label += 1
+        if any(_is_new(one, found.get((one.item, one.person_key), one)) for one in labels):
+            problems.append(f"{path}:{number}: {labels[0].person} says something else of this answer above")
+        found.update({(one.item, one.person_key): one for one in labels})
+    if problems:
+        more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
+        raise UsageError("\n".join([*problems[:_SHOWN], *more]), "no label was added; correct the lines and try again")
+    before = latest(kept.read({one.suite for one in found.values()}))
+    new = [one for which, one in found.items() if _is_new(one, before.get(which))]
+    kept.add(new)
+    added = {(one.item[:-1], one.person_key): one for one in new}  # an answer with both verdicts is labelled once
+    not_drawn = sum(one.probability is None for one in added.values())
+    return ImportedLabels(len(added), lines_with_label - len(added), empty, not_drawn)
+
+
+def _is_new(label: Label, before: Label | None) -> bool:
+    return before is None or (label.verdict, label.note) != (before.verdict, before.note)
+
+
+def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str, str]:
+    """A line of an export. None tells the verdict of the judge, as the number of answers with that verdict would."""
+    answer = drawn.answer
+    return {
+        "case": answer.case,
+        "assertion": answer.assertion,
+        "input": answer.input,
+        "retrieved": "\n\n".join(answer.retrieved),
+        "reference": answer.reference,
+        "output": answer.output,
+        "criteria": answer.asked.rubric,
+        "label": label.verdict if label else "",
+        "note": label.note if label else "",
+        "person": "",
+        "output_sha256": answer.output_sha256,
+        "rubric_sha256": answer.asked.rubric_sha256,
+        "prompt_sha256": answer.asked.prompt_sha256,
+        "draw": "" if how is None else written_draw(how),
+    }

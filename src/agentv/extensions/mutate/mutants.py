@@ -10,10 +10,9 @@ from zlib import crc32
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, reference_text
 from agentv.model.values.trace import Trace
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 
 _WORD = lazy_pattern(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-]\w+)*|\w+")
 _PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language", "exit"})

@@ -32,6 +32,7 @@ from agentv.extensions.mutate.grading import (
 from agentv.extensions.mutate.mutants import Operator
 from agentv.extensions.mutate.operators import OPERATORS
 from agentv.extensions.mutate.reporting import IdleAssertion, MutationReport, OriginalFailure, Survivor
+from agentv.model.redaction import Redactor
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 from agentv.user_code.processes import kill_all

@@ -24,7 +24,7 @@ from agentv.extensions.mutate.text_operators import (
 )
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.trace import ToolCallStep, Trace
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.values import Json
 
 

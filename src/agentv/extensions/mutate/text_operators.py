@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from agentv.extensions.mutate.mutants import MOST, Answer, Line, Mutant, quoted, words_of
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _SENTENCE = lazy_pattern(r"[^\s.!?][^.!?\n]*(?:[.!?](?=\w)[^.!?\n]*)*(?:[.!?]+[\"')\]]*)?")
 _NEGATED = lazy_pattern(

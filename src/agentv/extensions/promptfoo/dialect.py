@@ -57,8 +57,8 @@ class Promptfoo(DocumentDialect):
 
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
         """The configuration as an eval file."""
-        from agentv.extensions.promptfoo.translation.configuration import eval_file
-        from agentv.extensions.promptfoo.translation.source import Source, mapping
+        from agentv.extensions.promptfoo.configuration import eval_file
+        from agentv.extensions.promptfoo.source import Source, mapping
 
         found = configuration_in(root)
         if not isinstance(found, MapNode):

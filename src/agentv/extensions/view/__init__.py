@@ -6,8 +6,8 @@ COMMAND_SECTIONS = {"view": "Read"}
 
 PAGES = {
     "project": "agentv.extensions.view.app:project_application",
-    "static": "agentv.extensions.view.static:static_route",
-    "version": "agentv.extensions.view.static:static_version",
+    "static": "agentv.extensions.view.app:static_route",
+    "version": "agentv.extensions.view.app:static_version",
 }
 
 EXPORT_FORMATS = {".html": "agentv.extensions.view.pages.page:rendered"}

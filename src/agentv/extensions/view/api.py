@@ -11,9 +11,8 @@ from msgspec import Struct
 from agentv.app.labelled_runs import labelled_runs
 from agentv.app.results.project import DeletedRun, NamedRun, stamp_of
 from agentv.errors import UsageError
-from agentv.extensions.view.state import view_of
-from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
-from agentv.extensions.view.viewed.comparison import (
+from agentv.extensions.view.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
+from agentv.extensions.view.comparison import (
     MovedCases,
     TrendQuery,
     ViewedComparison,
@@ -22,15 +21,16 @@ from agentv.extensions.view.viewed.comparison import (
     viewed_comparison,
     viewed_trend,
 )
-from agentv.extensions.view.viewed.grid import GridPage, GridQuery, page_of_grid
-from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.overview import RunOverview, overview
-from agentv.extensions.view.viewed.prompts import PromptList, WholePrompt, has_library, prompt_list, whole_prompt
-from agentv.extensions.view.viewed.rerun_check import check_rerun
-from agentv.extensions.view.viewed.runs import RunPage, RunQuery
-from agentv.extensions.view.viewed.trial import (
+from agentv.extensions.view.grid import GridPage, GridQuery, page_of_grid
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.overview import RunOverview, overview
+from agentv.extensions.view.prompts import PromptList, WholePrompt, has_library, prompt_list, whole_prompt
+from agentv.extensions.view.runs import RunPage, RunQuery
+from agentv.extensions.view.state import view_of
+from agentv.extensions.view.trial import (
     Rerun,
     RerunCommand,
+    check_rerun,
     rerun_command,
     rerun_failed_command,
     whole_trial,

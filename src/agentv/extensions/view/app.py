@@ -1,27 +1,215 @@
-"""The application: routes made from the declared endpoints, behind the guard."""
+"""The pages of one project: routes, how endpoints answer, static files, and the server on this machine.
+
+A page needs some seventy modules, of which a browser learns only as it reads them: asked for one by one they take
+longer than all data. So the module that a page begins with is handed out with all that it imports, compressed once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import asynccontextmanager
-from functools import partial
+import gzip
+import hashlib
+import logging
+import os
+import socket
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from errno import EACCES, EADDRINUSE
+from functools import cache, partial
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from secrets import token_urlsafe
+from tempfile import TemporaryDirectory
+from threading import Thread
+from types import FrameType
 from typing import Any
 
+import msgspec
+import uvicorn
+from anyio import to_thread
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from agentv.extensions.view.answering import answer
+from agentv.errors import UsageError
 from agentv.extensions.view.api import endpoints
 from agentv.extensions.view.events import STREAMS, Events
-from agentv.extensions.view.pages.page import ENTRY
-from agentv.extensions.view.static import static_route, static_version
-from agentv.web.answers import encoded, error_response, failed
+from agentv.extensions.view.growing import DamagedIndexError
+from agentv.extensions.view.pages.page import ENTRY, joined
+from agentv.extensions.view.state import ProjectView, view_of
+from agentv.user_code.memory import map_large_blocks
+from agentv.version import __version__
+from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known
+from agentv.web.connections import LimitedConnection
 from agentv.web.documents import document as document_of
-from agentv.web.endpoints import ProjectContext, description
+from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
+
+_START = token_urlsafe(8)
+"""Answers hold cursors, which mean nothing to another process: its answers have other tags."""
+
+KEPT = 16
+"""Answers that take long to make and are kept."""
+
+
+async def answer(context: ProjectContext, endpoint: Endpoint, request: Request) -> Response:
+    """The answer of an endpoint to a request."""
+    try:
+        call = await _checked(context, endpoint, request)
+        threads = None if endpoint.method == "GET" else context.writers
+        return await to_thread.run_sync(_answered, context, endpoint, call, request, limiter=threads)
+    except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+        return failed(error)
+
+
+def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: Request) -> Response:
+    tag = None
+    if endpoint.state is not None:
+        state = f"{__version__}\0{_START}\0{request.url.query}\0{endpoint.state(context, call)}"
+        tag = f'W/"{hashlib.blake2b(state.encode(errors="surrogatepass"), digest_size=12).hexdigest()}"'
+        if is_known(request, tag):
+            return Response(status_code=304, headers={"ETag": tag})
+    view = view_of(context)
+    kept = view.answers.get((endpoint.path, tag)) if endpoint.kept and tag is not None else None
+    if kept is not None:
+        return Response(kept, media_type="application/json", headers={"ETag": tag or ""})
+    try:
+        found = endpoint.handler(context, call)
+    except DamagedIndexError:
+        found = endpoint.handler(context, call)  # with an index that is built again
+    response = Response(encoded(found), media_type="application/json")
+    if endpoint.method == "GET" and endpoint.state is None:
+        return _unless_known(response, request)
+    if tag is not None and getattr(found, "indexed", 1.0) >= 1:
+        response.headers["ETag"] = tag
+        if endpoint.kept:
+            _keep(view, (endpoint.path, tag), bytes(response.body))
+    return response
+
+
+def _unless_known(response: Response, request: Request) -> Response:
+    """The answer, tagged by its content; nothing but the tag where the page has it."""
+    tag = f'W/"{hashlib.blake2b(bytes(response.body), digest_size=12).hexdigest()}"'
+    if is_known(request, tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    response.headers["ETag"] = tag
+    return response
+
+
+def _keep(view: ProjectView, key: tuple[str, str], answer: bytes) -> None:
+    view.answers[key] = answer
+    with suppress(KeyError):  # another thread may have taken the last one
+        while len(view.answers) > KEPT:
+            view.answers.popitem(last=False)
+
+
+async def _checked(context: ProjectContext, endpoint: Endpoint, request: Request) -> Call:
+    viewer: Viewer = request.scope["viewer"]
+    if endpoint.needs is not None and context.locks(viewer):
+        raise RefusedError(403, "wrong-token", LOCKED)
+    if endpoint.needs is not None and endpoint.needs not in viewer.permissions:
+        raise RefusedError(403, "read-only", _lacking(viewer, endpoint.needs))
+    query = _converted(request.query_params.multi_items(), endpoint.query)
+    body = None
+    if endpoint.body is not None:
+        body = msgspec.json.decode(await _body(request), type=endpoint.body)
+    return Call({name: str(request.path_params[name]) for name in endpoint.variables}, query, viewer, body)
+
+
+def _lacking(viewer: Viewer, permission: Permission) -> str:
+    if not viewer.team:
+        return f"start the server with --{permission} to do this"
+    scope = SCOPE_OF.get(permission)
+    return f"this needs the scope '{scope}'" if scope else "a team's server runs no cases; run them where the files are"
+
+
+def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
+    repeated = {one.encode_name for one in msgspec.structs.fields(into) if one.type == tuple[str, ...]}
+    values: dict[str, Any] = {}
+    for name, value in given:
+        if name in repeated:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise ValueError(f"'{name}' is given twice")
+        else:
+            values[name] = value
+    return msgspec.convert(values, into, strict=False)
+
+
+async def _body(request: Request) -> bytes:
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > LONGEST_BODY:
+            raise RefusedError(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
+    return bytes(found)
+
+
+ENTRIES = (ENTRY, "projects.js", "sign_in/sign_in.js")
+"""The modules that pages begin with: those of a project, a team's list of projects, and where people sign in."""
+
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Every file that a browser may ask for, by its path."""
+    found: dict[str, bytes] = {}
+    waiting = [("", files("agentv.extensions.view.pages") / "browser")]
+    while waiting:
+        place, directory = waiting.pop()
+        for one in directory.iterdir():
+            path = f"{place}{one.name}"
+            if one.is_dir():
+                waiting.append((f"{path}/", one))
+            elif any(path.endswith(suffix) for suffix in _TYPES):
+                found[path] = one.read_bytes()
+    return found | {path: joined(path).encode() for path in ENTRIES}
+
+
+@cache
+def static_version() -> str:
+    """A hash over all files: other files have other addresses, so that browsers may keep them."""
+    found = hashlib.blake2b(digest_size=8)
+    for path, content in sorted(static_files().items()):
+        found.update(f"{path}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()
+
+
+@cache
+def _compressed(path: str) -> bytes:
+    return gzip.compress(static_files()[path], mtime=0)
+
+
+async def static_file(request: Request) -> Response:
+    """One of the files."""
+    path = request.path_params["path"]
+    if request.path_params["version"] != static_version() or path not in static_files():
+        return error_response(404, "no-such-file", "reload the page: it belongs to another version")
+    packed = _takes_gzip(request.headers)
+    tag = f'"{static_version()}{"-gzip" if packed else ""}"'  # of this address: the version is part of it
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": tag, "Vary": "Accept-Encoding"}
+    if is_known(request, tag):
+        return Response(status_code=304, headers=headers)
+    if packed:
+        headers["Content-Encoding"] = "gzip"
+    kind = next(kind for suffix, kind in _TYPES.items() if path.endswith(suffix))
+    return Response(_compressed(path) if packed else static_files()[path], media_type=kind, headers=headers)
+
+
+def _takes_gzip(headers: Headers) -> bool:
+    named = [one.replace(" ", "").lower() for one in headers.get("accept-encoding", "").split(",")]
+    return any(one == "gzip" or (one.startswith("gzip;") and not one.endswith(("q=0", "q=0.0"))) for one in named)
+
+
+def static_route() -> Route:
+    """The route of all static files."""
+    return Route("/static/{version}/{path:path}", static_file)
 
 
 def application(context: ProjectContext, port: int) -> Guard:
@@ -79,3 +267,125 @@ async def _bug(_: Request, error: Exception) -> Response:
 
 HANDLERS: Mapping[Any, Any] = {HTTPException: _http_error, Exception: _bug}
 """Answers where no route fits, or a handler raised."""
+
+
+DEFAULT_PORT = 4280
+_TRIED = 20
+"""Ports after the usual one that are tried where it is in use."""
+
+_GRACE_S = 0.3
+
+
+class _Server(uvicorn.Server):
+    """A server that ends at the first signal, also while streams are open."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # uvicorn's signature
+        """End at once."""
+        self.should_exit = self.force_exit = True
+
+
+def listening_socket(port: int | None, host: str = "127.0.0.1") -> socket.socket:
+    """A socket that listens on a port; without one on the usual port, or the next one that is free.
+
+    Raises:
+        UsageError: the port is in use, or may not be used.
+    """
+    tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED), 0]
+    for one in tried:
+        # with its protocol, without which asyncio would not send small answers at once
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((host, one))
+            made.listen(128)
+        except OSError as error:
+            made.close()
+            if port is None and error.errno == EADDRINUSE:
+                continue
+            raise _refusal(one, error) from error
+        return made
+    raise UsageError("no port is free", "give one with --port")
+
+
+def _refusal(port: int, error: OSError) -> UsageError:
+    if error.errno == EADDRINUSE:
+        return UsageError(f"port {port} is in use", "give another one with --port, or none to use the next free one")
+    if error.errno == EACCES:
+        return UsageError(f"port {port} needs rights that you do not have", "give one above 1023 with --port")
+    return UsageError(f"cannot listen on port {port}: {error.strerror}", "give another one with --port")
+
+
+def serve(context: ProjectContext, made: socket.socket, started: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        context: of the application.
+        made: listens already.
+        started: called once, when requests are answered.
+    """
+    port = made.getsockname()[1]
+    map_large_blocks()
+    _silence()
+    config = uvicorn.Config(
+        application(context, port),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        http=LimitedConnection,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=30,
+        lifespan="on",
+    )
+    server = _Server(config)
+    server.config.load()
+    started()
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[made])
+    finally:
+        context.close()
+
+
+@contextmanager
+def opened_in_browser(address: str, *, secret: bool) -> Iterator[None]:
+    """Open a page in a browser, if somebody sits in front of a screen; never wait for it.
+
+    Args:
+        address: of the page.
+        secret: it contains a token. The command line of a browser can be read by every user of the machine, so that it
+            names a file of this user alone, which leads to the address and lies there for as long as the block.
+    """
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        yield
+        return
+    with TemporaryDirectory(prefix="agentv-view-") as private:  # mode 0700
+        if secret:
+            page = Path(private, "open.html")
+            page.write_text(_LEADING.format(address=escape(address)), encoding="utf-8")
+            address = page.as_uri()
+        Thread(target=_open, args=(address,), daemon=True).start()
+        yield
+
+
+_LEADING = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0;url={address}">
+<title>agentv</title>
+<a href="{address}">agentv view</a>
+"""
+
+
+def _open(address: str) -> None:
+    with suppress(Exception):
+        webbrowser.open(address)
+
+
+def _silence() -> None:
+    """Nothing that a client sends is worth a line in the terminal."""
+    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False

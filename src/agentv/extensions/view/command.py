@@ -25,7 +25,7 @@ def command(named: tuple[str, ...], port: int | None, by: str = "", *, no_open: 
     anything. Press Ctrl-C to stop it.
     """
     from agentv.app.results.project import Project
-    from agentv.extensions.view.serving import listening_socket, opened_in_browser, serve
+    from agentv.extensions.view.app import listening_socket, opened_in_browser, serve
     from agentv.extensions.view.state import ViewOptions, own_project, view_of
 
     project = Project.of(named)

@@ -1,16 +1,13 @@
-"""Server-sent events: one reader of files for all who watch the same run.
-
-The reader looks at the file many times a second, which costs one `stat`. Whoever watches asks it what happened after
-the place that they have: so a slow client gets larger events later, and holds up nobody.
-"""
+"""What happened in a run, and in the project, since somebody looked last."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from msgspec import Struct
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -18,12 +15,133 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from agentv.errors import AgentvError
+from agentv.errors import AgentvError, StoreError
+from agentv.extensions.view.cases import StatusCounts, ViewedCase
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.runs import RunList, ViewedRun
 from agentv.extensions.view.state import view_of
-from agentv.extensions.view.viewed.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
-from agentv.extensions.view.viewed.runs import ViewedRun
+from agentv.reports.text.escaping import without_directories
+from agentv.store.files.directory import RUN, is_being_written, read_document
 from agentv.web.answers import RefusedError, encoded, error_response, failed
 from agentv.web.endpoints import ProjectContext, Stream
+
+LiveState = Literal["running", "ended", "deleted", "unreadable"]
+
+_AT_ONCE = 200
+"""Rows of one event."""
+
+_HELD = 8
+"""Changes that are held, for others who look from the same place."""
+
+
+class RowsEvent(Struct, frozen=True):
+    """Rows were added.
+
+    Attributes:
+        cases: those with a new row, as they are now, with all their trials.
+        done, planned: trials with a row, and trials to do; null: unknown.
+        counts: how the cases of the run ended so far.
+        cursor: the place after these rows.
+    """
+
+    cases: list[ViewedCase]
+    done: int
+    planned: int | None
+    counts: StatusCounts
+    cursor: str
+
+
+class StateEvent(Struct, frozen=True):
+    """The state of a run changed.
+
+    Attributes:
+        state: `ended`: it is finished or was interrupted, as `/api/runs/{id}` says.
+    """
+
+    state: LiveState
+    problem: str = ""
+
+
+class ResetEvent(Struct, frozen=True):
+    """The rows were replaced or cut: all that was read of them must be read again."""
+
+    cursor: str
+
+
+class RunChanges:
+    """Changes of one run for all who watch it: read once, however many they are."""
+
+    def __init__(self, run: GrowingRun) -> None:
+        self.run = run
+        self._held: OrderedDict[tuple[str, str], RowsEvent | ResetEvent | None] = OrderedDict()
+
+    def read(self) -> bool:
+        """Read what was appended; whether anything was.
+
+        Raises:
+            StoreError: the rows cannot be read.
+        """
+        if not self.run.changed():
+            return False
+        self.run.catch_up(0.1)
+        return True
+
+    def state(self) -> StateEvent:
+        """Whether the run goes on."""
+        if not self.run.path.is_dir():
+            return StateEvent("deleted")
+        try:
+            return StateEvent("running" if is_being_written(self.run.path) else "ended")
+        except StoreError as error:
+            return StateEvent("unreadable", without_directories(str(error)))
+
+    def cursor(self) -> str:
+        """The place after the rows that were read."""
+        return self.run.progress().cursor
+
+    def after(self, cursor: str) -> RowsEvent | ResetEvent | None:
+        """What happened after a place; None: nothing."""
+        key = (cursor, self.cursor())
+        if cursor == key[1]:
+            return None
+        if key not in self._held:
+            self._held[key] = self._found(*key)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)
+        return self._held[key]
+
+    def _found(self, cursor: str, now: str) -> RowsEvent | ResetEvent | None:
+        with self.run.lock:
+            found = self.run.changed_since(cursor, _AT_ONCE)
+            if found is None:
+                return ResetEvent(now)
+            entries, following = found
+            with self.run.index() as index:
+                counts, done = StatusCounts.of(index.counts), index.trials
+        return RowsEvent([ViewedCase.of(entry) for entry in entries], done, self._planned(), counts, following)
+
+    def _planned(self) -> int | None:
+        with suppress(StoreError):
+            planned = read_document(self.run.path / RUN).get("planned")
+            number = planned.get("trials") if isinstance(planned, dict) else None
+            return number if isinstance(number, int) else None
+        return None
+
+
+class ListChanges:
+    """Changes of the list of runs, for all who watch it."""
+
+    def __init__(self, runs: RunList) -> None:
+        self._runs = runs
+        self.known: dict[str, ViewedRun] = {}
+
+    def read(self) -> bool:
+        """Look at all runs; whether one is new, changed, or gone."""
+        found = {run.run_id: run for run in self._runs.all()}
+        changed = found != self.known
+        self.known = found
+        return changed
+
 
 POLL_S = 0.05
 """Between two looks at the rows of a run that is watched."""

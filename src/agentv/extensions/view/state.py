@@ -10,9 +10,8 @@ from starlette.requests import Request
 
 from agentv.app.results.project import DeletedRun, NamedRun, Project, checked_name
 from agentv.errors import UsageError
-from agentv.extensions.view.viewed.opened import OpenRuns
-from agentv.extensions.view.viewed.runs import RunList
-from agentv.extensions.view.viewed.trial import CaseRunner
+from agentv.extensions.view.runs import OpenRuns, RunList
+from agentv.extensions.view.trial import CaseRunner
 from agentv.store.files.directory import RUN, RunDirectory, is_being_written
 from agentv.store.index.deletion import check_removable, remove_run
 from agentv.web.endpoints import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer

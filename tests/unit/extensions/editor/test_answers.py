@@ -7,7 +7,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.answers import in_yaml, quick_fix
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 TEXTS = (
     "refund: #1", "[abc]", "a # b", "it's", 'say "hi"', "{a}", "a, b", "5", "yes", "~", "- a", "? a", "&x", "*x", "!t",

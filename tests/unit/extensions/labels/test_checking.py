@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from agentv.errors import UsageError
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.reports.judge_check import judge_check_json, render_judge_check
-from agentv.extensions.labels.stats.agreement import ConfusionMatrix
+from agentv.extensions.labels.posterior import ConfusionMatrix
+from agentv.extensions.labels.reporting import judge_check_json, render_judge_check
 from doubles.judged_runs import ASKED, judged_run
 
 VERDICTS = [True] * 80 + [False] * 20

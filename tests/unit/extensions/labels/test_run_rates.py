@@ -11,7 +11,7 @@ from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
 from agentv.extensions.labels.of_runs import OfRuns, labels_of_suites, rated_trials
-from agentv.extensions.labels.reports.judge_check import render_judge_check
+from agentv.extensions.labels.reporting import render_judge_check
 from agentv.extensions.labels.run_rates import NESTED, SEVERAL, TURNS, UNCLEAR, RunLabels, rated_trial
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score

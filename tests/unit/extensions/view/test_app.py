@@ -7,9 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from agentv.extensions.view.api import endpoints
+from agentv.extensions.view.app import ENTRIES, static_files, static_version
 from agentv.extensions.view.events import STREAMS
 from agentv.extensions.view.state import ViewOptions
-from agentv.extensions.view.static import ENTRIES, static_files, static_version
 from doubles.stored_runs import scoring
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed

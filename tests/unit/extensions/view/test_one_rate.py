@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.totals import totals_of
 from agentv.app.trend import trend
-from agentv.extensions.view.index.case_entries import CaseChoice
-from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.rates import rate_of_cases
+from agentv.extensions.view.case_rows import CaseChoice
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.rates import rate_of_cases
 from agentv.model.run.comparison import ComparisonSettings
 from agentv.store.files.directory import read_document
 from agentv.store.rows.reading import read_rows

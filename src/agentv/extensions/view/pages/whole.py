@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentv.extensions.view.pages.entries import from_root, state
-from agentv.extensions.view.pages.work import tokens_json
+from agentv.extensions.view.pages.entries import from_root, state, tokens_json
 from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message

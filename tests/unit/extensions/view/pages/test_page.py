@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import pytest
 
+from agentv.extensions.view.app import ENTRIES
 from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, START, joined, module_sources, render
 from agentv.extensions.view.pages.whole import KEPT, whole
-from agentv.extensions.view.static import ENTRIES
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report

@@ -1,1 +1,0 @@
-"""The commands `agentv label` and `agentv judge`."""

@@ -1,0 +1,481 @@
+"""`agentv judge compare`: several judges on the same labelled answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import comb
+from statistics import median
+
+from agentv.app.planning.preparation import Prepared, workers_of
+from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.stored_answers import in_parallel, prepared_again, stored_answers
+from agentv.app.wiring import Answers, redactor_for
+from agentv.errors import UsageError
+from agentv.extensions.labels.asking import (
+    NOT_ASKED,
+    FoundAnswers,
+    JudgeCaller,
+    MeasuredVerdict,
+    NamedJudge,
+    Place,
+    StoredAnswer,
+    check_prompts,
+    connected,
+    known_sum,
+    named_judges,
+    place_of,
+    spent,
+    stored_answers_of,
+)
+from agentv.extensions.labels.labelled import (
+    AccuracyDifference,
+    LabelledAnswers,
+    PersonLabel,
+    accuracy_difference,
+    accuracy_of,
+    labelled_answers,
+    share_right,
+)
+from agentv.extensions.labels.posterior import ConfusionMatrix, JudgeAccuracy, JudgeCounts
+from agentv.model.run.matrix import Verdict
+from agentv.model.suite.suite import TargetSpec
+
+NOT_WORSE = frozenset({"better", "equivalent", "non-inferior"})
+
+MOST_ERRORS = 0.1
+"""Share of answers without a verdict above which a judge is not compared: it may fail on the hard ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedJudge:
+    """A judge on the answers that all compared judges gave a verdict on.
+
+    Attributes:
+        name: as it was given.
+        model: provider and model.
+        errors: answers without a verdict.
+        error: why, for the first of them.
+        matrix, accuracy: None if it gave too few verdicts.
+        cost_usd: mean of a verdict; None if it is not known.
+        latency_ms: median of a verdict.
+        difference: its accuracy less that of the reference; None for the reference, and with too few answers.
+        verdict: what the difference shows at the margin; None for the reference.
+    """
+
+    name: str
+    model: str
+    votes: int
+    errors: int
+    error: str | None
+    matrix: ConfusionMatrix | None = None
+    accuracy: JudgeAccuracy | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    difference: AccuracyDifference | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionComparison:
+    """Judges compared on the labelled answers of one assertion.
+
+    Attributes:
+        model: of the judge of the run.
+        answers: labelled answers that all judges gave a verdict on.
+        weighted: they are a random part of the run, and weighted by their probability.
+        notes: labels and answers that do not count.
+        reference: index of the most accurate judge; None: none gave enough verdicts.
+    """
+
+    assertion: str
+    model: str
+    answers: int
+    weighted: bool
+    notes: tuple[str, ...]
+    judges: tuple[ComparedJudge, ...]
+    reference: int | None
+
+    @property
+    def cheapest(self) -> ComparedJudge | None:
+        """The cheapest of the most accurate judge and those that are not worse; None if no price is known."""
+        if self.reference is None:
+            return None
+        best = self.judges[self.reference]
+        priced = [one for one in self.judges if one.cost_usd is not None and (one is best or one.verdict in NOT_WORSE)]
+        return min(priced, key=lambda one: one.cost_usd or 0.0, default=None)
+
+    @property
+    def undecided(self) -> tuple[ComparedJudge, ...]:
+        """Judges that may be cheaper than the cheapest, and of which the labels show too little."""
+        cheapest = self.cheapest
+        limit = None if cheapest is None else cheapest.cost_usd
+        return tuple(
+            one
+            for one in self.judges
+            if one.verdict == "inconclusive" and (limit is None or one.cost_usd is None or one.cost_usd < limit)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeComparison:
+    """Judges compared on the labelled answers of a run.
+
+    Attributes:
+        margin: how much less accurate a judge may be and count as not worse, 0..1.
+        new_calls: calls that were made; the others were stored.
+        spent_usd: what these cost; None if it is not known.
+    """
+
+    run: str
+    margin: float
+    new_calls: int
+    spent_usd: float | None
+    assertions: tuple[AssertionComparison, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every judge gave enough verdicts."""
+        return all(judge.accuracy is not None for one in self.assertions for judge in one.judges)
+
+
+def majority_passes(verdicts: Sequence[bool]) -> bool:
+    """Whether more than half pass; a tie fails."""
+    return 2 * sum(verdicts) > len(verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class GradedByJudge:
+    """A judge's votes on each answer."""
+
+    name: str
+    model: str
+    votes: tuple[tuple[MeasuredVerdict, ...], ...]
+
+    @property
+    def failures(self) -> list[MeasuredVerdict]:
+        """For each answer that it was asked about and gave no verdict on, the first vote that failed."""
+        firsts = (next((one for one in votes if one.passed is None), NOT_ASKED) for votes in self.votes)
+        return [one for one in firsts if one is not NOT_ASKED]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it gave enough verdicts."""
+        failed = sum(any(one.passed is None for one in votes) for votes in self.votes)
+        return failed <= MOST_ERRORS * len(self.votes)
+
+    def has_verdict(self, place: int) -> bool:
+        """Whether all votes on an answer are there."""
+        return all(one.passed is not None for one in self.votes[place])
+
+    def verdicts(self) -> list[bool]:
+        """What the majority of the votes says of each answer."""
+        return [majority_passes([one.passed is True for one in of_answer]) for of_answer in self.votes]
+
+    def at(self, places: Sequence[int]) -> GradedByJudge:
+        """The same for some answers."""
+        return replace(self, votes=tuple(self.votes[place] for place in places))
+
+
+ComparedRows = tuple[tuple[ComparedJudge, ...], int | None]
+"""The judges, and the index of the most accurate of them."""
+
+
+def compared(
+    labels: Sequence[PersonLabel],
+    counts: JudgeCounts | None,
+    graded: Sequence[GradedByJudge],
+    margin: float,
+    redact: Callable[[str], str],
+) -> tuple[int, ComparedRows]:
+    """The number of labelled answers that all judges gave a verdict on, and the figures of the judges on them.
+
+    A judge with too few verdicts has no figures, and keeps no answer out of those of the others.
+
+    Args:
+        labels: by people.
+        counts: of the judge that they were drawn by; None: they were not drawn.
+        graded: each judge's votes on these answers.
+        margin: how much less accurate a judge may be and count as not worse.
+        redact: takes secrets out of what a judge failed with.
+    """
+    usable = [one for one in graded if one.is_usable]
+    places = [place for place in range(len(labels)) if all(one.has_verdict(place) for one in usable)]
+    if not usable or not places:
+        return 0, (tuple(_failed(one, redact) for one in graded), None)
+    kept = [labels[place] for place in places]
+    members = {id(one): one.at(places) for one in usable}
+    shown: list[tuple[ComparedJudge, list[bool]]] = []
+    for one in graded:
+        if id(one) in members:
+            row = _measured(members[id(one)], kept, counts)
+            shown.append(
+                (replace(row, errors=len(one.failures), error=_error(one, redact)), members[id(one)].verdicts())
+            )
+        else:
+            shown.append((_failed(one, redact), []))
+    return len(kept), _against_best(kept, shown, margin)
+
+
+def _failed(one: GradedByJudge, redact: Callable[[str], str]) -> ComparedJudge:
+    return ComparedJudge(one.name, one.model, _most_votes(one), len(one.failures), _error(one, redact))
+
+
+def _error(one: GradedByJudge, redact: Callable[[str], str]) -> str | None:
+    failure = next((found.failure for found in one.failures), None)
+    return None if failure is None else redact(f"{failure.message} [{failure.code}]")
+
+
+def _measured(one: GradedByJudge, labels: Sequence[PersonLabel], counts: JudgeCounts | None) -> ComparedJudge:
+    verdicts = one.verdicts()
+    return ComparedJudge(
+        one.name,
+        one.model,
+        _most_votes(one),
+        0,
+        None,
+        ConfusionMatrix.of((verdict, label.passed) for verdict, label in zip(verdicts, labels, strict=True)),
+        accuracy_of(labels, verdicts, counts),
+        _mean_cost(one),
+        _latency(one),
+    )
+
+
+def _most_votes(one: GradedByJudge) -> int:
+    return max(map(len, one.votes), default=1)
+
+
+def _mean_cost(one: GradedByJudge) -> float | None:
+    """Mean cost of the votes on an answer; None if the cost of a call is not known.
+
+    Votes that share the calls of another answer with the same text are not counted.
+    """
+    sums = []
+    for of_answer in one.votes:
+        made = [vote for vote in of_answer if vote.duration_ms is not None]
+        if len(made) < len(of_answer):
+            continue
+        sums.append(known_sum(vote.cost_usd for vote in made))
+    total = known_sum(sums)
+    return None if total is None or not sums else total / len(sums)
+
+
+def _latency(one: GradedByJudge) -> float | None:
+    """Median time of a verdict: votes are asked for at once, so that the slowest decides."""
+    times = [
+        max(vote.duration_ms for vote in of_answer if vote.duration_ms is not None)
+        for of_answer in one.votes
+        if any(vote.duration_ms is not None for vote in of_answer)
+    ]
+    return median(times) if times else None
+
+
+def _against_best(
+    labels: Sequence[PersonLabel], shown: Sequence[tuple[ComparedJudge, list[bool]]], margin: float
+) -> tuple[tuple[ComparedJudge, ...], int]:
+    """Each judge with its difference to the most accurate one; of equally accurate ones the cheapest.
+
+    The labels say which one that is, so any pair could have been compared: all pairs are corrected for.
+    """
+    usable = [place for place, (row, _) in enumerate(shown) if row.accuracy is not None]
+    reference = min(
+        usable,
+        key=lambda place: (
+            -round(share_right(labels, shown[place][1]), 12),
+            float("inf") if (cost := shown[place][0].cost_usd) is None else cost,
+            place,
+        ),
+    )
+    best = shown[reference][1]
+    rows = []
+    for place, (row, verdicts) in enumerate(shown):
+        if row.accuracy is None or place == reference:
+            rows.append(row)
+            continue
+        found = accuracy_difference(labels, verdicts, best, comparisons=comb(len(usable), 2), margin=margin)
+        rows.append(replace(row, difference=found, verdict="inconclusive" if found is None else found.verdict))
+    return tuple(rows), reference
+
+
+MARGIN = 0.05
+
+Report = Callable[[int, int], None]
+"""Called with the number of verdicts that are there, and of all."""
+
+Votes = Mapping[Place, Sequence[MeasuredVerdict]]
+"""The votes of one judge on each answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """Options of `agentv judge compare`.
+
+    Attributes:
+        judges: as written.
+        margin: how much less accurate a judge may be and count as not worse, 0..1.
+        votes: of judges that do not say how often they vote; None: as the eval file says.
+        budget_usd: what judges may cost; None: as the run and its files say.
+    """
+
+    judges: tuple[str, ...]
+    run: str = "last"
+    assertion: str | None = None
+    margin: float = MARGIN
+    votes: int | None = None
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedJudge:
+    """A judge with its specs, by the names of suites."""
+
+    named: NamedJudge
+    specs: Mapping[str, TargetSpec]
+
+    @property
+    def model(self) -> str:
+        """Provider and model."""
+        return next(iter(self.specs.values())).model
+
+
+def compare_judges(request: CompareRequest, report: Report = lambda *_: None) -> JudgeComparison:
+    """How well several judges agree with people, on the same answers.
+
+    Raises:
+        UsageError: there is no such run or judge, one is given twice, or there are no labels.
+        BudgetSpentError: the budget is spent.
+        LoadError: an eval file of the run is wrong, or a judge cannot be used.
+        StoreError: the run, or a file of labels, cannot be read.
+    """
+    named = named_judges(request.judges, request.votes)
+    run = open_run(request.run, action="compare judges")
+    labelled = labelled_answers(run, request.run, request.assertion)
+    prepared, judges = loaded_judges(run, named, request.budget_usd)
+    with stored_answers(run, prepared, judge=True) as answers:
+        return asyncio.run(_compared(run, request, (prepared, judges, labelled), answers, report))
+
+
+def loaded_judges(
+    run: StoredRun, named: Sequence[NamedJudge], budget_usd: float | None
+) -> tuple[Prepared, list[LoadedJudge]]:
+    """The plan of a run, and judges as its suites know them.
+
+    Raises:
+        UsageError: two names mean one judge.
+        LoadError: there is no such judge, or it cannot be used.
+    """
+    by_name: dict[str, Prepared] = {}
+    found: list[LoadedJudge] = []
+    seen: dict[tuple[object, ...], str] = {}
+    for judge in named:
+        if judge.name not in by_name:
+            by_name[judge.name] = prepared_again(run, asks_judge=True, budget_usd=budget_usd, judge=judge.name)
+        suites = by_name[judge.name].suites
+        specs = {suite.name: suite.forced_judge for suite in suites if suite.forced_judge is not None}
+        spec = next(iter(specs.values()))
+        facts = (spec.provider, spec.fingerprint or id(spec), judge.prompt, judge.votes, judge.temperature)
+        if facts in seen:
+            raise UsageError(
+                f"'{seen[facts]}' and '{judge.written}' are the same judge", "each judge is compared once; see --votes"
+            )
+        seen[facts] = judge.written
+        found.append(LoadedJudge(judge, specs))
+    return next(iter(by_name.values())), found
+
+
+async def _compared(
+    run: StoredRun,
+    request: CompareRequest,
+    given: tuple[Prepared, list[LoadedJudge], list[LabelledAnswers]],
+    answers: Answers,
+    report: Report,
+) -> JudgeComparison:
+    prepared, judges, labelled = given
+    async with connected(prepared, answers) as caller:
+        wanted = [answer for one in labelled for answer in one.answers]
+        stored = await stored_answers_of(wanted, prepared, caller)
+        _check(run, judges, stored)
+        votes = await _asked(judges, stored, caller, workers_of(prepared), report)
+    made = [verdict for of_judge in votes for of_answer in of_judge.values() for verdict in of_answer]
+    redact = redactor_for(prepared.suites).redact
+    found = tuple(_of_assertion(one, (judges, votes), stored, request.margin, redact) for one in labelled)
+    return JudgeComparison(run.run_id, request.margin, *spent(made), found)
+
+
+def _check(run: StoredRun, judges: Sequence[LoadedJudge], stored: FoundAnswers) -> None:
+    """Refuse what cannot be compared, before any call is made."""
+    if not stored.found:
+        raise UsageError(
+            f"no labelled answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}",
+            "restore the eval file as it was, or run and label it again",
+        )
+    rubrics = [one.rubric for one in stored.found.values()]
+    for judge in judges:
+        check_prompts(judge.named, rubrics)
+    if len(judges) == 1:
+        hint = f"name another one, such as the same with more votes: {judges[0].named.name},votes=3"
+        raise UsageError("one judge: there is nothing to compare", hint)
+
+
+async def _asked(
+    judges: Sequence[LoadedJudge], stored: FoundAnswers, caller: JudgeCaller, workers: int, report: Report
+) -> list[Votes]:
+    """The votes of each judge. All judges grade one answer before the next one.
+
+    A judge that fails on too many answers to be compared is not asked about the others.
+    """
+    asked = [
+        (number, place, answer, vote)
+        for place, answer in stored.found.items()
+        for number, judge in enumerate(judges)
+        for vote in range(1, judge.named.votes_for(answer.rubric) + 1)
+    ]
+    done = 0
+    failed: list[set[Place]] = [set() for _ in judges]
+
+    async def one(number: int, place: Place, answer: StoredAnswer, vote: int) -> MeasuredVerdict:
+        nonlocal done
+        judge = judges[number]
+        if len(failed[number]) > MOST_ERRORS * len(stored.found):
+            verdict = NOT_ASKED
+        else:
+            verdict = await caller.verdict(answer, judge.specs[answer.trial.suite.name], judge.named.rubric, vote)
+        if verdict.passed is None:
+            failed[number].add(place)
+        done += 1
+        report(done, len(asked))
+        return verdict
+
+    report(0, len(asked))
+    verdicts = await in_parallel([partial(one, *call) for call in asked], workers)
+    votes: list[dict[Place, list[MeasuredVerdict]]] = [{} for _ in judges]
+    for (number, place, _, _), verdict in zip(asked, verdicts, strict=True):
+        votes[number].setdefault(place, []).append(verdict)
+    return list(votes)
+
+
+def _of_assertion(
+    labelled: LabelledAnswers,
+    asked: tuple[Sequence[LoadedJudge], Sequence[Votes]],
+    stored: FoundAnswers,
+    margin: float,
+    redact: Callable[[str], str],
+) -> AssertionComparison:
+    pairs = [
+        (place_of(answer), label)
+        for answer, label in zip(labelled.answers, labelled.labels, strict=True)
+        if place_of(answer) in stored.found
+    ]
+    graded = [
+        GradedByJudge(
+            judge.named.written,
+            judge.model,
+            tuple(tuple(votes[place]) for place, _ in pairs),
+        )
+        for judge, votes in zip(*asked, strict=True)
+    ]
+    answers, rows = compared([label for _, label in pairs], labelled.counts, graded, margin, redact)
+    weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
+    return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)

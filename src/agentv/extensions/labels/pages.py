@@ -1,0 +1,479 @@
+"""Labels in the pages of `agentv view`: answers to label one at a time, ratings of any answer, and judges checked.
+
+Nothing tells what the judge said until all answers are labelled.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from agentv.app.results.project import check_files, stamp_of
+from agentv.extensions.labels.answers import DrawnAnswer
+from agentv.extensions.labels.checking import NoLabelsError, check_judges, check_labels
+from agentv.extensions.labels.commands import SAMPLE
+from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, LabelStore, given_by, open_session
+from agentv.extensions.labels.ratings import answers_of, as_in_rows, rate, ratings_of_run
+from agentv.extensions.labels.reporting import judge_check_content
+from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key
+from agentv.reports.text.escaping import without_directories
+from agentv.store.files.directory import is_being_written
+from agentv.web.answers import RefusedError
+from agentv.web.endpoints import Call, Endpoint, ProjectContext
+
+LONGEST_NOTE = 10_000
+"""Characters of a note."""
+
+LARGEST_SAMPLE = 10_000
+"""Answers of a draw."""
+
+_DRAWS = 4
+"""Draws that are held: each has the texts of its answers."""
+
+Sample = Annotated[int, Meta(ge=1, le=LARGEST_SAMPLE)]
+
+
+class DrawQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which answers are labelled: the same draw as that of `agentv label`.
+
+    Attributes:
+        run: its id.
+        assertion: only answers that this assertion graded; empty: all.
+        sample: number of answers to draw.
+        seed: of the draw.
+    """
+
+    run: str
+    assertion: str = ""
+    sample: Sample = SAMPLE
+    seed: int = 0
+
+
+class QueueQuery(DrawQuery, frozen=True, forbid_unknown_fields=True):
+    """A draw, and one of its answers.
+
+    Attributes:
+        at: the id of an answer; empty: the first that has no label of this person.
+    """
+
+    at: str = ""
+
+
+class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a person says of an answer.
+
+    Attributes:
+        id: of the answer, as the queue gives it.
+        verdict: whether it meets the criteria.
+        note: anything.
+        replaces: the time of the person's earlier label of this answer, as the queue gives it, or empty.
+    """
+
+    id: str
+    verdict: LabelVerdict
+    note: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
+    replaces: str = ""
+
+
+class GivenLabel(Struct, frozen=True):
+    """The label that a person gave an answer.
+
+    Attributes:
+        time: when.
+    """
+
+    verdict: LabelVerdict
+    note: str
+    time: str
+
+
+class AnswerToLabel(Struct, frozen=True):
+    """An answer, and what it is judged by.
+
+    Attributes:
+        id: the same for everybody and in every draw, as long as answer, rubric and judge stay.
+        retrieved: texts that were retrieved for the answer.
+        reference: the expected output, or empty.
+        given: what this person said of it before; null: nothing.
+    """
+
+    id: str
+    case: str
+    assertion: str
+    input: str
+    retrieved: tuple[str, ...]
+    reference: str
+    output: str
+    criteria: str
+    given: GivenLabel | None
+
+
+class LabelQueue(Struct, frozen=True):
+    """One answer to label, and how far the person is.
+
+    Attributes:
+        run: its id.
+        person: who labels.
+        total: number of answers drawn.
+        left: how many of them have no label of this person.
+        place: of the answer among them, from 1; 0: all are labelled.
+        answer: null: all are labelled.
+        before: the id of the answer before; empty for the first.
+        after: the id of the next answer; empty for the last.
+        assertions: whose answers were drawn.
+        places: where the labels are kept.
+    """
+
+    run: str
+    person: str
+    total: int
+    left: int
+    place: int
+    answer: AnswerToLabel | None
+    before: str
+    after: str
+    assertions: list[str]
+    places: list[str]
+
+
+class LabelSaved(Struct, frozen=True):
+    """A label that is durable.
+
+    Attributes:
+        id: of the answer.
+        next: the next answer that has no label.
+    """
+
+    id: str
+    given: GivenLabel
+    next: LabelQueue
+
+
+class LabelAgreement(Struct, frozen=True):
+    """On how many answers the person and the judge say the same, of those on which both say something."""
+
+    agreed: int
+    of: int
+
+
+class LabelQueues:
+    """The answers of a project's runs as people label them. Draws are kept as long as the runs stay."""
+
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+        self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
+        self._lock = Lock()
+
+    def queue(self, call: Call) -> LabelQueue:
+        """One answer.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
+            RefusedError: the answer that is asked for is not among them.
+        """
+        query: QueueQuery = call.query
+        with self._lock:
+            session = self._session(query, call)
+        if not query.at:
+            return _queue(session, next(iter(session.to_label), None))
+        return _queue(session, _with_id(session, query.at))
+
+    def add(self, call: Call) -> LabelSaved:
+        """Add a label; it is durable when this returns. The same label again changes nothing.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or files cannot be read or written.
+            RefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
+        """
+        said: SaidLabel = call.body
+        with self._lock:
+            session = self._session(said, call)
+            drawn = _with_id(session, said.id)
+            label, note = _given(session, drawn), said.note.strip()
+            if label is None or (label.verdict, label.note) != (said.verdict, note):
+                if (label.time if label else "") != said.replaces:
+                    raise RefusedError(409, "labelled-meanwhile", _meanwhile(label))
+                label = session.label(drawn, said.verdict, note)
+        return LabelSaved(said.id, _shown(label), _queue(session, _next(session, drawn)))
+
+    def agreement(self, call: Call) -> LabelAgreement:
+        """How often the person and the judge agree.
+
+        Raises:
+            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
+            RefusedError: answers are left, which the agreement would tell something of.
+        """
+        with self._lock:
+            session = self._session(call.body, call)
+            if session.left:
+                raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
+        return LabelAgreement(*session.agreed)
+
+    def _session(self, query: DrawQuery, call: Call) -> LabellingSession:
+        person, kept = call.person, label_store(self._context, call)
+        path = self._context.project.run(query.run)
+        check_files(path)
+        key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
+        found = self._draws.get(key)
+        if found is None:
+            named, assertion = str(path), query.assertion or None
+            found = open_session(named, assertion, query.sample, query.seed, person, kept=kept)
+            self._draws[key] = found
+            while len(self._draws) > _DRAWS:
+                self._draws.popitem(last=False)
+        self._draws.move_to_end(key)
+        given = given_by(person, kept.read(found.suites))
+        return LabellingSession(found.run_id, kept, person, found.drawn, given, draw=found.draw)
+
+
+def _id(drawn: DrawnAnswer) -> str:
+    """Made from everything that a label is of, except the judge's verdict."""
+    return sha256(repr(drawn.answer.item[:-1]).encode()).hexdigest()[:32]
+
+
+def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
+    for one in session.distinct:
+        if _id(one) == wanted:
+            return one
+    raise RefusedError(
+        404, "no-such-answer", "this answer is not among those to label any more: the run was changed, or graded again"
+    )
+
+
+def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
+    """The person's label of an answer; None without one, or if the judge's verdict was another then."""
+    items: Sequence[LabelItem] = [
+        one.answer.item for one in session.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]
+    ]
+    found = [session.given[one] for one in items if one in session.given]
+    return found[0] if len(found) == len(items) else None
+
+
+def _meanwhile(label: Label | None) -> str:
+    if label is None:
+        return "this answer has no label of yours any more; look at it again"
+    return f"you labelled this answer elsewhere meanwhile: {label.verdict}; look at it again"
+
+
+def _shown(label: Label) -> GivenLabel:
+    return GivenLabel(label.verdict, label.note, label.time)
+
+
+def _next(session: LabellingSession, drawn: DrawnAnswer) -> DrawnAnswer | None:
+    """The next answer without a label, from the one after this on."""
+    left = {_id(one) for one in session.to_label}
+    order = session.distinct
+    at = [_id(one) for one in order].index(_id(drawn)) + 1
+    return next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
+
+
+def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
+    order = session.distinct
+    ids = [_id(one) for one in order]
+    at = len(order) if drawn is None else ids.index(_id(drawn))
+    return LabelQueue(
+        session.run_id,
+        session.person,
+        len(order),
+        session.left,
+        0 if drawn is None else at + 1,
+        None if drawn is None else _answer(session, drawn),
+        ids[at - 1] if at else "",
+        ids[at + 1] if at + 1 < len(ids) else "",
+        sorted({one.answer.assertion for one in order}),
+        list(map(without_directories, session.kept.places(session.suites))),
+    )
+
+
+def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
+    answer, before = drawn.answer, _given(session, drawn)
+    return AnswerToLabel(
+        _id(drawn),
+        answer.case,
+        answer.assertion,
+        answer.input,
+        answer.retrieved,
+        answer.reference,
+        answer.output,
+        answer.asked.rubric,
+        None if before is None else _shown(before),
+    )
+
+
+def label_store(context: ProjectContext, call: Call) -> LabelStore:
+    """Where labels and ratings of who asks are kept."""
+    return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
+
+
+LABELLING = (
+    Endpoint(
+        "/api/labels/queue",
+        "An answer to label, without its grade.",
+        LabelQueue,
+        lambda context, call: context.shared(LabelQueues).queue(call),
+        QueueQuery,
+        needs="label",
+    ),
+    Endpoint(
+        "/api/labels",
+        "Label an answer; it is durable before the answer is sent.",
+        LabelSaved,
+        lambda context, call: context.shared(LabelQueues).add(call),
+        method="POST",
+        body=SaidLabel,
+        needs="label",
+    ),
+    Endpoint(
+        "/api/labels/agreement",
+        "How often person and judge agree, once all answers of a draw are labelled.",
+        LabelAgreement,
+        lambda context, call: context.shared(LabelQueues).agreement(call),
+        method="POST",
+        body=DrawQuery,
+        needs="label",
+    ),
+)
+
+
+Thumb = Literal["up", "down", ""]
+
+_VERDICTS: dict[Thumb, LabelVerdict] = {"up": "pass", "down": "fail", "": "unsure"}
+_THUMBS: dict[str, Thumb] = {"pass": "up", "fail": "down", "unsure": ""}
+
+
+class Rating(Struct, frozen=True):
+    """What a person thinks of an answer.
+
+    Attributes:
+        output_sha256: of the answer, with whose case and suite it is found.
+        thumb: empty: neither.
+        comment: empty: none.
+        mine: whether it is of who asks.
+    """
+
+    suite: str
+    case: str
+    output_sha256: str
+    person: str
+    thumb: Thumb
+    comment: str
+    time: str
+    mine: bool
+
+
+class Ratings(Struct, frozen=True):
+    """The latest rating of each person of each answer; those taken back are left out."""
+
+    ratings: list[Rating]
+
+
+class SaidRating(Struct, frozen=True, forbid_unknown_fields=True):
+    """A rating as it is given.
+
+    Attributes:
+        key: of the trial whose answer it is of.
+        output_sha256: of the answer that the person saw.
+        thumb, comment: both empty take an earlier rating back.
+    """
+
+    key: str
+    output_sha256: str
+    thumb: Thumb = ""
+    comment: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
+
+
+def _ratings(context: ProjectContext, call: Call) -> Ratings:
+    run = context.project.run(call.names["id"])
+    check_files(run)
+    wanted = person_key(call.person)
+    return Ratings(
+        [
+            Rating(*answer, one.person, _THUMBS[one.verdict], one.note, one.time, one.person_key == wanted)
+            for answer, given in ratings_of_run(run, label_store(context, call)).items()
+            for one in given
+        ]
+    )
+
+
+def _rate(context: ProjectContext, call: Call) -> Ratings:
+    said: SaidRating = call.body
+    run = context.project.run(call.names["id"])
+    check_files(run)
+    key = as_in_rows(said.key)
+    answers = [one.name for one in answers_of(run, lambda line: key in line) if one.key == said.key]
+    if not answers:
+        raise RefusedError(404, "no-such-answer", "this run has no such answer")
+    seen = next((one for one in answers if one[-1] == said.output_sha256), None)
+    if seen is None:
+        raise RefusedError(409, "answer-changed", "this run has another answer now; reload the page to see it")
+    rate(seen, (_VERDICTS[said.thumb], said.comment), call.person, run.name, label_store(context, call))
+    return _ratings(context, call)
+
+
+_PATH = "/api/runs/{id}/ratings"
+
+RATING = (
+    Endpoint(_PATH, "What people think of the answers of a run.", Ratings, _ratings),
+    Endpoint(
+        _PATH,
+        "Rate an answer; the rating is durable before this answers with all ratings of the run.",
+        Ratings,
+        _rate,
+        method="POST",
+        body=SaidRating,
+        needs="label",
+    ),
+)
+
+
+class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which judges.
+
+    Attributes:
+        run: that they graded; empty: by all labels of the project alone.
+        assertion: only the judge of this assertion; empty: of all.
+    """
+
+    run: str = ""
+    assertion: str = ""
+
+
+def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
+    kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
+    try:
+        if not run:
+            missing = NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
+            return dict(judge_check_content(check_labels(kept.read(), assertion, missing)))
+        path = context.project.run(run)
+        check_files(path)
+        return dict(judge_check_content(check_judges(str(path), assertion, kept)))
+    except NoLabelsError as error:
+        raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error
+
+
+def _state(context: ProjectContext, call: Call) -> str:
+    """All labels, and the files of the run."""
+    labels = sha256(repr(label_store(context, call).read()).encode(errors="surrogatepass")).hexdigest()
+    if not call.query.run:
+        return labels
+    path = context.project.run(call.query.run)
+    return f"{labels} {stamp_of(path)} {is_being_written(path)}"
+
+
+JUDGES = (
+    Endpoint(
+        "/api/judges",
+        "How well judges agree with people: what `agentv judge check --json` prints.",
+        dict[str, Any],
+        _judges,
+        JudgesQuery,
+        state=_state,
+        kept=True,
+    ),
+)

@@ -1,1 +1,0 @@
-"""Reports of `agentv judge`, as text and as JSON."""

@@ -1,0 +1,507 @@
+"""promptfoo's assertions as ours, and the thresholds at which its tests pass. What has no equivalent is reported.
+
+Without a threshold, a test of promptfoo's passes if each of its assertions does. `threshold: 1` says that of assertions
+that score 1 or 0. One that is graded between them may pass at less; where there is one, every assertion of the case is
+required, and the score has no say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from agentv.authoring.cases.data_files.csv_table import LIST_TYPES
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.code import transform_of
+from agentv.extensions.promptfoo.settings import checked_calls
+from agentv.extensions.promptfoo.source import FILE, Source, mapping, number_node, text_node, whole_number
+from agentv.extensions.promptfoo.tables import (
+    ABSENT,
+    ASSERTION_KEYS,
+    CODE,
+    CONFIGURED,
+    EMPTY_MARK,
+    GRADED,
+    JUDGED,
+    MEASURES,
+    OWN_THRESHOLD,
+    RENAMED,
+    RUBRICS,
+    SAME,
+    SCHEMAS,
+    SCORED,
+    THRESHOLDS,
+    USED,
+)
+from agentv.extensions.promptfoo.targets import embedder_of, named_judge_of
+from agentv.extensions.promptfoo.test_parts import judge_prompt_of
+from agentv.templating import has_placeholder
+
+_NUMBERS = re.compile(
+    r"(?<![\w.])\.?\d|\bscore\b|\b(?:Math|min|max|round|sum|len|length|float|Number|parse\w+)\b|[\w)\]] ?[/*] ?[\w(]"
+)
+_COMPARES = re.compile(
+    r"===?|!==?|<=?|>=?|\.includes\(|\.startsWith\(|\.endsWith\(|\.test\(|\.some\(|\.every\(|\bin\b|\bnot\b|^!"
+)
+_SCORES = re.compile(r"\bscore\b|(?<!\w)0?\.\d")
+
+
+def may_score(value: Node | None, source: Source) -> bool:
+    """Whether the code may return a number between 0 and 0.5."""
+    if not isinstance(value, Scalar) or not isinstance(value.value, str):
+        return False
+    text = value.value.strip()
+    if text.startswith(FILE):
+        path = source.directory / text.removeprefix(FILE).split(":")[0]
+        if not source.boundary.admits(str(path)):
+            return False
+        try:
+            text = source.reading.reader.read(str(path)).decode()
+        except (OSError, UnicodeDecodeError):
+            return False
+        return _SCORES.search(text) is not None
+    if "\n" in text or "return" in text:
+        return _SCORES.search(text) is not None
+    return _NUMBERS.search(text) is not None and _COMPARES.search(text) is None
+
+
+_MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
+_ITEM = re.compile(r'\s*(?:"(?P<quoted>(?:\\["\\]|""|[^"])*)"\s*(?=,|$)|(?P<plain>[^,\s][^,]*))')
+_ESCAPED = re.compile(r'[\\"](["\\])')
+_RETURNS = re.compile(r"\breturn\b|\bthrow\b")
+_REDTEAM = "promptfoo:redteam:"
+
+
+def assertions(node: Node, source: Source) -> Node:
+    """The entries of an `assert:` list, with those of lists in it, and of the files that it names."""
+    if not isinstance(node, ListNode):
+        source.tell(node, "'assert' is not a list")
+        return node
+    return ListNode([entry for item in node.items for entry in _entries(item, source)], node.at)
+
+
+def _entries(node: Node, source: Source) -> list[Node]:
+    if isinstance(node, ListNode):
+        return [entry for item in node.items for entry in _entries(item, source)]
+    if isinstance(node, Scalar) and node.text.startswith(FILE) and not source.is_code(node.text):
+        found = source.document(node.text, node)
+        if isinstance(found, ListNode | MapNode):
+            return _entries(found, source.inside(node.text))
+    return [_entry(node, source)]
+
+
+def _entry(node: Node, source: Source) -> Node:
+    if not isinstance(node, MapNode):
+        source.tell(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
+        return node
+    kind = node.get("type")
+    if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
+        source.tell(node, "this assertion has no type")
+        return node
+    inverted = kind.value.startswith("not-")
+    name = kind.value.removeprefix("not-")
+    if name == "assert-set":
+        return _set(node, source)
+    ours = name if name in SAME else RENAMED.get(name)
+    calls = checked_calls(kind, node, source) if ours is None else None
+    if calls is not None:
+        kept = {key: item for key, item in node.items.items() if key not in ("type", "value")}
+        made = _converted(mapping(node, {**kept, "type": calls["type"]}), kind, "is-json", source)
+        return mapping(node, {**(made.items if isinstance(made, MapNode) else {}), **calls})
+    if ours is None:
+        if name.startswith(_REDTEAM):
+            hint = "agentv does not grade attacks; judge the answer with llm-rubric"
+        else:
+            hint = ABSENT.get(name, "promptfoo has no such type either: write it as an agentv assertion")
+        source.tell(kind, f"'{name}' has no equivalent", hint)
+        return node  # the reader reports its unknown type
+    return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
+
+
+def _set(node: MapNode, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        if key == "assert":
+            items[key] = assertions(item, source)
+        elif key in ("metric", "type", "weight", "threshold"):
+            items[ASSERTION_KEYS.get(key, key)] = item
+        elif key == "config" and is_empty(item):
+            continue
+        else:
+            source.unread(key, node.keys[key], " of an assert-set", ("assert", "metric", "weight", "threshold"))
+    if "threshold" in items:
+        return mapping(node, items)
+    inner = items.get("assert")  # without one, every assertion of a set must pass
+    if isinstance(inner, ListNode) and is_graded(inner):
+        items["assert"] = required(inner)
+        items["threshold"] = Scalar(0, "0", node.at)
+    else:
+        items["threshold"] = Scalar(1, "1", node.at)
+    return mapping(node, items)
+
+
+def is_graded(node: Node | None) -> bool:
+    """Whether an assertion of a list may pass with a score below 1."""
+    entries = node.items if isinstance(node, ListNode) else []
+    return any(_is_graded(one) for one in entries)
+
+
+def _is_graded(entry: Node) -> bool:
+    if not isinstance(entry, MapNode):
+        return False
+    kind, mark = entry.get("type"), entry.get("min_score")
+    name = kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+    return name in GRADED or mark is not None
+
+
+def weighed(entries: ListNode) -> ListNode:
+    """The entries of a case with a threshold, with those of its sets in their place.
+
+    There a set counts its mean score in promptfoo, and 1 or 0 in agentv; by their shares of its weight, its entries
+    give that mean.
+    """
+    return ListNode([one for entry in entries.items for one in _weighed(entry)], entries.at)
+
+
+def _weighed(entry: Node) -> list[Node]:
+    inner = entry.get("assert") if isinstance(entry, MapNode) else None
+    if not isinstance(entry, MapNode) or not isinstance(inner, ListNode) or not inner.items:
+        return [entry]
+    whole = _weight(entry)
+    weights = [_weight(one) for one in inner.items]
+    if not sum(weights):
+        return [entry]
+    made: list[Node] = []
+    for one, weight in zip(inner.items, weights, strict=True):
+        share = round(whole * weight / sum(weights), 9)
+        items = dict(one.items) if isinstance(one, MapNode) else {}
+        items.pop("required", None)
+        made.append(mapping(one, {**items, "weight": number_node(share, one.at)} if share != 1 else items))
+    return made
+
+
+def _weight(entry: Node) -> float:
+    said = entry.get("weight") if isinstance(entry, MapNode) else None
+    return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
+
+
+def required(entries: ListNode) -> ListNode:
+    """The entries as gates."""
+    return ListNode([_gate(one) for one in entries.items], entries.at)
+
+
+def _gate(entry: Node) -> Node:
+    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
+    if not isinstance(entry, MapNode):
+        return entry
+    weight = entry.get("weight")
+    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
+        return entry
+    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})
+
+
+def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        items |= _key(key, item, node, ours, source)
+    items["type"] = kind
+    _as_promptfoo_measures(items, node, kind, ours)
+    value = items.get("value")
+    if value is not None:
+        written = _value(value, ours, source)
+        if written is None:
+            return node
+        items["value"] = _failing(written, value, kind, source) if ours == "javascript" else written
+    _as_promptfoo_compares(items, kind, ours)
+    if ours in CODE and "threshold" not in items and may_score(value, source):
+        items["threshold"] = Scalar(EMPTY_MARK, f"{EMPTY_MARK:f}", node.at)
+    return mapping(node, items)
+
+
+def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
+    """The code; where it has several lines and returns nothing, it fails by what it returns, as in promptfoo."""
+    text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
+    code = node.text if isinstance(node, Scalar) else ""
+    if code.startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
+        return written
+    message = "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
+    source.note(node, message, "write 'return' before the last expression")
+    fails = "true" if kind.text.startswith("not-") else "false"
+    return text_node(f"{text.rstrip()}\nreturn {fails};\n", written.at)
+
+
+def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict[str, Node]:
+    """What one key of an assertion becomes."""
+    if key in ASSERTION_KEYS:
+        return {ASSERTION_KEYS[key]: item}
+    if key == "threshold" and ours in OWN_THRESHOLD | CODE:
+        return {key: item}
+    if key == "threshold" and ours in GRADED:
+        return {"min_score": item}
+    if key == "threshold":
+        source.note(node.keys[key], f"'threshold' is omitted: promptfoo does not read it for '{ours}'")
+        return {}
+    convert = _SPECIAL.get(key)
+    if convert is not None:
+        return convert(item, ours, source)
+    source.unread(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL))
+    return {}
+
+
+def _transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    made = transform_of(node, source)
+    return {} if made is None else {"transform": made}
+
+
+def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if is_empty(node):
+        return {}
+    if ours in CONFIGURED:
+        return {"config": node}
+    source.tell(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
+    return {}
+
+
+def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    if ours not in JUDGED and ours != "similar":
+        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
+        return {}
+    if ours == "similar":
+        found = embedder_of(node, source)
+        return {"provider": node} if found is None else {"embedder": found}
+    return named_judge_of(node, source) or {"provider": node}
+
+
+def _context_transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    del ours
+    if isinstance(node, Scalar) and _MEMBER.fullmatch(node.text):
+        return {"context_transform": text_node(f"${node.text.removeprefix('output')}", node.at)}
+    made = transform_of(node, source)
+    return {} if made is None else {"context_transform": made}
+
+
+def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
+    made = judge_prompt_of(node, source) if ours in RUBRICS else None
+    if made is not None:
+        return {"prompt": made}
+    if ours not in RUBRICS:
+        source.tell(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
+    return {}
+
+
+_SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {
+    "provider": _provider,
+    "transform": _transform,
+    "contextTransform": _context_transform,
+    "rubricPrompt": _rubric_prompt,
+    "config": _config,
+}
+"""Keys of an assertion → what they become, given their value and our name of the type."""
+
+
+def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, ours: str) -> None:
+    """What is another there where nothing is said: the threshold, and how embeddings are compared."""
+    if ours in THRESHOLDS:
+        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
+    measure = MEASURES.get(_name(node))
+    if measure is not None:
+        items["measure"] = text_node(measure, kind.at)
+
+
+def _name(node: MapNode) -> str:
+    """Its type as promptfoo names it, without what inverts it."""
+    kind = node.get("type")
+    return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+
+
+def _as_promptfoo_compares(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """What is meant there and not here: white space counts, a negated list forbids each of its names, and others."""
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
+
+
+def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """A negated list forbids each of its names, and a skill's `max` allows none."""
+    value = items.get("value")
+    if isinstance(value, ListNode) and kind.text != ours:
+        items["match"] = text_node("any", kind.at)
+    if isinstance(value, MapNode) and ours == "skill-used" and "max" in value.items and "min" not in value.items:
+        items["value"] = mapping(value, {**value.items, "min": Scalar(0, "0", value.at)})
+
+
+def _value(node: Node, ours: str, source: Source) -> Node | None:
+    """The value as it is written here; None where that is impossible, which is reported."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        if ours in CODE:
+            return _code(node, ours)
+        if source.is_code(node.value):
+            hint = "write an assertion of type python that names a function"
+            source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
+            return None
+        if node.value.startswith(FILE) and ours not in SCHEMAS:
+            content = source.content(node)
+            if content is None:
+                return None
+            node = content
+        if ours in SCHEMAS and not node.text.startswith(FILE):
+            return _checked(_schema(node), source)
+        return _text(node, ours, source)
+    return _checked(node, source) if ours in SCHEMAS else whole_number(node)
+
+
+def _text(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The value that a text means; None where it has no equivalent, which is reported."""
+    if ours in LIST_TYPES:
+        return _listed(node, ours, source)
+    return node
+
+
+def _schema(node: Scalar) -> Node:
+    """A JSON Schema that is written as text, in YAML or JSON."""
+    own = Report()
+    found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
+    return found if isinstance(found, MapNode) and not own.failed else node
+
+
+def _checked(schema: Node, source: Source) -> Node:
+    """The schema; a `format` in it, which promptfoo checks and agentv does not, is reported."""
+    if isinstance(schema, ListNode):
+        for one in schema.items:
+            _checked(one, source)
+    elif isinstance(schema, MapNode):
+        for key, one in schema.items.items():
+            if key == "format" and isinstance(one, Scalar):
+                source.tell(one, f"agentv does not check the format '{one.text}' of a JSON Schema", "write a 'pattern'")
+            _checked(one, source)
+    return schema
+
+
+def _split(text: str) -> list[str]:
+    """The items of a text with commas; those in double quotes may hold some."""
+    found = (one.group("quoted", "plain") for one in _ITEM.finditer(text))
+    return [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in found]
+
+
+def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
+    """The texts that a text with commas means; None where promptfoo reads it otherwise, which is reported."""
+    if has_placeholder(node.text):
+        message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
+        source.tell(node, message, "write a list, with a placeholder for one text in each item")
+        return None
+    found = _split(node.text)
+    if any(one.startswith('"') for one in found):
+        source.tell(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
+        return None
+    return ListNode([text_node(item, node.at) for item in found], node.at)
+
+
+def _code(node: Scalar, ours: str) -> Node:
+    if not node.value.startswith(FILE):
+        return node
+    path = node.value.removeprefix(FILE)
+    if ours == "python" and ".py:" not in path:
+        return text_node(f"{path}:get_assert", node.at)
+    return text_node(path, node.at)
+
+
+def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
+    """The suite and its cases with the marks at which they pass.
+
+    Args:
+        head: the keys of the suite.
+        tests: its cases.
+        source: gets what counts otherwise in a test with a threshold.
+    """
+    _report_scores(head, tests, source)
+    _report_sets(head, tests, source)
+    default = head.get("default_test")
+    shared = default.get("assert") if isinstance(default, MapNode) else None
+    if isinstance(default, MapNode) and "threshold" in default.items:
+        flat = {**default.items, "assert": weighed(shared)} if isinstance(shared, ListNode) else default.items
+        cases = [_weighed_case(one) for one in tests.items] if isinstance(tests, ListNode) else []
+        found = ListNode(cases, tests.at) if isinstance(tests, ListNode) else tests
+        return {**head, "default_test": mapping(default, flat)}, found
+    made = {**head, "threshold": number_node(1, tests.at)}
+    if not isinstance(tests, ListNode):
+        return made, tests
+    mixed = any(isinstance(one, MapNode) and "threshold" in one.items for one in tests.items)
+    gated = [_marked_case(one, shared, mixed=mixed) for one in tests.items]
+    changed = any(one is not other for one, other in zip(gated, tests.items, strict=True))
+    if changed and not mixed and isinstance(shared, ListNode) and isinstance(default, MapNode):
+        made["default_test"] = mapping(default, {**default.items, "assert": required(shared)})
+    return made, ListNode(gated, tests.at)
+
+
+def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
+    """Report types that count their score in promptfoo and 1 or 0 here, in tests with a threshold."""
+    default = head.get("default_test")
+    places = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    marks = [one for one in places if isinstance(one, MapNode) and "threshold" in one.items]
+    for place in places if default in marks else [default, *marks] if marks else []:
+        entries = place.get("assert") if isinstance(place, MapNode) else None
+        for entry in entries.items if isinstance(entries, ListNode) else []:
+            kind = entry.get("type") if isinstance(entry, MapNode) else None
+            if isinstance(kind, Scalar) and kind.text.removeprefix("not-") in SCORED:
+                message = (
+                    f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
+                )
+                source.tell(kind, message, "remove the threshold of the test; the assertion has its own")
+
+
+def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
+    """Report sets with a threshold above 0 whose assertions count their scores in promptfoo, and 1 or 0 here."""
+    default = head.get("default_test")
+    if isinstance(default, MapNode) and "threshold" in default.items:
+        return
+    for place in [default, *(tests.items if isinstance(tests, ListNode) else [])]:
+        entries = place.get("assert") if isinstance(place, MapNode) and "threshold" not in place.items else None
+        for entry in entries.items if isinstance(entries, ListNode) else []:
+            mark = entry.get("threshold") if isinstance(entry, MapNode) else None
+            inner = entry.get("assert") if isinstance(entry, MapNode) else None
+            score = mark.value if isinstance(mark, Scalar) and isinstance(mark.value, int | float) else 0
+            if (score > 0 and is_graded(inner)) or (0 < score < 1 and _is_scored(inner)):
+                message = (
+                    "in a set with a threshold, a graded assertion counts its score in promptfoo, 1 or 0 in agentv"
+                )
+                source.tell(entry, message, "move the threshold to the test")
+
+
+def _is_scored(node: Node | None) -> bool:
+    """Whether an assertion of a list counts a score between 0 and 1 in promptfoo."""
+    kinds = [one.get("type") for one in (node.items if isinstance(node, ListNode) else []) if isinstance(one, MapNode)]
+    return any(isinstance(one, Scalar) and one.text.removeprefix("not-") in SCORED for one in kinds)
+
+
+def _weighed_case(case: Node) -> Node:
+    own = case.get("assert") if isinstance(case, MapNode) else None
+    if not isinstance(case, MapNode) or not isinstance(own, ListNode):
+        return case
+    return mapping(case, {**case.items, "assert": weighed(own)})
+
+
+def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
+    """A case; with gates where something of it is graded.
+
+    Args:
+        case: as it was converted.
+        shared: the assertions of `default_test`.
+        mixed: other cases have a threshold, and for them what is shared is no gate: the case brings it by itself.
+    """
+    if not isinstance(case, MapNode):
+        return case
+    if "threshold" in case.items:
+        return _weighed_case(case)
+    own = case.get("assert")
+    if not is_graded(shared) and not is_graded(own):
+        return case
+    items: dict[str, Node] = {**case.items, "threshold": number_node(0, case.at)}
+    entries = list(own.items) if isinstance(own, ListNode) else []
+    if mixed and isinstance(shared, ListNode):
+        entries += shared.items
+        items["skip_defaults"] = Scalar(True, "true", case.at)
+    if entries:
+        items["assert"] = required(ListNode(entries, case.at))
+    return mapping(case, items)

@@ -1,0 +1,376 @@
+"""promptfoo's tests as cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from agentv.extensions.promptfoo.assertions import assertions
+from agentv.extensions.promptfoo.code import names_code
+from agentv.extensions.promptfoo.prompts import Prompt, Prompts
+from agentv.extensions.promptfoo.rewriting import matched_prompts, prompts_of_provider, without_prompts
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    chat,
+    items_of,
+    mapping,
+    ordered,
+    providers_key,
+    text_node,
+    without,
+)
+from agentv.extensions.promptfoo.tables import REFUSED
+from agentv.extensions.promptfoo.targets import targets
+from agentv.extensions.promptfoo.test_parts import AROUND, options_of, variables
+
+SIMULATED_USER = "promptfoo:simulated-user"
+_SERVERS = ("http", "webhook:", "websocket:", "ws:", "wss:")
+_OPTIONS = ("instructions", "maxTurns", "stateful", "initialMessages")
+_ROLES = ("user", "assistant", "system")
+_ENDS = "the model that plays the user ends the conversation by a key of its JSON reply, not by '###STOP###'"
+_MODEL = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge; promptfoo asks its own service"
+
+
+def is_simulated(provider: Node | None) -> bool:
+    """Whether the provider of a test talks with the others."""
+    named = provider.get("id") if isinstance(provider, MapNode) else provider
+    return isinstance(named, Scalar) and named.text == SIMULATED_USER
+
+
+def with_system_prompts(prompts: Prompts, source: Source) -> Prompts:
+    """Several prompts as the system messages that promptfoo makes of them before a simulated user."""
+    entries: list[Node] = []
+    for number, one in enumerate(prompts.found, 1):
+        label = one.label or text_node(f"prompt-{number}", one.content.at)
+        entries.append(mapping(one.content, {"label": label, "prompt": _system(one.content, source)}))
+    return replace(prompts, head={"prompts": ListNode(entries, entries[0].at)} if prompts.head else {})
+
+
+def refuse_servers(providers: Iterable[Node], source: Source) -> None:
+    """Report servers, which get a conversation as JSON in place of the prompt there."""
+    for provider in providers:
+        named = provider.get("id") if isinstance(provider, MapNode) else provider
+        if isinstance(named, Scalar) and named.text.startswith(_SERVERS):
+            hint = (
+                "convert the file without it, then write a target with 'provider: http' and '{{ messages }}' in 'body'"
+            )
+            source.tell(named, "a server that talks with a simulated user has no equivalent", hint)
+
+
+def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], source: Source) -> dict[str, Node]:
+    """The keys of a case with a simulated user: `user`, and the messages before it as `input`.
+
+    Args:
+        provider: with its `config`.
+        prompt: the only one; None: there are several, which the suite has.
+        given: the variables of the test, as they are written.
+        source: reads files, and gets what has no equivalent.
+    """
+    config = provider.get("config") if isinstance(provider, MapNode) else None
+    said = dict(config.items) if isinstance(config, MapNode) else {}
+    source.note(provider, _ENDS, _MODEL)
+    own, opening = said.pop("initialMessages", None), given.get("initialMessages")
+    stateful = said.pop("stateful", None)
+    if isinstance(stateful, Scalar) and stateful.value is True:
+        hint = "agentv sends the whole conversation each time; remove it if the provider takes that"
+        source.tell(stateful, "'stateful' of a simulated user has no equivalent", hint)
+    goal, most = said.pop("instructions", None), said.pop("maxTurns", None)
+    user = {"goal": goal if goal is not None and not is_empty(goal) else text_node("{{ instructions }}", provider.at)}
+    if most is not None and not is_empty(most):
+        user["max_turns"] = most
+    for key in said:
+        assert isinstance(config, MapNode)  # noqa: S101  # it has the key
+        source.unread(key, config.keys[key], " of a simulated user", _OPTIONS)
+    user["output"] = text_node("transcript", provider.at)
+    first = [] if prompt is None else _system(prompt, source).items
+    messages = [*first, *_messages(own if opening is None or is_empty(opening) else opening, source)]
+    made: dict[str, Node] = {"user": mapping(provider, user)}
+    return {**made, "input": ListNode(messages, provider.at)} if messages else made
+
+
+def _system(prompt: Node, source: Source) -> ListNode:
+    """Messages with a prompt as that of the system."""
+    if not isinstance(prompt, Scalar):
+        hint = "write the text of the system message"
+        source.tell(prompt, "a prompt of messages before a simulated user has no equivalent", hint)
+    return ListNode([mapping(prompt, {"role": text_node("system", prompt.at), "content": prompt})], prompt.at)
+
+
+def _messages(node: Node | None, source: Source) -> list[Node]:
+    """The messages before the user's first."""
+    if isinstance(node, Scalar) and node.text.startswith(FILE):
+        node = source.document(node.text, node)
+    elif isinstance(node, Scalar) and not is_empty(node):
+        found = chat(node.text, node.at)
+        if found is None and "{{" in node.text:
+            source.tell(node, "'initialMessages' of a variable have no equivalent", "write them as a list of messages")
+        elif found is None:
+            source.note(node, "this text is omitted: promptfoo reads a list of messages")
+        node = found
+    kept: list[Node] = []
+    for one in items_of(node):
+        role, content = (one.get(key) if isinstance(one, MapNode) else None for key in ("role", "content"))
+        if isinstance(role, Scalar) and (role.text in _ROLES or "{{" in role.text) and isinstance(content, Scalar):
+            kept.append(mapping(one, {"role": role, "content": content}))
+        elif not is_empty(one):
+            source.note(one, "this message is omitted: promptfoo sends only texts of a user, an assistant or a system")
+    return kept
+
+
+_WORD = re.compile(r"[a-z0-9]+")
+_LONGEST = 60
+_KEPT = frozenset({"description", "threshold", "metadata"})
+_CONVERTED = frozenset({"assert", "vars", "options"})
+
+
+class CaseConverter:
+    """Makes cases, and gives each an id of its own.
+
+    Args:
+        source: gets what has no equivalent.
+        prompts: what is asked.
+        targets: targets by the ids and labels of providers.
+        defaults: the variables of `defaultTest`.
+        user: the simulated user of `defaultTest`, for tests without a provider of their own.
+
+    Attributes:
+        made: the cases so far.
+        prompts: what they are asked.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        prompts: Prompts,
+        targets: Mapping[str, Node],
+        defaults: Mapping[str, Node],
+        user: Node | None,
+    ) -> None:
+        self.made: list[Node] = []
+        self.prompts = prompts
+        self._source = source
+        self._targets = targets
+        self._defaults = defaults
+        self._user = user
+        self._ids: set[str] = set()
+        self._number = 0
+
+    def take(self, node: Node) -> None:
+        """One test."""
+        self._number += 1
+        if not isinstance(node, MapNode):
+            self._source.tell(node, "this test is not a mapping")
+            self.made.append(node)
+            return
+        items: dict[str, Node] = {"id": text_node(self._id(node), node.at)}
+        for key, item in node.items.items():
+            made = self._key(key, item, node)
+            if "expand" in items and "expand" in made:  # what `options` says of lists wins
+                made["expand"] = items["expand"] if key == "vars" else made["expand"]
+            items |= made
+        asked = None if self.prompts.asked is None else self._asked(self.prompts.asked, node.get("options"))
+        user = node.get("provider") or self._user
+        if self.prompts.head and is_simulated(user) != is_simulated(self._user):
+            hint = "write a configuration for each kind of test"
+            self._source.tell(node, "several prompts for tests with and without a simulated user", hint)
+        if user is not None and is_simulated(user):
+            given = node.get("vars")
+            own = given.items if isinstance(given, MapNode) else {}
+            items |= with_user(user, asked, {**self._defaults, **own}, self._source)
+        elif asked is not None:
+            items["input"] = asked
+        identity, description = items.pop("id"), items.pop("description", None)
+        first = {"id": identity} if description is None else {"id": identity, "description": description}
+        self.made.append(mapping(node, {**first, **ordered(items)}))
+
+    def _id(self, node: MapNode) -> str:
+        said = node.get("id") or node.get("description")
+        slug = "-".join(_WORD.findall(said.text.lower()))[:_LONGEST].strip("-") if isinstance(said, Scalar) else ""
+        slug = slug or f"test-{self._number}"
+        return _new_id(slug, self._ids)
+
+    def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        is_seen_to = (key == "prompts" and self._asks_all(item)) or (key == "provider" and is_simulated(item))
+        if key == "id" or is_empty(item) or is_seen_to:
+            return {}
+        if key in _KEPT:
+            return {key: item}
+        if key in ("provider", "providers"):
+            return self._target(key, item, node)
+        if key in _CONVERTED:
+            return self._converted(key, item, node)
+        if key in REFUSED:
+            self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+            return {}
+        self._source.unread(key, node.keys[key], " of a test", (*_KEPT, *_CONVERTED, "provider", "id", "prompts"))
+        return {}
+
+    def _converted(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        if key == "assert":
+            return {key: assertions(item, self._source)}
+        if key == "vars":
+            options = node.get("options")
+            off = options.get("disableVarExpansion") if isinstance(options, MapNode) else None
+            expands = not (isinstance(off, Scalar) and off.value is True)
+            return variables(item, self._source, self._defaults, expands=expands)
+        around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
+        return options_of(item, self._source, around)
+
+    def _target(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        """The one target of a case. Where it is all that the suite has, nothing needs to be said."""
+        if isinstance(item, MapNode):
+            return {"target": targets(item, self._source)}
+        named = items_of(item)
+        if key == "provider" and isinstance(item, Scalar) and item.text not in self._targets:
+            return {"target": targets(item, self._source)}
+        found = [self._targets.get(one.text) for one in named if isinstance(one, Scalar)]
+        known = [one for one in found if one is not None]
+        if len(known) == len(named):
+            if {plain_name(one) for one in known} == {plain_name(one) for one in self._targets.values()}:
+                return {}
+            if len(known) == 1:
+                return {"target": known[0]}
+        self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
+        return {}
+
+    def _asks_all(self, item: Node) -> bool:
+        """Whether a test names all prompts that there are."""
+        named = [one.text for one in items_of(item) if isinstance(one, Scalar)]
+        labels = {one.label.text for one in self.prompts.found if one.label is not None}
+        return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
+
+    @staticmethod
+    def _asked(asked: Node, options: Node | None) -> Node:
+        if not isinstance(asked, Scalar) or not isinstance(options, MapNode) or not AROUND & options.items.keys():
+            return asked
+        before, after = (options.get(key) for key in ("prefix", "suffix"))
+        first, last = (one.text if isinstance(one, Scalar) else "" for one in (before, after))
+        return text_node(f"{first}{asked.text}{last}", asked.at)
+
+
+def plain_name(node: Node) -> str:
+    """What tells one target from another."""
+    name = node.get("name") or node.get("provider") if isinstance(node, MapNode) else node
+    return name.text if isinstance(name, Scalar) else str(plain(node))
+
+
+_KEY = "prompts"
+_COMPARED = frozenset({"select-best", "max-score"})
+
+
+class Matrix(Struct, frozen=True):
+    """Which prompts each provider and each test gets.
+
+    Attributes:
+        root: the configuration, whose providers and tests say nothing of prompts.
+        providers: for each provider the numbers of its prompts.
+        tests: for each test the numbers of its prompts.
+    """
+
+    root: MapNode
+    providers: tuple[frozenset[int], ...]
+    tests: tuple[frozenset[int], ...]
+
+
+def matrix_of(root: MapNode) -> Matrix | None:
+    """The matrix of a configuration; None where every prompt goes everywhere, or where it cannot be written as cases.
+
+    Its tests must stand in the configuration, and none may compare the answers of several prompts or providers.
+    """
+    place = providers_key(root)
+    providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
+    said = [prompts_of_provider(one) for one in providers]
+    own = [one.get(_KEY) if isinstance(one, MapNode) else None for one in tests]
+    if all(one is None for one in [*said, *own]) or not _can_be_written(root, providers, tests):
+        return None
+    each = tuple(matched_prompts(one, prompts) for one in said)
+    chosen = tuple(matched_prompts(one, prompts) for one in own)
+    if not all(each) or not all(chosen):  # a name that no prompt has
+        return None
+    kept: dict[str, Node] = {
+        place: ListNode([without_prompts(one) for one in providers], root.at),
+        "tests": ListNode([without(one, _KEY) for one in tests], root.at),
+    }
+    return Matrix(mapping(root, {**root.items, **kept}), each, chosen)
+
+
+def _can_be_written(root: MapNode, providers: list[Node], tests: list[Node]) -> bool:
+    named = [one for one in providers if isinstance(one, Scalar) and one.text.startswith(FILE)]
+    placed = all(isinstance(one, MapNode) and not one.items.keys() & {"provider", "providers"} for one in tests)
+    compared = any(_compares(one) for one in [root.get("defaultTest"), *tests])
+    return bool(tests) and placed and not named and not compared and "scenarios" not in root.items
+
+
+def _compares(node: Node | None) -> bool:
+    """Whether a test compares the answers of several prompts or providers."""
+    if isinstance(node, ListNode):
+        return any(map(_compares, node.items))
+    if not isinstance(node, MapNode):
+        return isinstance(node, Scalar) and node.text.startswith(
+            FILE
+        )  # a default test of another file is not looked at
+    kind = node.get("type")
+    return (isinstance(kind, Scalar) and kind.text in _COMPARED) or _compares(node.get("assert"))
+
+
+def fits(matrix: Matrix, prompts: Prompts) -> bool:
+    """Whether each entry of `prompts` is one prompt, whose text can stand in a case."""
+    written = all(one.file is None or not names_code(one.file.text) for one in prompts.found)
+    return written and len(prompts.found) == len(items_of(matrix.root.get(_KEY)))
+
+
+def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node) -> ListNode:
+    """The cases, each with one prompt, and with one target where not every target gets that prompt.
+
+    Args:
+        matrix: which prompts belong where.
+        prompts: all that there are.
+        said: the targets, in the order of the providers.
+        cases: one for each test.
+    """
+    targets = items_of(said)
+    taken: set[str] = set()
+    made: list[Node] = []
+    listed = cases.items if isinstance(cases, ListNode) else []
+    for case, chosen in zip(listed, matrix.tests, strict=True):
+        for number in sorted(chosen):
+            prompt = prompts.found[number]
+            having = [one for one, each in zip(targets, matrix.providers, strict=True) if number in each]
+            ends = [None] if len(having) == len(targets) else having
+            made += [_case(case, prompt, number, target, taken) for target in ends]
+    return ListNode(made, cases.at)
+
+
+def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: set[str]) -> Node:
+    items: Mapping[str, Node] = case.items if isinstance(case, MapNode) else {}
+    said = items.get("id")
+    label = prompt.label.text if prompt.label is not None else f"prompt-{number + 1}"
+    parts = [said.text if isinstance(said, Scalar) else "test", label, "" if target is None else plain_name(target)]
+    identity = _new_id("-".join(_slugs(parts)), taken)
+    first: dict[str, Node] = {"id": text_node(identity, case.at)}
+    if "description" in items:
+        first["description"] = items["description"]
+    if target is not None:
+        first["target"] = target
+    return mapping(case, {**first, "input": prompt.content, **without(case, "id").items})
+
+
+def _slugs(parts: list[str]) -> Iterator[str]:
+    for part in parts:
+        words = _WORD.findall(part.lower())
+        if words:
+            yield "-".join(words)
+
+
+def _new_id(wanted: str, taken: set[str]) -> str:
+    """The id, with a number where it is taken; it is, from now on."""
+    numbered = (f"{wanted}-{number}" for number in count(2))
+    found = next(one for one in chain([wanted], numbered) if one not in taken)
+    taken.add(found)
+    return found

@@ -1,0 +1,179 @@
+"""Code that a configuration names: transforms, and functions that return tests or compute variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, plain
+from agentv.authoring.source.python_values import as_authored
+from agentv.extensions.promptfoo.source import FILE, Source, text_node
+from agentv.extensions.promptfoo.tables import JAVASCRIPT, PYTHON
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.ports import CodeCall
+from agentv.user_code.blocking import ADAPTERS, call_blocking
+from agentv.user_code.guard import ForeignError
+
+CODE = "javascript:"
+"""What JavaScript begins with where an expression of ours could stand too."""
+
+_STEPS = r"((?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
+_MEMBER = re.compile(rf"(?:output|JSON\.parse\(output\)){_STEPS};?")
+_REPLY = re.compile(rf"json({_STEPS[1:-1]})?;?")
+
+
+def transform_of(node: Node, source: Source) -> Node | None:
+    """A transform by our rules; None where it has no equivalent, which is reported."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        source.tell(node, "this transform is not text", "write an expression, or file.py:function")
+        return None
+    text = node.value.strip()
+    if text.startswith(FILE):
+        return _function(text.removeprefix(FILE), node, source)
+    member = _MEMBER.fullmatch(text)
+    if member is not None:
+        return text_node(f"${member[1].replace('?', '')}", node.at)
+    return text_node(f"{CODE}{text}" if "\n" not in text else f"{CODE}\n{text}\n", node.at)
+
+
+def _function(text: str, node: Scalar, source: Source) -> Node | None:
+    path, _, name = text.partition(":")
+    suffix = PurePosixPath(path).suffix
+    if suffix in PYTHON:
+        return text_node(f"{path}:{name or 'get_transform'}", node.at)
+    if suffix in JAVASCRIPT:
+        return text_node(f"{path}:{name}" if name else path, node.at)
+    source.tell(node, f"the transform '{text}' has no equivalent", "write a function in Python or JavaScript")
+    return None
+
+
+def response_path(node: Node, source: Source) -> dict[str, Node]:
+    """What makes the answer of the reply of a server: a path into it, an expression, or a function."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        source.tell(node, "this 'transformResponse' is not text", "write 'output' with a path such as $.a.b")
+        return {"transformResponse": node}
+    text = node.value.strip()
+    if text.startswith(FILE):
+        made = _function(text.removeprefix(FILE), node, source)
+        return {"transformResponse": node} if made is None else {"transform": made}
+    found = _REPLY.fullmatch(text)
+    if found is not None:
+        return {"output": text_node(f"${(found[1] or '').replace('?', '')}", node.at)}
+    return {"transform": text_node(f"{CODE}{text}", node.at)}
+
+
+def response_transform(node: Node, source: Source) -> dict[str, Node]:
+    """The transform of all answers of a provider."""
+    source.tell(node, "'transform' of a provider has no equivalent", "move it to 'options.transform' of the tests")
+    return {"transform": node}
+
+
+_BAD = "bad-generator"
+_AGAIN = "convert again when the code changes"
+
+
+def names_code(text: str) -> bool:
+    """Whether a text names a file whose functions can be called."""
+    path = text.strip().removeprefix(FILE).partition(":")[0]
+    return PurePosixPath(path).suffix in (*PYTHON, *JAVASCRIPT)
+
+
+def returned_tests(node: Node, source: Source) -> Node | None:
+    """The tests that a function returns: `file://tests.py:name`, or `{path: …, config: …}`.
+
+    Returns:
+        A list of tests; None where the function failed, which is reported, or where nothing is called.
+    """
+    said = node.get("path") if isinstance(node, MapNode) else node
+    config = node.get("config") if isinstance(node, MapNode) else None
+    if not isinstance(said, Scalar):
+        return None
+    path, _, function = said.text.strip().removeprefix(FILE).partition(":")
+    if PurePosixPath(path).suffix in PYTHON and not function:
+        function = "generate_tests"
+    if not source.admits(path, said):
+        return None
+    if not source.calls:
+        source.uncalled.append(said)
+        message = f"'{path}' is not called here: its tests are checked when they run"
+        source.report.remark("unchecked-cases", said, message)
+        return None
+    place, given = str(source.directory / path), [] if config is None else [plain(config)]
+    call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
+    try:
+        found = node_of(as_authored(call(place, function, given, source), path, _BAD), said.at)
+    except ForeignError as error:
+        source.report.error(error.failure.code, said, error.failure.message)
+        return None
+    source.note(node, f"the tests that '{said.text}' returned are written into the eval file", _AGAIN)
+    return found
+
+
+def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
+    """A variable that a function of a file computes, empty where nothing is called; None if it failed, as reported.
+
+    Args:
+        key: its name.
+        said: the file that it names.
+        given: the variables of the test.
+        source: knows the prompts, for each of which the function is called.
+    """
+    path = said.text.strip().removeprefix(FILE)
+    if not source.admits(path, said):
+        return None
+    if not source.asked:
+        hint = "write it in the 'vars' of each test"
+        source.tell(said, f"a computed variable of 'defaultTest', '{key}', has no equivalent", hint)
+        return None
+    if not source.calls:
+        source.report.remark("unchecked-cases", said, f"'{path}' is not called here: '{key}' is computed when it runs")
+        return text_node("", said.at)
+    place, is_python = str(source.directory / path), PurePosixPath(path).suffix in PYTHON
+    try:
+        found = [
+            _in_python(place, "get_var", [key, prompt, given], source)
+            if is_python
+            else _in_javascript(place, "", [key, prompt, given], source)
+            for prompt in source.asked
+        ]
+    except ForeignError as error:
+        source.report.error(error.failure.code, said, error.failure.message)
+        return None
+    outputs = [one.get("output") if isinstance(one, Mapping) and not one.get("error") else None for one in found]
+    if not outputs[0] or any(one != outputs[0] for one in outputs):
+        why = "returns no 'output'" if not all(outputs) else "computes a different value for each prompt"
+        source.report.error(_BAD, said, f"{path} {why}")
+        return None
+    value = outputs[0].strip() if is_python and isinstance(outputs[0], str) else outputs[0]
+    return node_of(value, said.at)
+
+
+def _in_python(path: str, function: str, given: list[Any], source: Source) -> Any:
+    call = CodeCall(
+        "authoring",
+        f"{ADAPTERS}:by_position",
+        {"arguments": given},
+        code=_BAD,
+        what=f"{PurePosixPath(path).name}:{function}",
+        function=function,
+        file=path,
+        env=dict(source.reading.scope.env) or None,
+    )
+    return call_blocking(call, CODE_TIMEOUT_S)
+
+
+def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
+    from agentv.user_code.blocking import BlockingHost
+
+    host = BlockingHost(source.reading.scope.env, CODE_TIMEOUT_S)
+    try:
+        found = host.call(f"call:{function}:{path}", {"arguments": given})
+    finally:
+        host.close()
+    if isinstance(found, Failure):
+        code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else _BAD
+        raise ForeignError(Failure(code, f"{PurePosixPath(path).name} {found.message}"))
+    return found

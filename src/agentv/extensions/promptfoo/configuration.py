@@ -1,0 +1,373 @@
+"""promptfoo's configuration as an eval file (SPEC section 2).
+
+Nothing is dropped silently: what has no equivalent is reported, as an error where it could change a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from glob import has_magic
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from agentv.extensions.promptfoo.assertions import assertions, marked
+from agentv.extensions.promptfoo.cases import (
+    CaseConverter,
+    fits,
+    is_simulated,
+    matrix_of,
+    refuse_servers,
+    with_system_prompts,
+    written_out,
+)
+from agentv.extensions.promptfoo.code import names_code, returned_tests
+from agentv.extensions.promptfoo.prompts import Prompts, only_in_blocks, picture_variables, prompts_of
+from agentv.extensions.promptfoo.rewriting import (
+    is_program,
+    resolved,
+    with_common_prompts,
+    with_default_settings,
+    with_listed_prompts,
+    with_moved_transforms,
+    with_named_embedder,
+    with_prompt_settings,
+)
+from agentv.extensions.promptfoo.settings import declared_calls
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    items_of,
+    mapping,
+    number_node,
+    ordered,
+    providers_key,
+    text_node,
+    without,
+)
+from agentv.extensions.promptfoo.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
+from agentv.extensions.promptfoo.targets import named_targets, targets
+from agentv.extensions.promptfoo.test_parts import AROUND, options_of, variables
+
+_RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
+_MILLISECONDS = 1000
+_KEYS = ("description", "tags", "env", "prompts", "providers", "targets", "defaultTest", "tests", "scenarios")
+_OF_DEFAULT = ("assert", "options", "vars", "threshold", "metadata")
+_OF_SCENARIO = ("config", "tests", "description")
+_HELD = (".yaml", ".yml", ".json", ".jsonl")
+
+
+def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
+    """What the eval file holds; the report gets what has no equivalent.
+
+    Args:
+        path: of the configuration.
+        root: what it says.
+        source: of the configuration; gets warnings with its places.
+    """
+    root = resolved(root, source)
+    providers = items_of(root.get(providers_key(root)))
+    source = replace(
+        source,
+        only_shown=not _has_assertions(root),
+        asks_no_model=all(map(is_program, providers)),
+        asks_programs=any(map(is_program, providers)),
+        pictures=picture_variables(root),
+        declared_calls=declared_calls(root, source),
+    )
+    return _Converter(path, source).converted(root)
+
+
+def _has_assertions(root: MapNode) -> bool:
+    """Whether some test may have assertions: those of other files are not looked at."""
+    default, tests = root.get("defaultTest"), root.get("tests")
+    listed = items_of(tests)
+    if "scenarios" in root.items or any(isinstance(one, Scalar) for one in [default, *listed]):
+        return True
+    return any(isinstance(one, MapNode) and not is_empty(one.get("assert")) for one in [default, *listed])
+
+
+def _default_prompt(root: MapNode) -> Node | None:
+    """The prompt of a configuration without `prompts`: the variable `prompt`.
+
+    None where no test sets it: promptfoo asks an empty text then, which is no input here.
+    """
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    set_ = any("prompt" in _variables_of(one) for one in [root.get("defaultTest"), *listed])
+    return text_node("{{ prompt }}", root.at) if set_ else None
+
+
+def _variables_of(node: Node | None) -> set[str]:
+    given = node.get("vars") if isinstance(node, MapNode) else None
+    return set(given.items) if isinstance(given, MapNode) else set()
+
+
+class _Converter:
+    def __init__(self, path: Path, source: Source) -> None:
+        self._path = path
+        self._source = source
+        self._made: dict[str, Node] = {}
+        self._defaults: dict[str, Node] = {}
+        self._user: Node | None = None
+
+    def converted(self, root: MapNode) -> Mapping[str, Node]:
+        stem = self._path.name.partition(".")[0]
+        name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
+        self._made = {"name": text_node(name or "promptfoo", root.at)}
+        self._made |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
+        self._made["trim"] = Scalar(False, "false", root.at)
+        root = with_default_settings(with_listed_prompts(root))
+        root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
+        default = root.get("defaultTest")
+        if isinstance(default, Scalar) and default.text.startswith(FILE):
+            default = self._source.document(default.text, default)
+        self._user = default.get("provider") if isinstance(default, MapNode) else None
+        prompts = self._prompts(root)
+        matrix = matrix_of(root)
+        matrix = matrix if matrix is not None and fits(matrix, prompts) else None
+        root = root if matrix is None else matrix.root
+        items = dict(without(root, "prompts").items)
+        tests = items.pop("tests", None)
+        scenarios = items.pop("scenarios", None)
+        if items.pop("defaultTest", None) is not None:
+            self._default_test(default)
+        for key, item in items.items():
+            self._key(key, item, root)
+        self._made |= prompts.head if matrix is None else {}
+        named = named_targets(root.get(providers_key(root)), self._source)
+        found = self._tests(
+            tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults, self._user), root
+        )
+        if matrix is not None:
+            found = written_out(matrix, prompts, self._made.get("targets"), found)
+        head, found = marked(self._made, found, self._source)
+        if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
+            head["show_only"] = Scalar(True, "true", root.at)
+        return {**ordered(head), "tests": found}
+
+    def _prompts(self, root: MapNode) -> Prompts:
+        inline = _stands_around(root.get("tests")) or is_simulated(self._user) or _has_users(root)
+        form: Literal["inline", "listed"] | None = "inline" if inline else "listed" if _mixes_tables(root) else None
+        prompts = prompts_of(root.get("prompts") or _default_prompt(root), self._source, root, form)
+        if is_simulated(self._user):
+            prompts = with_system_prompts(prompts, self._source)
+        if is_simulated(self._user) or _has_users(root):
+            refuse_servers(items_of(root.get(providers_key(root))), self._source)
+        pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
+        contents = (one.content for one in prompts.found)
+        asked = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)
+        self._source = replace(self._source, pictures=pictures, asked=asked)
+        return prompts
+
+    def _key(self, key: str, item: Node, root: MapNode) -> None:
+        if key in ("description", "tags", "env"):
+            self._made[key] = item
+        elif key in ("providers", "targets"):
+            self._made["targets"] = targets(item, self._source)
+        elif key in ("evaluateOptions", "commandLineOptions"):
+            self._run(key, item)
+        elif key in WITHOUT_EFFECT:
+            if WITHOUT_EFFECT[key]:
+                self._source.note(root.keys[key], f"'{key}' is omitted", WITHOUT_EFFECT[key])
+        elif is_empty(item):
+            return
+        elif key in REFUSED:
+            self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
+        else:
+            self._source.unread(key, root.keys[key], "", (*_KEYS, *WITHOUT_EFFECT, *REFUSED))
+
+    def _run(self, key: str, node: Node) -> None:
+        if not isinstance(node, MapNode):
+            if not is_empty(node):
+                self._source.tell(node, f"'{key}' is not a mapping and is omitted")
+            return
+        before = self._made.get("run")
+        run = dict(before.items) if isinstance(before, MapNode) else {}
+        for option, item in node.items.items():
+            if option in _RUN:
+                run[_RUN[option]] = item
+            elif option == "timeoutMs" and isinstance(item, Scalar) and isinstance(item.value, int | float):
+                run["timeout_s"] = number_node(item.value / _MILLISECONDS, item.at)
+            elif option in RUN_WITHOUT_EFFECT:
+                self._source.note(node.keys[option], f"'{option}' is omitted", RUN_WITHOUT_EFFECT[option])
+            else:
+                self._source.tell(node.keys[option], f"'{option}' has no equivalent", "see 'agentv eval --help'")
+        if run:
+            self._made["run"] = mapping(node, run)
+
+    def _default_test(self, node: Node | None) -> None:
+        if not isinstance(node, MapNode):
+            if node is not None and not is_empty(node):
+                self._source.tell(node, "'defaultTest' is not a mapping")
+            return
+        made: dict[str, Node] = {}
+        for key, item in node.items.items():
+            if not is_empty(item) and not (key == "provider" and is_simulated(item)):
+                made |= self._default(key, item, node)
+        if made:
+            self._made["default_test"] = mapping(node, made)
+
+    def _default(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
+        if key == "assert":
+            return {key: assertions(item, self._source)}
+        if key == "options":
+            found = options_of(item, self._source)
+            judge = found.pop("judge", None)
+            if judge is not None:
+                self._made["judge"] = judge
+            return found
+        if key == "vars":
+            found = variables(item, replace(self._source, asked=()), {})
+            given = found.get("vars")
+            self._defaults = dict(given.items) if isinstance(given, MapNode) else {}
+            return found
+        if key in ("threshold", "metadata"):
+            return {key: item}
+        if key in REFUSED:
+            self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
+            return {}
+        self._source.unread(key, node.keys[key], " of 'defaultTest'", _OF_DEFAULT)
+        return {}
+
+    def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
+        given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
+        items = given.items
+        for table in filter(_is_table, items) if is_simulated(self._user) else ():
+            self._source.tell(table, "rows of a table for a simulated user have no equivalent", "write them as tests")
+        if items and scenarios is None and all(_is_table(item) for item in items):
+            return self._tables(items, cases, root)
+        for item in items:
+            self._test(item, cases)
+        for scenario in items_of(scenarios):
+            self._scenario(scenario, cases, self._source)
+        if not cases.made:
+            self._without_tests(cases, root)
+        return ListNode(list(cases.made), root.at)
+
+    def _without_tests(self, cases: CaseConverter, root: MapNode) -> None:
+        """Promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written."""
+        if self._source.uncalled:
+            return
+        if cases.prompts.found and "redteam" not in root.items:
+            cases.take(MapNode({}, {}, root.at))
+        else:
+            self._source.tell(root, "there are no tests", "add cases under 'tests'")
+
+    def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
+        """CSV files alone: their rows are asked what the suite's `input` says."""
+        if cases.prompts.asked is not None:
+            self._made["input"] = cases.prompts.asked
+        paths: list[Node] = [
+            text_node(item.text.removeprefix(FILE), item.at) for item in items if isinstance(item, Scalar)
+        ]
+        return paths[0] if len(paths) == 1 else ListNode(paths, root.at)
+
+    def _unchecked_tables(self, found: Node) -> bool:
+        """Whether some CSV file has no column that says what is expected."""
+        paths = items_of(found)
+        tables = [one for one in paths if isinstance(one, Scalar) and one.text.endswith(".csv")]
+        contents = [self._source.content(one) for one in tables]
+        return any("__expected" not in one.text.partition("\n")[0] for one in contents if one is not None)
+
+    def _test(self, item: Node, cases: CaseConverter) -> None:
+        generator = item.get("path") if isinstance(item, MapNode) else item
+        if isinstance(generator, Scalar) and names_code(generator.text):
+            self._generated(item, cases)
+            return
+        if not isinstance(item, Scalar):
+            cases.take(item)
+            return
+        if _is_table(item):
+            cases.made.append(text_node(item.text.removeprefix(FILE), item.at))
+            return
+        written = item.text.removeprefix(FILE)
+        paths = self._source.matched(item) or [] if has_magic(written) else [written]
+        if not paths or not all(path.endswith(_HELD) for path in paths):
+            hint = "put the rows in a separate suite; for a program that generates tests, use file.py:function"
+            self._source.tell(item, f"the tests of '{item.text}' cannot be mixed with others", hint)
+            cases.made.append(item)
+            return
+        for path in paths:
+            found = self._source.document(path, item)
+            for one in items_of(found):
+                cases.take(one)
+
+    def _generated(self, item: Node, cases: CaseConverter) -> None:
+        found = returned_tests(item, self._source)
+        for one in items_of(found):
+            cases.take(one)
+
+    def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
+        """Every test of a scenario, with each of its configurations."""
+        if isinstance(node, Scalar) and node.text.startswith(FILE):
+            found = source.document(node.text, node)
+            for one in items_of(found):
+                self._scenario(one, cases, source.inside(node.text))
+            return
+        configs, tests = (node.get("config"), node.get("tests")) if isinstance(node, MapNode) else (None, None)
+        if not isinstance(node, MapNode) or not isinstance(configs, ListNode) or not isinstance(tests, ListNode):
+            self._source.tell(node, "this scenario is not converted", "write its tests under 'tests'")
+            cases.made.append(node)
+            return
+        for key in [one for one in node.items if one not in _OF_SCENARIO]:
+            source.unread(key, node.keys[key], " of a scenario", _OF_SCENARIO)
+        for config in configs.items:
+            for test in tests.items:
+                cases.take(_merged(config, test))
+
+
+def _mixes_tables(root: MapNode) -> bool:
+    """Whether CSV files stand beside other tests."""
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    tables = sum(map(_is_table, listed))
+    return 0 < tables < len(listed) or (tables > 0 and "scenarios" in root.items)
+
+
+def _stands_around(tests: Node | None) -> bool:
+    """Whether some test puts text around its prompt."""
+    listed = tests.items if isinstance(tests, ListNode) else []
+    options = [one.get("options") for one in listed if isinstance(one, MapNode)]
+    return any(isinstance(one, MapNode) and AROUND & one.items.keys() for one in options)
+
+
+def _has_users(root: MapNode) -> bool:
+    """Whether some test of the configuration has a simulated user."""
+    return any(isinstance(one, MapNode) and is_simulated(one.get("provider")) for one in items_of(root.get("tests")))
+
+
+def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
+    """Whether some case has no assertion: its outputs are to be looked at."""
+    listed = tests.items if isinstance(tests, ListNode) else []
+    cases = [one for one in listed if isinstance(one, MapNode)]
+    if not is_empty(_shared(head)):
+        return any(is_empty(one.get("assert")) for one in cases if "skip_defaults" in one.items)
+    return any(is_empty(one.get("assert")) for one in cases)
+
+
+def _shared(head: Mapping[str, Node]) -> Node | None:
+    """The assertions of every case."""
+    default = head.get("default_test")
+    return default.get("assert") if isinstance(default, MapNode) else None
+
+
+def _is_table(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.text.endswith(".csv")
+
+
+def _merged(config: Node, test: Node) -> Node:
+    if not isinstance(config, MapNode) or not isinstance(test, MapNode):
+        return test
+    items = {**config.items, **test.items}
+    for key in ("vars", "metadata", "options"):
+        one, other = config.get(key), test.get(key)
+        if isinstance(one, MapNode) and isinstance(other, MapNode):
+            items[key] = MapNode({**one.items, **other.items}, {**one.keys, **other.keys}, other.at)
+    one, other = config.get("assert"), test.get("assert")
+    if isinstance(one, ListNode) and isinstance(other, ListNode) and not is_empty(one):
+        items["assert"] = ListNode([*one.items, *other.items], other.at)
+    return MapNode(items, {**config.keys, **test.keys}, test.at)

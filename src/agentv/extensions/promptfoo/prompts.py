@@ -1,0 +1,367 @@
+"""promptfoo's prompts: what every case is asked, with content blocks and pictures in messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from glob import has_magic
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agentv.authoring.source.files import is_file
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
+from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.code import names_code
+from agentv.extensions.promptfoo.source import FILE, Source, chat, mapping, text_node
+from agentv.templating import has_placeholder
+
+_SUFFIXES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".webp"])
+_WHOLE = re.compile(r"(?:data:image/[\w.+-]+;base64,)?\{\{\s*(\w+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def picture_variables(root: MapNode) -> frozenset[str]:
+    """The variables that are picture files wherever the configuration's own tests set them."""
+    tests, default = root.get("tests"), root.get("defaultTest")
+    given = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
+        return frozenset()  # tests of other files may set them to anything
+    variables = [one.get("vars") for one in given if isinstance(one, MapNode)]
+    found = [(name, _is_picture(item)) for one in variables if isinstance(one, MapNode) for name, item in _items(one)]
+    return frozenset({name for name, it in found if it} - {name for name, it in found if not it} - _read(given))
+
+
+def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
+    """The placeholder of the picture that is all of a text; None where it is something else."""
+    found = _WHOLE.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
+    return f"{{{{ {found[1]} }}}}" if found is not None and found[1] in pictures else None
+
+
+def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozenset[str]:
+    """Those of the variables that no prompt shows as text."""
+    return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
+
+
+def _items(node: MapNode) -> Iterator[tuple[str, Node]]:
+    yield from node.items.items()
+
+
+def _is_picture(node: Node) -> bool:
+    path = node.text.strip() if isinstance(node, Scalar) else ""
+    return path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
+
+
+def _read(tests: Iterable[Node | None]) -> set[str]:
+    """The names that assertions and options of tests read."""
+    others = [one.get(key) for one in tests if isinstance(one, MapNode) for key in ("assert", "options")]
+    return {name for one in others if one is not None for name in _shown_as_text(one)}
+
+
+def _shown_as_text(node: Node) -> Iterator[str]:
+    if isinstance(node, ListNode):
+        for item in node.items:
+            yield from _shown_as_text(item)
+    elif isinstance(node, MapNode):
+        kind = node.get("type")
+        if not (isinstance(kind, Scalar) and kind.text == "image"):
+            for item in node.items.values():
+                yield from _shown_as_text(item)
+    elif isinstance(node.value, str):
+        for part in _PLACEHOLDER.findall(node.value):
+            yield from _NAME.findall(part)
+        if "vars" in node.value:  # code reads any of them
+            yield from _NAME.findall(node.value)
+
+
+_TEXTS = frozenset({"text", "input_text"})
+_IMAGES = frozenset({"image_url", "input_image"})
+
+
+def messages_in(node: Node, source: Source) -> Node:
+    """The messages with the blocks of their contents as ours. What has no equivalent stays, and is reported."""
+    if isinstance(node, ListNode):
+        return ListNode([messages_in(item, source) for item in node.items], node.at)
+    content = node.get("content") if isinstance(node, MapNode) else None
+    if not isinstance(node, MapNode) or not isinstance(content, ListNode):
+        return node
+    blocks: list[Node] = [_block(item, source) for item in content.items]
+    return mapping(node, {**node.items, "content": ListNode(blocks, content.at)})
+
+
+def _block(node: Node, source: Source) -> Node:
+    if not isinstance(node, MapNode):
+        return node
+    kind = node.get("type")
+    name = kind.text if isinstance(kind, Scalar) else "text" if node.items.keys() == {"text"} else ""
+    value = node.get("text") if name in _TEXTS else _picture(name, node, source)
+    if value is None:
+        if "value" not in node.items:
+            source.tell(node, f"a '{name}' block of a message has no equivalent", "agentv has text, image and file")
+        return node
+    at = kind.at if kind is not None else node.at
+    return mapping(node, {"type": text_node("text" if name in _TEXTS else "image", at), "value": value})
+
+
+def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
+    """The address of a picture, the picture itself as a data URL, or the placeholder of the variable that names it."""
+    if kind in _IMAGES:
+        said = node.get("image_url")
+        address = said.get("url") if isinstance(said, MapNode) else said
+        shown = shown_picture(address, source.pictures)
+        return address if shown is None or address is None else text_node(shown, address.at)
+    return _of_bytes(node, source) if kind in ("", "image") else None
+
+
+def _of_bytes(node: MapNode, source: Source) -> Node | None:
+    """Anthropic's `{type: image, source: …}`, and Amazon's `{image: {format: …, source: {bytes: …}}}`."""
+    inner = node.get("image")
+    given = inner.get("source") if isinstance(inner, MapNode) else node.get("source")
+    if not isinstance(given, MapNode):
+        return None
+    data, media = given.get("data") or given.get("bytes"), given.get("media_type")
+    shown = shown_picture(data, source.pictures)
+    if shown is not None and data is not None:
+        return text_node(shown, data.at)
+    if isinstance(data, Scalar) and isinstance(media, Scalar):
+        return text_node(f"data:{media.text};base64,{data.text}", data.at)
+    return given.get("url")
+
+
+_SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
+_DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*dump(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
+"""A value of JSON that is a variable, as Nunjucks writes it."""
+
+_PARTIAL = re.compile(r"(?!.*\{%\s*(?:end)?raw\s*%\})(?:\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$)", re.MULTILINE)
+"""A placeholder that is not closed on its line: promptfoo renders nothing of such a prompt."""
+
+_KEPT = (".txt", ".md", ".j2")
+_DATA = (".json", ".yaml", ".yml")
+_SERVICES = ("langfuse://", "portkey://", "helicone://")
+_TEXT_KEYS = ("raw", "prompt", "file", "id")
+
+
+class Prompt(Struct, frozen=True):
+    """One prompt.
+
+    Attributes:
+        content: a text or messages, with placeholders.
+        label: its name; None where it has none.
+        file: the path or the function that gives it, where it can stay there; a part of a file has none.
+    """
+
+    content: Node
+    label: Scalar | None = None
+    file: Scalar | None = None
+
+
+class Prompts(Struct, frozen=True):
+    """What is asked.
+
+    Attributes:
+        asked: the one prompt that there is, if it stands in the configuration; None where there are several, or none.
+        head: keys of the suite that say what is asked otherwise.
+        found: all of them.
+    """
+
+    asked: Node | None = None
+    head: Mapping[str, Node] = field(default_factory=dict)
+    found: tuple[Prompt, ...] = ()
+
+
+def prompts_of(
+    node: Node | None, source: Source, root: MapNode, form: Literal["inline", "listed"] | None = None
+) -> Prompts:
+    """What `prompts` says.
+
+    Args:
+        node: the value of `prompts`.
+        source: reads files, and gets what has no equivalent.
+        root: the configuration.
+        form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
+            also where there is only one.
+    """
+    every = _prompts(node, source) if node is not None else ()
+    found = tuple({_identity(one): one for one in every}.values())  # promptfoo asks none twice
+    if not found:
+        source.tell(node or root, "there are no prompts", "add 'input' to every case")
+        return Prompts()
+    first = found[0]
+    if (
+        len(found) == 1
+        and first.label is None
+        and form != "listed"
+        and (first.file is None or (form == "inline" and not _is_function(first)))
+    ):
+        return Prompts(first.content, found=found)
+    entries = [_entry(one) for one in _named_once(found)]
+    return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
+
+
+def _identity(prompt: Prompt) -> tuple[str, ...]:
+    said = (prompt.label, prompt.file)
+    return json.dumps(plain(prompt.content), default=str), *(one.text if one is not None else "" for one in said)
+
+
+def _is_function(prompt: Prompt) -> bool:
+    return prompt.file is not None and names_code(prompt.file.text)
+
+
+def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
+    """The prompts with labels that are unique, as ids must be."""
+    taken: dict[str, int] = {}
+    for one in found:
+        if one.label is None:
+            yield one
+            continue
+        number = taken[one.label.text] = taken.get(one.label.text, 0) + 1
+        yield one if number == 1 else replace(one, label=text_node(f"{one.label.text}-{number}", one.label.at))
+
+
+def _entry(prompt: Prompt) -> Node:
+    content = prompt.file or prompt.content
+    if prompt.label is None:
+        return content
+    return mapping(content, {"label": prompt.label, "prompt": content})
+
+
+def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterator[Prompt]:
+    if isinstance(node, ListNode):
+        for item in node.items:
+            yield from _prompts(item, source)
+    elif isinstance(node, MapNode):
+        yield from _labelled(node, source)
+    elif node.text.startswith((*_SERVICES, "exec:")):
+        kind = node.text.partition(":")[0]
+        source.tell(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
+        yield Prompt(node, label)
+    elif _names_file(node, source):
+        yield from _in_files(node, source, label)
+    else:
+        yield Prompt(content_of(node, source), label)
+
+
+def _labelled(node: MapNode, source: Source) -> Iterator[Prompt]:
+    key = next((key for key in _TEXT_KEYS if isinstance(node.get(key), Scalar)), None)
+    text = node.get(key) if key is not None else None
+    if not isinstance(text, Scalar):  # {path: label}
+        for path, said in node.items.items():
+            yield from _prompts(text_node(path, node.keys[path]), source, said if isinstance(said, Scalar) else None)
+        return
+    label = node.get("label") or node.get("display") or (node.get("id") if key != "id" else None)
+    for other in node.items.keys() - {*_TEXT_KEYS, "label", "display"}:
+        source.tell(node.keys[other], f"'{other}' of a prompt has no equivalent", _INSTEAD.get(other))
+    yield from _prompts(text, source, label if isinstance(label, Scalar) else None)
+
+
+_INSTEAD = {
+    "config": "write the settings in the target",
+    "provider": "write a suite for each prompt",
+    "function": "write its text, with placeholders",
+}
+
+
+def _names_file(node: Scalar, source: Source) -> bool:
+    text = node.text.strip()
+    if text.startswith(FILE) or ("\n" not in text and is_file(str(source.directory / text))):
+        return True
+    if not has_magic(text) or "{{" in text or " " in text:
+        return False
+    if source.leaves(text):
+        return bool(literal_part(text)) or climbs(text)  # `/help?` is asked, `../*.txt` is refused
+    return bool(source.matched(node))
+
+
+def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
+    text = node.text.strip()
+    if names_code(text):
+        path, _, function = text.removeprefix(FILE).partition(":")
+        if path.endswith(".py") and not function:
+            source.tell(
+                node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
+            )
+            yield Prompt(node, label)
+        elif source.admits(path, node):
+            yield Prompt(node, label, text_node(text.removeprefix(FILE), node.at))
+        return
+    paths = source.matched(node)
+    for path in [text.removeprefix(FILE)] if paths == [] else paths or []:
+        yield from _in_file(path, node, source, label)
+
+
+def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
+    content = source.content(text_node(path, node.at))
+    if content is None:
+        yield Prompt(node, label)
+        return
+    parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
+    texts = [part.strip() for part in parts if part.strip()] or [""]
+    whole = len(texts) == 1 and source.boundary.holds(str(source.directory / path))
+    for text in texts:
+        written = _as_json(text, content.at) if path.endswith(_DATA) else text_node(text, content.at)
+        made = content_of(written, source)
+        kept = whole and _stays(path, text, made)
+        yield Prompt(made, label, text_node(f"{FILE}{path}", node.at) if kept else None)
+
+
+def _stays(path: str, text: str, made: Node) -> bool:
+    """Whether our own reader makes the same prompt of the file."""
+    if path.endswith(_KEPT):
+        return isinstance(made, Scalar) and made.text == text
+    if not path.endswith(_DATA) or not isinstance(made, ListNode):
+        return False
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    return not own.failed and found is not None and plain(found) == plain(made)
+
+
+def _as_json(text: str, at: Place) -> Scalar:
+    """What promptfoo makes of a YAML or JSON file: its data as JSON, where it is valid."""
+    own = Report()
+    found = read_yaml("", text.encode(), own).value
+    if own.failed or found is None or isinstance(found, Scalar):
+        return text_node(text, at)
+    return text_node(json.dumps(plain(found), ensure_ascii=False, default=str), at)
+
+
+def content_of(node: Node, source: Source) -> Node:
+    """A prompt as an input: a text; or messages where it is written as JSON and a model is asked."""
+    if not isinstance(node, Scalar):
+        return node
+    found = None if source.asks_no_model else chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
+    if found is not None:
+        if source.asks_programs:
+            hint = "run them apart: write a configuration for each"
+            source.tell(node, "a prompt of messages for a model and for a program has no equivalent", hint)
+        return messages_in(found, source)
+    text = f"{{% raw %}}{node.text}{{% endraw %}}" if _PARTIAL.search(node.text) else node.text
+    try:
+        data = json.loads(node.text)
+    except ValueError:
+        return text_node(text, node.at)
+    return text_node(_rendered_json(data) if isinstance(data, dict | list) else text, node.at)
+
+
+def _rendered_json(data: Any) -> str:
+    """A template of JSON whose texts are rendered one by one, as promptfoo does, so that they cannot break it."""
+    texts: list[str] = []
+
+    def expression(value: Any) -> str:
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{json.dumps(key)}: {expression(one)}' for key, one in value.items())}}}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(expression, value))}]"
+        if not isinstance(value, str) or not has_placeholder(value):
+            return json.dumps(value, ensure_ascii=False)
+        texts.append(value)
+        return f"text_{len(texts)}"
+
+    written = expression(data)
+    sets = (f"{{% set text_{number} %}}{text}{{% endset %}}" for number, text in enumerate(texts, 1))
+    return f"{''.join(sets)}{{{{ {written} | dump(2) }}}}"

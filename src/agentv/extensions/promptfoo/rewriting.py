@@ -1,0 +1,353 @@
+"""Parts of a configuration that are rewritten within promptfoo's own keys, before they are translated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
+from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, providers_key, text_node, without
+from agentv.extensions.promptfoo.tables import DOCUMENTS
+from agentv.extensions.promptfoo.test_parts import is_option
+
+_REF = "$ref"
+_DEEPEST = 30
+_MOST = 10_000
+"""References of one configuration, those inside what they name counted each time."""
+
+
+def resolved(root: MapNode, source: Source) -> MapNode:
+    """The configuration with every `$ref` replaced; one that leads nowhere stays, and is reported."""
+    if not _has_reference(root):
+        return root
+    count = [0]
+    found = _resolved(root, root, source, _DEEPEST, count)
+    if count[0] > _MOST:
+        source.tell(root, f"the references stand for more than {_MOST:,} others", "write out what they name")
+        return root
+    return found if isinstance(found, MapNode) else root
+
+
+def _has_reference(node: Node) -> bool:
+    if isinstance(node, MapNode):
+        return _REF in node.items or any(map(_has_reference, node.items.values()))
+    return isinstance(node, ListNode) and any(map(_has_reference, node.items))
+
+
+def _resolved(node: Node, root: Node, source: Source, left: int, count: list[int]) -> Node:
+    if isinstance(node, ListNode):
+        return ListNode([_resolved(item, root, source, left, count) for item in node.items], node.at)
+    if not isinstance(node, MapNode):
+        return node
+    said = node.get(_REF)
+    if not isinstance(said, Scalar) or not isinstance(said.value, str):
+        items = {key: _resolved(item, root, source, left, count) for key, item in node.items.items()}
+        return MapNode(items, node.keys, node.at)
+    count[0] += 1
+    found = _named(said, root, source) if left and count[0] <= _MOST else None
+    if found is None:
+        if count[0] <= _MOST:
+            source.tell(said, f"the reference '{said.text}' leads nowhere", "write its content in its place")
+        return node
+    target, within = found
+    target = _resolved(target, within, source, left - 1, count)
+    own = {key: _resolved(item, root, source, left, count) for key, item in node.items.items() if key != _REF}
+    if not own or not isinstance(target, MapNode):
+        return target
+    return MapNode({**target.items, **own}, {**target.keys, **node.keys}, node.at)
+
+
+def _named(said: Scalar, root: Node, source: Source) -> tuple[Node, Node] | None:
+    """What a reference names, and the document that it is in."""
+    file, _, pointer = said.value.partition("#")
+    document = source.document(file.removeprefix(FILE), said) if file else root
+    node: Node | None = document
+    for step in pointer.strip("/").split("/") if pointer.strip("/") else []:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, MapNode):
+            node = node.get(name)
+        elif isinstance(node, ListNode) and name.isdigit() and int(name) < len(node.items):
+            node = node.items[int(name)]
+        else:
+            return None
+    return None if node is None or document is None else (node, document)
+
+
+_PROMPTS = "prompts"
+
+
+def with_listed_prompts(root: MapNode) -> MapNode:
+    """The configuration with `prompts` as a list, which may be a mapping from files to labels."""
+    said = root.get(_PROMPTS)
+    if not isinstance(said, MapNode) or said.items.keys() & {"id", "raw", "label", "prompt", "file"}:
+        return root
+    listed: list[Node] = [
+        mapping(label, {"id": text_node(path, said.keys[path]), "label": label}) for path, label in said.items.items()
+    ]
+    return mapping(root, {**root.items, _PROMPTS: ListNode(listed, said.at)})
+
+
+def with_common_prompts(root: MapNode) -> MapNode:
+    """The configuration with the prompts that every provider gets, where all get the same ones.
+
+    Otherwise the providers keep their `prompts`, which are reported later.
+    """
+    place = providers_key(root)
+    given = root.get(place)
+    providers = items_of(given)
+    said = [prompts_of_provider(one) for one in providers]
+    prompts = root.get(_PROMPTS)
+    listed = ListNode([prompts], prompts.at) if isinstance(prompts, Scalar) else prompts
+    entries = listed.items if isinstance(listed, ListNode) else []
+    if given is None or not entries or all(one is None for one in said):
+        return root
+    found = {matched_prompts(one, entries) for one in said}
+    common = next(iter(found))
+    if len(found) > 1 or not common:
+        return root
+    kept = [without_prompts(one) for one in providers]
+    left = ListNode([one for number, one in enumerate(entries) if number in common], (prompts or root).at)
+    return mapping(root, {**root.items, place: ListNode(kept, given.at), _PROMPTS: left})
+
+
+def prompts_of_provider(provider: Node | None) -> Node | None:
+    """The `prompts` of a provider, which may stand below its id."""
+    options = _options(provider)
+    return None if options is None else options.get(_PROMPTS)
+
+
+def _options(provider: Node | None) -> MapNode | None:
+    if not isinstance(provider, MapNode):
+        return None
+    inner = next(iter(provider.items.values()), None)
+    return inner if "id" not in provider.items and isinstance(inner, MapNode) else provider
+
+
+def without_prompts(provider: Node) -> Node:
+    """A provider without its `prompts`."""
+    options = _options(provider)
+    if options is None or not isinstance(provider, MapNode) or _PROMPTS not in options.items:
+        return provider
+    kept = without(options, _PROMPTS)
+    return kept if options is provider else mapping(provider, dict.fromkeys(provider.items, kept))
+
+
+def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
+    """The numbers of the prompts that are named; all without `prompts`, none where a name is not known."""
+    if said is None:
+        return frozenset(range(len(entries)))
+    found: set[int] = set()
+    for one in items_of(said):
+        text = one.text if isinstance(one, Scalar) else ""
+        own = {number for number, entry in enumerate(entries) if any(_names(text, name) for name in labels_of(entry))}
+        if not own:
+            return frozenset()
+        found |= own
+    return frozenset(found)
+
+
+def labels_of(prompt: Node) -> list[str]:
+    """The id and the label of a prompt. Those of a file are its path and contents, and are not known here."""
+    if isinstance(prompt, MapNode):
+        named = [prompt.get(key) for key in ("label", "display", "id")]
+        return [one.text for one in named if isinstance(one, Scalar)]
+    return [prompt.text] if isinstance(prompt, Scalar) and not prompt.text.startswith(FILE) else []
+
+
+def _names(text: str, label: str) -> bool:
+    """Whether a reference means a label: the label itself, its part before a colon, or its beginning before a `*`."""
+    if text.endswith("*") and label.startswith(text[:-1]):
+        return True
+    return label == text or label.startswith(f"{text}:")
+
+
+_MERGING = (
+    "anthropic:messages:",
+    "azure:chat:",
+    "bedrock:",
+    "google:",
+    "openai:chat:",
+    "openai:gpt-",
+    "openai:o",
+    "vertex:",
+)
+"""What the ids of providers begin with that merge the settings of a prompt into their own."""
+
+_PROGRAMS = ("echo", "exec:", "file://", "python:", "javascript:", "http:", "https:", "webhook:")
+
+_CONFIG = "config"
+
+
+def with_prompt_settings(root: MapNode) -> MapNode:
+    """The configuration with the settings of prompts in providers, each of which gets the prompts with its settings.
+
+    Where some provider takes no settings from prompts, or is defined in another file, the prompts keep them.
+    """
+    place = providers_key(root)
+    given, said = root.get(place), root.get("prompts")
+    providers = items_of(given)
+    prompts = said.items if isinstance(said, ListNode) else []
+    settings = [one.get(_CONFIG) if isinstance(one, MapNode) else None for one in prompts]
+    if not any(isinstance(one, MapNode) for one in settings) or not all(map(_merges, providers)):
+        return root
+    if len(prompts) > 1 and not all(labels_of(one) for one in prompts):
+        return root
+    made = [one for provider in providers for one in _each(provider, prompts, settings)]
+    bare: list[Node] = [without(one, _CONFIG) if isinstance(one, MapNode) else one for one in prompts]
+    kept: dict[str, Node] = {place: ListNode(made, root.at), "prompts": ListNode(bare, root.at)}
+    return mapping(root, {**root.items, **kept})
+
+
+def with_default_settings(root: MapNode) -> MapNode:
+    """The configuration with the settings of models among `defaultTest.options` in the `config` of its providers.
+
+    promptfoo merges them into the settings of every call. They stay where some provider may not take them so.
+    """
+    place = providers_key(root)
+    given, default = root.get(place), root.get("defaultTest")
+    providers = items_of(given)
+    options = default.get("options") if isinstance(default, MapNode) else None
+    if not isinstance(options, MapNode) or not isinstance(default, MapNode):
+        return root
+    settings = {key: item for key, item in options.items.items() if not is_option(key)}
+    if not settings or not all(_merges(one) or is_program(one) for one in providers):
+        return root
+    left = without(options, *settings)
+    shared = MapNode(settings, options.keys, options.at)
+    made = [_merged(one, shared, {}) if _merges(one) else one for one in providers]
+    kept: dict[str, Node] = {
+        place: ListNode(made, root.at),
+        "defaultTest": mapping(default, {**default.items, "options": left}),
+    }
+    return mapping(root, {**root.items, **kept})
+
+
+def is_program(provider: Node) -> bool:
+    """Whether a provider is an echo, a command or a file, which takes no settings of models."""
+    identity = provider.get("id") if isinstance(provider, MapNode) else provider
+    text = identity.text if isinstance(identity, Scalar) else ""
+    return text.startswith(_PROGRAMS) and not text.endswith(DOCUMENTS)
+
+
+def _merges(provider: Node) -> bool:
+    identity = provider.get("id") if isinstance(provider, MapNode) else provider
+    return isinstance(identity, Scalar) and identity.text.startswith(_MERGING)
+
+
+def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
+    """The provider once for its prompts without settings, and once for each that has some."""
+    mine = sorted(matched_prompts(prompts_of_provider(provider), prompts))
+    if len(prompts) == 1:
+        return [_merged(provider, settings[0], {})]
+    bare = [number for number in mine if settings[number] is None]
+    groups = [*([bare] if bare else []), *([number] for number in mine if settings[number] is not None)]
+    made: list[Node] = []
+    for numbers in groups:
+        names = [labels_of(prompts[number])[0] for number in numbers]
+        listed: list[Node] = [text_node(name, provider.at) for name in names]
+        label = None if settings[numbers[0]] is None else text_node(f"{_name(provider)} {names[0]}", provider.at)
+        own: dict[str, Node] = {"prompts": ListNode(listed, provider.at)}
+        if label is not None:
+            own["label"] = label
+        made.append(_merged(provider, settings[numbers[0]], own))
+    return made
+
+
+def _name(provider: Node) -> str:
+    said = (provider.get("label") or provider.get("id")) if isinstance(provider, MapNode) else provider
+    return said.text if isinstance(said, Scalar) else ""
+
+
+def _merged(provider: Node, settings: Node | None, own: Mapping[str, Node]) -> Node:
+    """The provider with the settings of a prompt, which win over its own, and with other keys."""
+    items: dict[str, Node] = dict(provider.items) if isinstance(provider, MapNode) else {"id": provider}
+    given = items.get(_CONFIG)
+    if isinstance(settings, MapNode):
+        before = given if isinstance(given, MapNode) else MapNode({}, {}, settings.at)
+        items[_CONFIG] = MapNode({**before.items, **settings.items}, {**before.keys, **settings.keys}, settings.at)
+    return mapping(provider, {**items, **own})
+
+
+def with_moved_transforms(root: MapNode) -> MapNode:
+    """The configuration with the transform of its one provider under `defaultTest.options`.
+
+    One that a test replaces stays: promptfoo applies both.
+    """
+    key = providers_key(root)
+    given = root.get(key)
+    provider = given.items[0] if isinstance(given, ListNode) and len(given.items) == 1 else given
+    default = root.get("defaultTest")
+    if not isinstance(provider, MapNode) or not (default is None or isinstance(default, MapNode)):
+        return root
+    found = _moved(provider)
+    if found is None or _has_transforms(root):
+        return root
+    provider, transform = found
+    options = default.get("options") if default is not None else None
+    inner = mapping(transform, {**(options.items if isinstance(options, MapNode) else {}), "transform": transform})
+    outer = mapping(transform, {**(default.items if default is not None else {}), "options": inner})
+    return mapping(root, {**root.items, key: ListNode([provider], provider.at), "defaultTest": outer})
+
+
+def _has_transforms(root: MapNode) -> bool:
+    """Whether tests have transforms, or stand in files, where they cannot be seen."""
+    tests = root.get("tests")
+    listed = items_of(tests)
+    options = [root.get("defaultTest"), *listed]
+    inner = [one.get("options") for one in options if isinstance(one, MapNode)]
+    return any(isinstance(one, MapNode) and "transform" in one.items for one in inner)
+
+
+def _moved(provider: MapNode) -> tuple[MapNode, Node] | None:
+    """The provider without its transform, and the transform."""
+    own = provider.get("transform")
+    if own is None:
+        return None
+    return without(provider, "transform"), own
+
+
+_KIND = "embedding"
+
+
+def with_named_embedder(root: MapNode) -> MapNode:
+    """The configuration with `defaultTest.options.provider.embedding` in every assertion that compares embeddings.
+
+    Where tests stand in files, it stays: their assertions are not seen here.
+    """
+    default, tests = root.get("defaultTest"), root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    options = default.get("options") if isinstance(default, MapNode) else None
+    provider = options.get("provider") if isinstance(options, MapNode) else None
+    embedder = provider.get(_KIND) if isinstance(provider, MapNode) and "id" not in provider.items else None
+    if embedder is None or not isinstance(options, MapNode) or not isinstance(provider, MapNode):
+        return root
+    seen = (tests is None or isinstance(tests, ListNode)) and all(isinstance(one, MapNode) for one in listed)
+    if "scenarios" in root.items or not seen:
+        return root
+    left = without(provider, _KIND)
+    kept = without(options, "provider")
+    options = mapping(options, {**kept.items, "provider": left}) if left.items else kept
+    made = _with_embedder(
+        mapping(default, {**default.items, "options": options}) if isinstance(default, MapNode) else root, embedder
+    )
+    found: list[Node] = [_with_embedder(one, embedder) for one in listed]
+    return mapping(root, {**root.items, "defaultTest": made, **({"tests": ListNode(found, root.at)} if listed else {})})
+
+
+def _with_embedder(node: Node, embedder: Node) -> Node:
+    """A test or a set, with the embedder in its assertions that name none."""
+    entries = node.get("assert") if isinstance(node, MapNode) else None
+    if not isinstance(node, MapNode) or not isinstance(entries, ListNode):
+        return node
+    return mapping(
+        node, {**node.items, "assert": ListNode([_entry(one, embedder) for one in entries.items], entries.at)}
+    )
+
+
+def _entry(node: Node, embedder: Node) -> Node:
+    if not isinstance(node, MapNode):
+        return node
+    kind = node.get("type")
+    name = kind.text.removeprefix("not-").partition(":")[0] if isinstance(kind, Scalar) else ""
+    if name == "similar" and "provider" not in node.items:
+        return mapping(node, {**node.items, "provider": embedder})
+    return _with_embedder(node, embedder)

@@ -1,0 +1,437 @@
+"""Settings of promptfoo's providers by our names, and calls of tools, which are the output that its assertions get."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+
+from agentv.authoring.fields.names import SETTINGS
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
+from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, number_node, providers_key, text_node
+from agentv.extensions.promptfoo.tables import (
+    CHAT_COMPLETIONS,
+    RETRIES,
+    SAGEMAKER,
+    SERVICE_HEADERS,
+    SERVICE_PARAMETERS,
+    UNUSED_SETTINGS,
+)
+
+_COMPLETION = "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion"
+_SAMPLING = frozenset(
+    {
+        "frequency_penalty",
+        "ignore_eos",
+        "logit_bias",
+        "mirostat",
+        "mirostat_eta",
+        "mirostat_tau",
+        "n_keep",
+        "n_predict",
+        "penalize_nl",
+        "presence_penalty",
+        "repeat_last_n",
+        "repeat_penalty",
+        "seed",
+        "stop",
+        "temperature",
+        "top_k",
+        "top_p",
+    }
+)
+"""Settings of llama.cpp that promptfoo sends."""
+
+_TOKENS = 512
+
+_SAGEMAKER = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p"}
+_SAGEMAKER_DEFAULTS: Mapping[str, float] = {"max_tokens": 1024, "temperature": 0.7, "top_p": 1}
+_TEXT_PATHS = frozenset({"json.generated_text", "json[0].generated_text"})
+_SAGEMAKER_UNUSED = frozenset({"modelType", "responseFormat", "contentType", "acceptType"})
+
+
+def own_form(identity: str, settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node] | None:
+    """A server with a form of request of its own; None for other providers.
+
+    Args:
+        identity: the provider's id.
+        settings: its `config`.
+        source: gets what promptfoo does not read.
+        at: the provider.
+    """
+    if identity == "llama" or identity.startswith("llama:"):
+        return _llama_server(settings, source, at)
+    return _sagemaker_endpoint(identity, settings, at)
+
+
+def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node]:
+    """A server of llama.cpp, which completes a text."""
+    body: dict[str, Node] = {"prompt": text_node("{{ prompt }}", at.at), "n_predict": number_node(_TOKENS, at.at)}
+    for key, item in settings.items():
+        if key in _SAMPLING:
+            body[key] = item
+        else:
+            hint = "set the variable LLAMA_BASE_URL" if key.lower() == "baseurl" else None
+            source.note(item, f"'{key}' is omitted: promptfoo does not read it for llama.cpp", hint)
+    made = {"provider": "http", "url": _COMPLETION, "method": "POST", "output": "$.content"}
+    return {**{key: text_node(text, at.at) for key, text in made.items()}, "body": mapping(at, body)}
+
+
+def _sagemaker_endpoint(identity: str, settings: Mapping[str, Node], at: Node) -> dict[str, Node] | None:
+    """An endpoint of Amazon SageMaker that LiteLLM asks in the same form; None for all others."""
+    start = next((one for one in SAGEMAKER if identity.startswith(one)), None)
+    if start is None or not settings.keys() <= {"region", *_SAGEMAKER, *_SAGEMAKER_UNUSED} or not _is_text(settings):
+        return None
+    made: dict[str, Node] = {"provider": text_node(f"litellm:sagemaker/{identity.removeprefix(start)}", at.at)}
+    made |= {key: number_node(value, at.at) for key, value in _SAGEMAKER_DEFAULTS.items()}
+    made |= {ours: settings[key] for key, ours in _SAGEMAKER.items() if key in settings}
+    if "region" in settings:
+        made["extra"] = mapping(at, {"aws_region_name": settings["region"]})
+    return made
+
+
+def _is_text(settings: Mapping[str, Node]) -> bool:
+    """Whether the answer is the generated text, in the forms that LiteLLM reads, and nothing has another type."""
+    form = settings.get("responseFormat")
+    path = form.get("path") if isinstance(form, MapNode) else None
+    types = [settings[key] for key in ("contentType", "acceptType") if key in settings]
+    is_json = all(isinstance(one, Scalar) and one.text == "application/json" for one in types)
+    return is_json and (form is None or (isinstance(path, Scalar) and path.text in _TEXT_PATHS))
+
+
+def with_service_settings(start: str, settings: Mapping[str, Node], made: dict[str, Node], at: Node) -> dict[str, Node]:
+    """What a service with OpenAI's API takes beside that API's settings: as headers, or in the body."""
+    names = SERVICE_HEADERS.get(start)
+    if names is None:
+        return made
+    headers = {
+        names[key]: text_node(json.dumps(plain(item)), item.at) for key, item in settings.items() if key in names
+    }
+    passed = {key: item for key, item in settings.items() if key in SERVICE_PARAMETERS}
+    kept = {key: item for key, item in made.items() if key not in names and key not in passed}
+    for key, more in (("headers", headers), ("extra", passed)):
+        given = kept.get(key)
+        if more:
+            kept[key] = mapping(at, {**(given.items if isinstance(given, MapNode) else {}), **more})
+    return kept
+
+
+_NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
+"""Settings that hold others."""
+
+_TOGETHER = frozenset({"extra", "headers"})
+"""Settings of ours that several of theirs become."""
+
+_THINKING = "showThinking"
+
+
+def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Place]) -> dict[str, Node]:
+    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is.
+
+    Args:
+        settings: the `config` of a provider.
+        source: gets what is left out.
+        keys: where they stand.
+    """
+    made: dict[str, Node] = {}
+    flat: dict[str, Node] = {}
+    for key, item in settings.items():
+        if key in _NESTED and isinstance(item, MapNode):
+            flat |= item.items
+            keys = {**keys, **item.keys}
+        else:
+            flat[key] = from_file(item, source)
+    if {"output_format", "response_format"} <= flat.keys():
+        at = keys.get("response_format", flat.pop("response_format").at)
+        source.note(at, "'response_format' is omitted: promptfoo takes 'output_format'")
+    if "thinking" in flat and _THINKING not in flat:
+        _note_thinking(flat["thinking"], source, flat["thinking"].at)
+    for key, item in flat.items():
+        if key in UNUSED_SETTINGS:
+            source.note(keys.get(key, item.at), f"'{key}' is not needed: {UNUSED_SETTINGS[key]}")
+        elif key == "apiKey" and isinstance(item, Scalar) and "{{" not in item.text and "${" not in item.text:
+            hint = "write api_key: '{{ env.NAME }}' with the variable that holds it"
+            source.note(keys.get(key, item.at), "the API key is copied as plain text", hint)
+            made["api_key"] = item
+        elif key == _THINKING:
+            _note_thinking(item, source, keys.get(key, item.at))
+        else:
+            for name, written in _setting(key, item).items():
+                _add(made, key, key if name in flat else name, written)
+    return made
+
+
+def _add(made: dict[str, Node], key: str, name: str, written: Node) -> None:
+    """Add a setting under our name, or under theirs where ours is taken; mappings of several are put together."""
+    before = made.get(name)
+    if name in _TOGETHER and isinstance(before, MapNode) and isinstance(written, MapNode):
+        made[name] = mapping(before, {**before.items, **written.items})
+    else:
+        made[key if name in made else name] = written
+
+
+def from_file(item: Node, source: Source) -> Node:
+    """What a setting says, or the file that it names."""
+    if not isinstance(item, Scalar) or not item.text.startswith(FILE) or source.is_code(item.text):
+        return item
+    if item.text.endswith((".json", ".yaml", ".yml")):
+        return source.document(item.text, item) or item
+    return source.content(item) or item
+
+
+def _note_thinking(item: Node, source: Source, at: Place) -> None:
+    """Thinking is never part of an answer here; it is in promptfoo, unless this is false."""
+    message = "promptfoo puts the model's thinking into the answer; agentv does not"
+    if isinstance(item, Scalar) and item.value is False:
+        return
+    if source.only_shown:
+        source.note(at, message)
+    else:
+        source.tell(at, message, "write 'showThinking: false' if no assertion reads the thinking")
+
+
+def _setting(key: str, item: Node) -> dict[str, Node]:
+    special = _SPECIAL.get(key)
+    made = special(item) if special is not None else None
+    return {SETTINGS.get(key, key): item} if made is None else made
+
+
+def _key_variable(item: Node) -> dict[str, Node] | None:
+    return {"api_key": text_node(f"{{{{ env.{item.text} }}}}", item.at)} if isinstance(item, Scalar) else None
+
+
+def _host(item: Node) -> dict[str, Node] | None:
+    if not isinstance(item, Scalar):
+        return None
+    host = item.text.removesuffix("/")
+    return {"base_url": text_node(host if "://" in host else f"https://{host}/v1", item.at)}
+
+
+def _schema(item: Node) -> dict[str, Node] | None:
+    """`{type: text}` is what every API does unasked."""
+    kind = item.get("type") if isinstance(item, MapNode) else None
+    if isinstance(kind, Scalar) and kind.text == "text":
+        return {}
+    return {"response_format": kind} if isinstance(kind, Scalar) and kind.text == "json_object" else None
+
+
+def _output_format(item: Node) -> dict[str, Node] | None:
+    """Anthropic's `{type: json_schema, schema: …}`."""
+    kind, schema = (item.get("type"), item.get("schema")) if isinstance(item, MapNode) else (None, None)
+    is_schema = isinstance(kind, Scalar) and kind.text == "json_schema" and schema is not None
+    return {"response_format": schema} if is_schema and schema is not None else None
+
+
+def _mime(item: Node) -> dict[str, Node] | None:
+    if not isinstance(item, Scalar) or item.text not in ("application/json", "text/plain"):
+        return None
+    return {"response_format": text_node("json_object", item.at)} if item.text == "application/json" else {}
+
+
+def _organization(item: Node) -> dict[str, Node]:
+    return {"headers": mapping(item, {"OpenAI-Organization": item})}
+
+
+def _instruction(item: Node) -> dict[str, Node] | None:
+    """Google's `{parts: [{text: …}]}` as a text."""
+    parts = item.get("parts") if isinstance(item, MapNode) else None
+    listed = items_of(parts)
+    texts = [one.get("text") for one in listed if isinstance(one, MapNode)]
+    shown = [one.text for one in texts if isinstance(one, Scalar)]
+    if not shown or len(shown) < len(listed):
+        return None
+    return {"system": text_node("\n".join(shown), item.at)}
+
+
+def _effort(item: Node) -> dict[str, Node] | None:
+    effort = item.get("effort") if isinstance(item, MapNode) and item.items.keys() == {"effort"} else None
+    return None if effort is None else {"reasoning_effort": effort}
+
+
+def _retries(item: Node) -> dict[str, Node]:
+    return {"retry": mapping(item, {"max_retries": item})}
+
+
+_SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
+    "apiKeyEnvar": _key_variable,
+    "apiHost": _host,
+    "organization": _organization,
+    "output_format": _output_format,
+    "reasoning": _effort,
+    "response_format": _schema,
+    "response_mime_type": _mime,
+    "responseMimeType": _mime,
+    RETRIES: _retries,
+    "num_predict": lambda item: {"max_tokens": item},
+    "max_tokens_to_sample": lambda item: {"max_tokens": item},
+    "max_gen_len": lambda item: {"max_tokens": item},
+    "response_schema": lambda item: {"response_format": item},
+    "responseSchema": lambda item: {"response_format": item},
+    "extra_headers": lambda item: {"headers": item},
+    "max_new_tokens": lambda item: {"max_tokens": item},
+    "maxTokenCount": lambda item: {"max_tokens": item},
+    "systemInstruction": _instruction,
+    "instructions": lambda item: {"system": item},
+    "function_call": lambda item: {"extra": mapping(item, {"function_call": item})},
+    "functions": lambda item: {"extra": mapping(item, {"functions": item})},
+    "parallel_tool_calls": lambda item: {"extra": mapping(item, {"parallel_tool_calls": item})},
+    "verbosity": lambda item: {"extra": mapping(item, {"verbosity": item})},
+}
+"""Settings whose name or value is another here → what they become; None where the value has another form."""
+
+
+_CHOICES: Mapping[str, str] = {"any": "required", "auto": "auto", "none": "none", "required": "required"}
+"""What models may choose, by Amazon's and Google's words → by ours."""
+
+
+def with_tools(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The settings with `tools` and `tool_choice` by our names; a form that is not known stays as it is."""
+    made = dict(settings)
+    form = made.get("toolConfig")
+    if isinstance(form, MapNode) and form.items.keys() <= {"tools", "toolChoice", "functionCallingConfig"}:
+        del made["toolConfig"]
+        made = {**form.items, **made}
+    for key in ("toolChoice", "functionCallingConfig"):
+        choice = _choice(made[key]) if key in made else None
+        if choice is not None:
+            del made[key]
+            made["tool_choice"] = choice
+    tools = made.get("tools")
+    if isinstance(tools, ListNode):
+        made["tools"] = ListNode([one for item in tools.items for one in _tools(item)], tools.at)
+    return made
+
+
+def _choice(node: Node) -> Node | None:
+    """`auto`, `{auto: {}}`, `{tool: {name: …}}` or `{mode: AUTO}` as ours; None where it says something else."""
+    if isinstance(node, MapNode) and node.items.keys() == {"mode"}:
+        node = node.items["mode"]
+    if isinstance(node, MapNode) and len(node.items) == 1:
+        (key, inner), *_ = node.items.items()
+        name = inner.get("name") if isinstance(inner, MapNode) else None
+        if key == "tool" and isinstance(name, Scalar):
+            return name
+        node = text_node(key, node.at)
+    found = _CHOICES.get(node.text.lower()) if isinstance(node, Scalar) else None
+    return None if found is None else text_node(found, node.at)
+
+
+def _tools(node: Node) -> Iterator[Node]:
+    """The functions that one entry declares; an entry of another form stays."""
+    if not isinstance(node, MapNode):
+        yield node
+        return
+    declared = node.get("functionDeclarations") or node.get("function_declarations")
+    spec = node.get("toolSpec")
+    if isinstance(declared, ListNode) and len(node.items) == 1:
+        for item in declared.items:
+            yield _function(item, node) if isinstance(item, MapNode) else item
+    elif isinstance(spec, MapNode) and len(node.items) == 1:
+        schema = spec.get("inputSchema")
+        given = {key: item for key, item in spec.items.items() if key != "inputSchema"}
+        inner = schema.get("json") if isinstance(schema, MapNode) else None
+        yield _function(mapping(spec, given if inner is None else {**given, "parameters": inner}), node)
+    else:
+        yield node
+
+
+def _function(declared: MapNode, node: Node) -> Node:
+    parameters = declared.get("parameters")
+    written = {**declared.items, **({} if parameters is None else {"parameters": _lower_types(parameters)})}
+    return mapping(node, {"type": text_node("function", node.at), "function": mapping(declared, written)})
+
+
+def _lower_types(node: Node) -> Node:
+    """A JSON Schema with the names of types as JSON Schema spells them; Google writes `OBJECT`."""
+    if isinstance(node, ListNode):
+        return ListNode([_lower_types(item) for item in node.items], node.at)
+    if not isinstance(node, MapNode):
+        return node
+    kind = node.get("type")
+    made = {key: _lower_types(item) for key, item in node.items.items()}
+    if isinstance(kind, Scalar) and kind.text.isupper():
+        made["type"] = text_node(kind.text.lower(), kind.at)
+    return mapping(node, made)
+
+
+_CALLS = """(() => {
+  try {
+    const calls = Array.isArray(output) ? output : output.tool_calls;
+    return calls.map((call) => ({ name: call.function.name, arguments: JSON.parse(call.function.arguments) }));
+  } catch {
+    return 'not calls of tools';
+  }
+})()"""
+
+_CALL = """(() => {
+  try {
+    const call = output.function_call ?? output;
+    return [{ name: call.name, arguments: JSON.parse(call.arguments) }];
+  } catch {
+    return 'not a call of a function';
+  }
+})()"""
+
+_CHECKS: Mapping[str, tuple[str, str]] = {
+    "is-valid-openai-function-call": ("functions", _CALL),
+    "is-valid-openai-tools-call": ("tools", _CALLS),
+}
+"""Type of assertion → where a provider declares what may be called, and what makes the calls of the output."""
+
+
+def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
+    """The target; where its model has tools, its calls are the answer, as in promptfoo."""
+    said, extra = made.get("provider"), made.get("extra")
+    calls = "tools" in made or (isinstance(extra, MapNode) and "functions" in extra.items)
+    chat = isinstance(said, Scalar) and said.text.partition(":")[0] in CHAT_COMPLETIONS and "api" not in made
+    return {**made, "tool_calls_as_output": Scalar(True, "true", said.at)} if calls and chat and said else made
+
+
+def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
+    """What all providers that declare something declare as `tools` and as `functions`, where they agree."""
+    given = root.get(providers_key(root))
+    listed = items_of(given)
+    configs = [one.get("config") for one in listed if isinstance(one, MapNode)]
+    made: dict[str, Node] = {}
+    for key in ("tools", "functions"):
+        own = [one.get(key) for one in configs if isinstance(one, MapNode)]
+        found = [from_file(one, source) for one in own if one is not None]
+        if found and all(plain(one) == plain(found[0]) for one in found):
+            made[key] = found[0]
+    return made
+
+
+def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node] | None:
+    """The keys of an assertion that checks the calls by a JSON Schema; None where that is not possible."""
+    key, transform = _CHECKS.get(kind.text, ("", ""))
+    declared = source.declared_calls.get(key)
+    functions = [_declared_function(one, key) for one in declared.items] if isinstance(declared, ListNode) else []
+    schemas = [_call_schema(one, node.at) for one in functions if one is not None]
+    if not schemas or len(schemas) < len(functions) or "transform" in node.items:
+        return None
+    item = mapping(node, {"anyOf": ListNode(schemas, node.at)})
+    least = Scalar(1, "1", node.at)
+    schema: dict[str, Node] = {"type": text_node("array", node.at), "minItems": least, "items": item}
+    code = text_node(f"javascript:\n{transform}\n", node.at)
+    return {"type": text_node("is-json", kind.at), "transform": code, "value": mapping(node, schema)}
+
+
+def _declared_function(node: Node, key: str) -> MapNode | None:
+    """What one entry declares; None for a tool of another kind, such as a server of tools."""
+    inner = node.get("function") if isinstance(node, MapNode) and key == "tools" else node
+    return inner if isinstance(inner, MapNode) and {"name", "parameters"} <= inner.items.keys() else None
+
+
+def _call_schema(function: MapNode, at: Place) -> Node:
+    names: list[Node] = [text_node(name, at) for name in ("name", "arguments")]
+    parameters: dict[str, Node] = {
+        "name": mapping(function, {"const": function.items["name"]}),
+        "arguments": function.items["parameters"],
+    }
+    return mapping(
+        function,
+        {
+            "type": text_node("object", at),
+            "required": ListNode(names, at),
+            "properties": mapping(function, parameters),
+        },
+    )

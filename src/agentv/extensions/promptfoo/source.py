@@ -1,0 +1,218 @@
+"""Files and templates of a promptfoo configuration, read with positions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
+from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.json_text import parse_json
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
+from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import Diagnostic
+from agentv.extensions.promptfoo.tables import ORDER
+from agentv.model.values.values import Span
+
+NO_EQUIVALENT = "no-equivalent"
+
+FILE = "file://"
+_LARGEST = 2**53
+_CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
+
+
+class Source(Struct, frozen=True):
+    """The configuration as it is read.
+
+    Attributes:
+        directory: of the configuration; where its paths begin.
+        reading: reads files, and gets what has no equivalent.
+        calls: functions that return tests are called; else they are only looked for.
+        within: the files that are being read, each of which names the next one.
+        pictures: variables that are picture files, and that prompts show in blocks of their own.
+        declared_calls: what the providers declare as `tools` and as `functions`.
+        only_shown: no test has an assertion, so that what an answer holds changes no verdict.
+        asks_no_model: every provider is a program or an echo, which settings of models do not reach.
+        asks_programs: some provider is one.
+        asked: the texts of the prompts, which functions that compute variables get.
+        uncalled: functions that return tests and were not called.
+    """
+
+    directory: Path
+    reading: Reading
+    calls: bool = False
+    pictures: frozenset[str] = frozenset()
+    declared_calls: Mapping[str, Node] = field(default_factory=dict)
+    only_shown: bool = False
+    asks_no_model: bool = False
+    asks_programs: bool = False
+    within: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    uncalled: list[Node] = field(default_factory=list)
+
+    @property
+    def report(self) -> Report:
+        """Gets what is wrong."""
+        return self.reading.report
+
+    @property
+    def boundary(self) -> Boundary:
+        """What may be read."""
+        return self.reading.places.boundary or Boundary("", is_open=True)
+
+    def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+        """Something that has no equivalent and could change a verdict, at its place."""
+        self.report.error(NO_EQUIVALENT, at, message, hint=hint)
+
+    def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+        """Something that was left out and cannot change a verdict, at its place."""
+        if self.report.hints:
+            place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
+            self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
+
+    def unread(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
+        """A key that promptfoo does not read either: warned of where it is probably a misspelt one of `known`."""
+        message = f"'{key}'{what} is omitted: promptfoo does not read it"
+        if meant := did_you_mean(key, known):
+            self.report.warning(NO_EQUIVALENT, at, message, hint=meant)
+        else:
+            self.note(at, message)
+
+    def is_code(self, text: str) -> bool:
+        """Whether a text names a program."""
+        return text.startswith(FILE) and text.removeprefix(FILE).split(":")[0].endswith(_CODE)
+
+    def content(self, node: Scalar) -> Scalar | None:
+        """The text of the file that a `file://` names; None where it has none, which is reported."""
+        path = self._path(node.text)
+        if not self._admits(path, node):
+            return None
+        try:
+            text = self.reading.reader.read(str(path)).decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            self.tell(node, f"'{node.text}' cannot be read as text", "fix the path")
+            return None
+        return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
+
+    def matched(self, node: Scalar) -> list[str] | None:
+        """The paths that a pattern means, sorted; None where it leads out of the repository, which is reported."""
+        pattern = node.text.strip().removeprefix(FILE)
+        if self.leaves(pattern):
+            self.report.error(OUTSIDE, node, f"'{pattern}' points outside the repository", hint=ALLOW)
+            return None
+        return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
+
+    def leaves(self, pattern: str) -> bool:
+        """Whether a pattern leads out of what may be read."""
+        start = self._path(f"/{literal_part(pattern)}" if pattern.startswith("/") else literal_part(pattern))
+        outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
+        return outside or not self.boundary.admits(str(start))
+
+    def admits(self, written: str, at: Node) -> bool:
+        """Whether a file is there and may be read; where not, that is reported."""
+        path = self._path(written)
+        if self._admits(path, at) and not is_file(str(path)):
+            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
+        return self.boundary.admits(str(path)) and is_file(str(path))
+
+    def _path(self, written: str) -> Path:
+        return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))
+
+    def _admits(self, path: Path, at: Node) -> bool:
+        """Whether a file may be read; where it may not, that is reported."""
+        if self.boundary.admits(str(path)):
+            return True
+        self.report.error(OUTSIDE, at, f"cannot read {shown(str(path))}: {REASON}", hint=ALLOW)
+        return False
+
+    def document(self, written: str, at: Node) -> Node | None:
+        """A YAML, JSON or JSON Lines file as nodes; what is wrong with it is reported."""
+        path = self._path(written)
+        if not self._admits(path, at):
+            return None
+        if str(path) in self.within:
+            self.tell(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
+            return None
+        if not is_file(str(path)):
+            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
+            return None
+        if path.suffix == ".jsonl":
+            lines: Any = JsonLines(str(path), CASE.spelled("id"))
+            nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
+            return ListNode([node for node in nodes if node is not None], at.at)
+        return read_yaml(str(path), self.reading.reader.read(str(path)), self.report).value  # JSON is YAML
+
+    def inside(self, written: str) -> Source:
+        """The source for what stands in a file, which may not name that file again."""
+        return replace(self, within=(*self.within, str(self._path(written))))
+
+
+def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
+    """A mapping that is made of another node, and stands where that does."""
+    keys = node.keys if isinstance(node, MapNode) else {}
+    return MapNode(dict(items), {key: keys.get(key, node.at) for key in items}, node.at)
+
+
+def without(node: Node, *names: str) -> MapNode:
+    """A mapping without some of its keys; empty if the node is not a mapping."""
+    items = node.items if isinstance(node, MapNode) else {}
+    return mapping(node, {key: item for key, item in items.items() if key not in names})
+
+
+def providers_key(root: MapNode) -> str:
+    """The key of the providers, which has two names."""
+    return "providers" if "providers" in root.items else "targets"
+
+
+def items_of(node: Node | None) -> list[Node]:
+    """The items of a list, or a value alone."""
+    return node.items if isinstance(node, ListNode) else [] if node is None else [node]
+
+
+def ordered(items: Mapping[str, Node]) -> dict[str, Node]:
+    """The keys in the order in which people read them."""
+    known = {key: items[key] for key in ORDER if key in items}
+    return {**known, **items}
+
+
+def text_node(text: str, at: Place) -> Scalar:
+    """A text that stands for another one."""
+    return Scalar(text, text, at)
+
+
+def number_node(value: float, at: Place) -> Scalar:
+    """A number that nobody wrote."""
+    number = int(value) if value == int(value) else value
+    return Scalar(number, str(number), at)
+
+
+def chat(text: str, at: Place) -> Node | None:
+    """The messages that a prompt written as JSON or YAML holds; None where it is a text."""
+    if not text.lstrip().startswith(("[", "- role:")):
+        return None
+    own = Report()
+    span = span_of(at)
+    is_json = text.lstrip().startswith("[")
+    found = parse_json(text, span, own) if is_json else read_yaml(span.file, text.encode(), own).value
+    if own.failed or not isinstance(found, ListNode):
+        return None
+    return found if all(isinstance(one, MapNode) and "role" in one.items for one in found.items) else None
+
+
+def whole_number(node: Node) -> Node:
+    """A number that JavaScript shows without a fraction, as it shows it: 1.0 is `1` there."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, float) or abs(node.value) > _LARGEST:
+        return node
+    return number_node(node.value, node.at) if node.value.is_integer() else node

@@ -1,0 +1,467 @@
+"""promptfoo's words and providers and ours, as data.
+
+Source: promptfoo's documentation (configuration reference, deterministic and model-graded metrics, providers), and the
+base URLs that each service documents for OpenAI's API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SAME = frozenset(
+    {
+        "answer-relevance",
+        "bleu",
+        "contains",
+        "contains-all",
+        "contains-any",
+        "contains-html",
+        "contains-json",
+        "contains-sql",
+        "contains-xml",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "cost",
+        "equals",
+        "factuality",
+        "finish-reason",
+        "gleu",
+        "icontains",
+        "icontains-all",
+        "icontains-any",
+        "is-html",
+        "is-json",
+        "is-refusal",
+        "is-sql",
+        "is-xml",
+        "javascript",
+        "latency",
+        "levenshtein",
+        "llm-rubric",
+        "meteor",
+        "python",
+        "regex",
+        "rouge-n",
+        "select-best",
+        "similar",
+        "skill-used",
+        "starts-with",
+        "tool-call-f1",
+        "trajectory:goal-success",
+        "trajectory:step-count",
+        "trajectory:tool-args-match",
+        "trajectory:tool-sequence",
+        "trajectory:tool-used",
+        "webhook",
+        "word-count",
+    }
+)
+"""Types of the same name and meaning."""
+
+RENAMED: Mapping[str, str] = {
+    "g-eval": "llm-rubric",
+    "model-graded-closedqa": "closed-qa",
+    "model-graded-factuality": "factuality",
+    "similar:cosine": "similar",
+    "similar:dot": "similar",
+    "similar:euclidean": "similar",
+}
+
+ABSENT: Mapping[str, str] = {
+    "agent-rubric": "write it in an eval file, with a workspace and an agent as its judge",
+    "classifier": "call the classifier from an assertion of type python or script",
+    "conversation-relevance": "judge the answer with llm-rubric",
+    "f-score": "count in an assertion of type python, or use field-accuracy",
+    "guardrails": "check the answer of the guardrail in an assertion of type python",
+    "human": "judge the answer with llm-rubric",
+    "is-valid-function-call": "check the call's arguments with trajectory:tool-args-match, or with json-schema",
+    "is-valid-openai-function-call": "check the call's arguments with trajectory:tool-args-match, or with json-schema",
+    "is-valid-openai-tools-call": "check the calls' arguments with trajectory:tool-args-match, or with json-schema",
+    "max-score": "compare two runs with 'agentv compare'",
+    "moderation": "call the moderation service from an assertion of type python or script",
+    "perplexity": "agentv has no log probabilities; remove it",
+    "perplexity-score": "agentv has no log probabilities; remove it",
+    "pi": "judge the answer with llm-rubric",
+    "ruby": "call the program from an assertion of type script",
+    "search-rubric": "judge the answer with llm-rubric",
+    "trace-error-spans": "check the steps with tool-trajectory or execution-metrics",
+    "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
+    "trace-span-duration": "limit the time with latency or execution-metrics",
+}
+"""Type that agentv has not → what to do instead."""
+
+OWN_THRESHOLD = frozenset(
+    {
+        "answer-relevance",
+        "assert-set",
+        "bleu",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "cost",
+        "gleu",
+        "latency",
+        "levenshtein",
+        "meteor",
+        "rouge-n",
+        "similar",
+        "tool-call-f1",
+    }
+)
+"""Types with a threshold of their own; of all others, it is the score that the grade must reach."""
+
+SCORED = OWN_THRESHOLD - {"assert-set", "cost", "latency", "levenshtein"}
+"""Those of them that count a score between 0 and 1 in promptfoo."""
+
+GRADED = frozenset({"factuality", "javascript", "llm-rubric", "python", "webhook"})
+"""Types, by our names, that may pass with a score below 1."""
+
+THRESHOLDS: Mapping[str, float] = dict.fromkeys(
+    ("answer-relevance", "context-faithfulness", "context-recall", "context-relevance"), 0.5
+)
+"""Thresholds of theirs that are others than ours, where an assertion gives none."""
+
+MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
+"""Type that names how embeddings are compared → our `measure`."""
+
+USED = frozenset({"skill-used", "trajectory:tool-used"})
+"""Types that look for names among those that were used."""
+
+SCHEMAS = frozenset({"contains-json", "is-json"})
+"""Types whose value is a JSON Schema or the path of one."""
+
+ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight": "weight", "metric": "name"}
+"""Keys of an assertion that need no thought: theirs → ours."""
+
+CONFIGURED = frozenset({"javascript", "python", "webhook"})
+"""Types, by our names, that take `config`."""
+
+JUDGED = frozenset(
+    {
+        "answer-relevance",
+        "closed-qa",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "factuality",
+        "llm-rubric",
+        "select-best",
+        "trajectory:goal-success",
+    }
+)
+"""Types, by our names, that ask a judge."""
+
+CODE = frozenset({"javascript", "python"})
+"""Types, by our names, whose value is code."""
+
+RUBRICS = frozenset({"llm-rubric"})
+"""Types, by our names, that take a judge prompt of their own."""
+
+EMPTY_MARK = 0.000001
+"""The least score that passes where any score above 0 does."""
+
+UNREAD: Mapping[str, str] = {
+    "disableConversationVar": "agentv has no variable '_conversation'",
+    "runSerially": "cases do not depend on their order",
+}
+"""Options of a test that change no verdict → why they are left out."""
+
+OPTIONS_INSTEAD: Mapping[str, str] = {
+    "factuality": "set 'scores' on the assertion: subset, superset, equal, disagree, differ",
+    "prefix": "put it into the prompt",
+    "suffix": "put it into the prompt",
+    "storeOutputAs": "a case cannot use the answers of other cases; write both questions as 'turns' of one case",
+    "transformVars": "write the resulting variables under 'vars'",
+}
+"""Options of a test that stay → what to do instead."""
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "$schema": "write '# yaml-language-server: $schema=…' with the output of 'agentv schema'",
+    "assertionTemplates": "",
+    "metadata": "",
+    "outputPath": "give the file when you run: agentv eval FILE --out PATH",
+    "sharing": "results are local files; agentv has no sharing service",
+    "tracing": "agentv keeps the transcript of every trial; assertions of type trace-… have no equivalent",
+    "writeLatestResults": "a run writes its results to its own directory",
+    "derivedMetrics": "compute them from the rows in the run's index.jsonl",
+}
+"""Keys that change no verdict, and are left out → what to do instead."""
+
+REFUSED: Mapping[str, str] = {
+    "assertScoringFunction": "set weights of assertions, or grade the answer in an assertion of type python",
+    "extensions": "set up and clean up in a script around the run",
+    "nunjucksFilters": "use Jinja filters, or prepare the value in 'vars'",
+    "prompts": "write a suite for each prompt",
+    "provider": "write 'target' with an agentv target",
+    "providerOutput": "write a target with provider: mock, and the answers under 'responses'",
+    "providers": "write 'target' with an agentv target",
+    "redteam": "agentv does not generate attacks; write them as cases",
+    "plugins": "agentv does not generate attacks; write them as cases",
+    "strategies": "agentv does not generate attacks; write them as cases",
+}
+"""Keys that promptfoo reads and that stay, so that nothing runs before they are looked at → what to do instead."""
+
+RUN_WITHOUT_EFFECT: Mapping[str, str] = {
+    "cache": "agentv reuses answers only with --cache",
+    "delay": "limit the calls with 'rate: {requests_per_minute: N}' of the target",
+    "generateSuggestions": "agentv does not write prompts",
+    "grader": "use --judge",
+    "maxEvalTimeMs": "use --budget-usd or --max-errors to stop a run early",
+    "noShare": "results are local files",
+    "output": "give the file when you run: agentv eval FILE --out PATH",
+    "progressBar": "use --no-progress",
+    "runSerially": "cases do not depend on their order; use --workers 1",
+    "share": "results are local files",
+    "showProgressBar": "use --no-progress",
+    "suggestionsCount": "agentv does not write prompts",
+    "table": "agentv prints its own tables",
+    "tableCellMaxLength": "agentv prints its own tables",
+    "verbose": "use -v",
+    "watch": "use --watch",
+    "write": "every run is kept",
+}
+"""Keys of `evaluateOptions` and `commandLineOptions` that change no verdict, and are left out → what to do instead."""
+
+LANGUAGE: Mapping[str, str] = {"template": "nunjucks", "missing_vars": "empty", "regex": "javascript"}
+"""Keys of every translated suite, with `trim: false`: how promptfoo reads templates, patterns and texts."""
+
+ORDER = (
+    "name",
+    "description",
+    "tags",
+    "template",
+    "missing_vars",
+    "regex",
+    "trim",
+    "targets",
+    "judge",
+    "run",
+    "show_only",
+    "threshold",
+    "env",
+    "prompts",
+    "input",
+    "default_test",
+    "id",
+    "vars",
+    "expand",
+    "assert",
+)
+"""In which order people read the keys of an eval file and of its cases; the others stand behind."""
+
+
+PROVIDERS: Mapping[str, str] = {
+    "anthropic:messages:": "anthropic:",
+    "anthropic:": "anthropic:",
+    "azure:chat:": "azure:",
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "azureopenai:chat:": "azure:",
+    "azureopenai:embedding:": "azure:",
+    "azureopenai:embeddings:": "azure:",
+    "bedrock:completion:": "bedrock:",
+    "bedrock:converse:": "bedrock:",
+    "bedrock:": "bedrock:",
+    "cohere:": "cohere:",
+    "deepseek:": "deepseek:",
+    "fireworks:": "fireworks:",
+    "google:embedding:": "gemini:",
+    "google:embeddings:": "gemini:",
+    "google:": "gemini:",
+    "groq:": "groq:",
+    "huggingface:chat:": "huggingface:",
+    "litellm:": "litellm:",
+    "mistral:": "mistral:",
+    "ollama:chat:": "ollama:",
+    "ollama:completion:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "ollama:": "ollama:",
+    "openai:chat:": "openai:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+    "openrouter:": "openrouter:",
+    "palm:": "gemini:",
+    "perplexity:": "perplexity:",
+    "togetherai:": "together:",
+    "vertex:": "vertex:",
+    "xai:": "xai:",
+}
+"""What a provider's id begins with → what ours does; the first that fits."""
+
+OTHER_APIS = (
+    "anthropic:claude-agent-sdk",
+    "anthropic:claude-code",
+    "anthropic:completion:",
+    "google:image:",
+    "google:interactions:",
+    "google:live:",
+    "google:video:",
+    "google:gemini-live",
+    "litellm:embedding:",
+    "litellm:embeddings:",
+    "vertex:video:",
+    "vertex:image:",
+    "vertex:embedding:",
+    "bedrock:agents:",
+    "bedrock:embedding",
+    "bedrock:kb:",
+    "bedrock:nova-reel",
+    "bedrock:nova-sonic",
+    "cohere:embedding",
+    "fireworks:completion:",
+    "fireworks:embedding",
+    "groq:responses:",
+    "mistral:embedding",
+    "togetherai:completion:",
+    "togetherai:embedding",
+    "xai:image:",
+    "xai:responses:",
+)
+"""What ids begin with that look like those of models, and mean another API than a model's answers."""
+
+SERVERS: Mapping[str, tuple[str, str]] = {
+    "cerebras:": ("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "databricks:": ("{{ env.DATABRICKS_WORKSPACE_URL }}/serving-endpoints", "DATABRICKS_TOKEN"),
+    "github:": ("https://models.github.ai/inference", "GITHUB_TOKEN"),
+    "hyperbolic:": ("https://api.hyperbolic.xyz/v1", "HYPERBOLIC_API_KEY"),
+    "llamaapi:": ("https://api.llama.com/compat/v1", "LLAMA_API_KEY"),
+    "nscale:": ("https://inference.api.nscale.com/v1", "NSCALE_SERVICE_TOKEN"),
+    "truefoundry:": ("https://llm-gateway.truefoundry.com", "TRUEFOUNDRY_API_KEY"),
+}
+"""What the id of a service that speaks OpenAI's API begins with → its base URL, and the variable with its key."""
+
+SERVICE_HEADERS: Mapping[str, Mapping[str, str]] = {
+    "truefoundry:": {"metadata": "X-TFY-METADATA", "loggingConfig": "X-TFY-LOGGING-CONFIG"},
+}
+"""Settings of such a service that it takes as JSON in a header."""
+
+SERVICE_PARAMETERS = frozenset({"iteration_limit", "mcp_servers"})
+"""Settings of such a service that it takes beside those of OpenAI's API."""
+
+SAGEMAKER = ("sagemaker:huggingface:", "sagemaker:jumpstart:")
+"""What the ids of endpoints of Amazon SageMaker begin with that take a text as `inputs`, as LiteLLM sends it."""
+
+NOT_CHAT = ("completion:", "embedding:", "embeddings:", "image:", "moderation:", "responses:", "speech:", "tts:")
+"""What follows the name of such a service where another API than chat completions is meant."""
+
+LOCAL_SERVERS: Mapping[str, str] = {
+    "docker:": "{{ env.DOCKER_MODEL_RUNNER_BASE_URL | default('http://localhost:12434') }}/engines/v1",
+    "llamafile:": "http://localhost:8080/v1",
+    "localai:chat:": "http://localhost:8080/v1",
+    "vllm:": "http://localhost:8000/v1",
+}
+"""The same for servers on this machine, which need no key."""
+
+RESPONSES: Mapping[str, str] = {
+    "azure:responses:": "azure:",
+    "azureopenai:responses:": "azure:",
+    "openai:responses:": "openai:",
+}
+"""The ids of those that mean the responses API."""
+
+EMBEDDERS: Mapping[str, str] = {
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "bedrock:embedding:": "litellm:bedrock/",
+    "bedrock:embeddings:": "litellm:bedrock/",
+    "cohere:embedding:": "litellm:cohere/",
+    "litellm:embedding:": "litellm:",
+    "litellm:embeddings:": "litellm:",
+    "mistral:embedding:": "litellm:mistral/",
+    "vertex:embedding:": "litellm:vertex_ai/",
+    "voyage:": "litellm:voyage/",
+    "ollama:embedding:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+}
+"""What the id of a provider of embeddings begins with → what ours does."""
+
+ALIKE = frozenset({"echo"})
+"""Providers of the same name."""
+
+AGENTS: Mapping[str, str] = {
+    "anthropic:claude-agent-sdk": "claude",
+    "anthropic:claude-code": "claude",
+    "openai:codex": "codex",
+    "openai:codex-sdk": "codex",
+    "openai:codex-app-server": "codex",
+    "opencode": "opencode",
+}
+"""Providers that run a coding agent → its name here."""
+
+AGENT_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(("apiKey", "api_key"), "api_key"),
+    **dict.fromkeys(("base_url", "baseUrl"), "base_url"),
+    **{key: key for key in ("model", "max_turns", "append_system_prompt")},
+    "custom_system_prompt": "system_prompt",
+    "model_reasoning_effort": "reasoning_effort",
+    "working_dir": "cwd",
+}
+"""Settings of coding agents → ours."""
+
+PERMISSIONS: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "claude": {"permission_mode": frozenset({"acceptEdits", "bypassPermissions"})},
+    "codex": {"sandbox_mode": frozenset({"", "workspace-write", "danger-full-access"})},
+}
+"""Coding agent → the setting that lets it change files, with the values that do; the empty one: without it, it may."""
+
+PYTHON = (".py",)
+JAVASCRIPT = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts")
+DOCUMENTS = (".yaml", ".yml", ".json")
+"""Suffixes of files that a `file://` provider names."""
+
+CHAT_COMPLETIONS = frozenset(
+    {
+        "azure",
+        "deepseek",
+        "fireworks",
+        "groq",
+        "huggingface",
+        "mistral",
+        "ollama",
+        "openai",
+        "openrouter",
+        "perplexity",
+        "together",
+        "xai",
+    }
+)
+"""Providers, by our names, whose calls of tools have OpenAI's form in promptfoo."""
+
+SENT: Mapping[str, frozenset[str]] = {
+    "openai": frozenset({"metadata", "service_tier", "store", "user"}),
+    "perplexity": frozenset(
+        {
+            "return_images",
+            "return_related_questions",
+            "search_after_date_filter",
+            "search_before_date_filter",
+            "search_domain_filter",
+            "search_recency_filter",
+            "web_search_options",
+        }
+    ),
+    "xai": frozenset({"search_parameters"}),
+}
+"""Provider, by our name → settings that promptfoo sends as they are, and that only `extra` can hold here."""
+
+UNUSED_SETTINGS: Mapping[str, str] = {
+    "apiKeyRequired": "a server on this machine needs no key",
+    "appendUsageToOutput": "usage is part of every result",
+    "delay": "promptfoo does not read it there",
+    "maxConcurrency": "promptfoo does not read it there",
+    "options": "promptfoo does not read it there",
+    "usage_tier": "costs come from the price list, or from the server",
+    "inferenceModelType": "LiteLLM knows the models",
+    "debug": "use -v",
+    "cost": "costs come from the price list, or from the server",
+    "includeDebugMetrics": "agentv writes its own results",
+    "inputCost": "costs come from the price list, or from the server",
+    "outputCost": "costs come from the price list, or from the server",
+}
+"""Settings of a provider that change no request → why they are not needed."""
+
+RETRIES = "maxRetries"

@@ -1,1 +1,0 @@
-"""promptfoo's configuration as an eval file."""

@@ -1,1 +1,0 @@
-"""promptfoo's providers as targets."""

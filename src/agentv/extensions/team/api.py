@@ -1,0 +1,322 @@
+"""The HTTP API of a team's server: runs, labels, tokens, the audit log, health and metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+from anyio import CapacityLimiter, fail_after, to_thread
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agentv.errors import StoreError
+from agentv.extensions.team.database import AuditLine, audit_lines
+from agentv.extensions.team.endpoints import (
+    RETRY_S,
+    Method,
+    TeamCall,
+    TeamEndpoint,
+    TeamState,
+    check_scope,
+    checked_identity,
+    failed,
+    json_response,
+)
+from agentv.extensions.team.labels import LabelRefusedError, TeamLabels
+from agentv.extensions.team.people import Scope, Token
+from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
+from agentv.model.run.labels import Label
+from agentv.store.labels.label_files import label_in
+from agentv.version import __version__
+from agentv.web.answers import RefusedError
+from agentv.web.endpoints import description
+
+ENDPOINTS: list[TeamEndpoint] = []
+
+_PROJECT = "/projects/{project}/api"
+_UPLOAD = f"{_PROJECT}/uploads/{{run}}"
+_DOCUMENT = 64 << 20
+"""Bytes of a `run.json`, a `summary.json`, or a list of artifacts."""
+
+
+Handler = Callable[[TeamState, TeamCall], Any]
+
+
+def endpoint(method: Method, path: str, scope: Scope | None, **more: Any) -> Callable[[Handler], Handler]:
+    """Declare the endpoint that a function answers; its docstring is the summary. See `TeamEndpoint`."""
+
+    def declared(handler: Handler) -> Handler:
+        ENDPOINTS.append(TeamEndpoint(method, path, str(handler.__doc__), scope, handler, **more))
+        return handler
+
+    return declared
+
+
+class WritingQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`writing`: the run goes on."""
+
+    writing: bool = False
+
+
+class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which rows the body holds; see `RowBatch`."""
+
+    start: Annotated[int, Meta(ge=0, le=2**53)]
+    generation: Annotated[int, Meta(ge=0, le=2**53)]
+    replace: bool = False
+
+
+class Changed(Struct, frozen=True):
+    """Whether a request changed anything."""
+
+    changed: bool
+
+
+class MissingContents(Struct, frozen=True):
+    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there."""
+
+    missing: list[str]
+
+
+def existing_project(state: TeamState, call: TeamCall) -> str:
+    """Return the project of a request; with a token for all projects, a request may name one that does not exist.
+
+    Raises:
+        RefusedError: the project does not exist.
+    """
+    if call.of_project not in state.tokens.projects():
+        raise RefusedError(404, "no-such-project", f"the server has no project '{call.of_project}'")
+    return call.of_project
+
+
+def _name(state: TeamState, call: TeamCall) -> RunName:
+    is_admin = call.identity.allows("admin", call.of_project)
+    return RunName(existing_project(state, call), call.names["run"], call.actor, is_admin)
+
+
+@endpoint("GET", _UPLOAD, "push")
+def _state(state: TeamState, call: TeamCall) -> UploadState:
+    """What the server has of a run."""
+    return state.uploads.state(_name(state, call))
+
+
+@endpoint("PUT", f"{_UPLOAD}/record", "push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
+def _put_record(state: TeamState, call: TeamCall) -> Changed:
+    """Store a run's run.json."""
+    return Changed(state.uploads.put_record(_name(state, call), call.body, writing=call.query.writing))
+
+
+@endpoint("POST", f"{_UPLOAD}/rows", "push", query=RowsQuery, limit=LARGEST_BATCH, body=bytes)
+def _add_rows(state: TeamState, call: TeamCall) -> Received:
+    """Store rows."""
+    query: RowsQuery = call.query
+    batch = RowBatch(query.start, query.generation, call.body, query.replace)
+    return state.uploads.add_rows(_name(state, call), batch)
+
+
+@endpoint("PUT", f"{_UPLOAD}/summary", "push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
+def _put_summary(state: TeamState, call: TeamCall) -> Changed:
+    """Store a run's summary.json."""
+    return Changed(state.uploads.put_summary(_name(state, call), call.body or None, writing=call.query.writing))
+
+
+@endpoint("POST", f"{_UPLOAD}/files", "push", limit=_DOCUMENT, body=dict[str, str])
+def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
+    """Say which artifacts a run has."""
+    return MissingContents(state.uploads.put_files(_name(state, call), call.decoded(dict[str, str])))
+
+
+@endpoint("PUT", f"{_PROJECT}/contents/{{sha256}}", "push", limit=LARGEST_BATCH, body=bytes)
+def _put_content(state: TeamState, call: TeamCall) -> dict[str, Any]:
+    """Store the content of an artifact."""
+    state.uploads.put_content(existing_project(state, call), call.names["sha256"], call.body)
+    return {}
+
+
+@endpoint("DELETE", _UPLOAD, "admin")
+def _delete(state: TeamState, call: TeamCall) -> Changed:
+    """Delete a run."""
+    return Changed(state.uploads.delete(_name(state, call)))
+
+
+_AT_ONCE = 500
+
+
+class LinesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`after`: `cursor` of the answer before; 0: from the first label on."""
+
+    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class LabelLines(Struct, frozen=True):
+    """Labels in the order of their arrival. `cursor`: pass it as `after` for those that follow."""
+
+    labels: list[msgspec.Raw]
+    cursor: int
+    more: bool
+
+
+class AddedLabels(Struct, frozen=True):
+    """How many labels the project did not have."""
+
+    added: int
+
+
+@endpoint("GET", f"{_PROJECT}/labels/lines", "read", query=LinesQuery)
+def _label_lines(state: TeamState, call: TeamCall) -> LabelLines:
+    """Labels of a project, in the order of their arrival."""
+    query: LinesQuery = call.query
+    found = _labels(state, call).lines(query.after, _AT_ONCE)
+    cursor = found[-1][0] if found else query.after
+    return LabelLines([msgspec.Raw(line) for _, line in found], cursor, len(found) == _AT_ONCE)
+
+
+def _labels(state: TeamState, call: TeamCall) -> TeamLabels:
+    return TeamLabels(state.database, existing_project(state, call), call.actor)
+
+
+@endpoint("POST", f"{_PROJECT}/labels/lines", None, body=bytes)
+def _add_labels(state: TeamState, call: TeamCall) -> AddedLabels:
+    """Add labels, one line of JSON each; needs the scope label or push."""
+    may_push = call.identity.allows("push", call.of_project)
+    if not may_push:
+        check_scope(call.identity, "label", call.of_project)
+    labels = [_label(line, number) for number, line in enumerate(call.body.split(b"\n"), 1) if line.strip()]
+    other = next((one.person for one in labels if one.person != call.actor), None)
+    if other is not None and not may_push:
+        raise RefusedError(403, "other-person", f"{call.actor} may add labels of {call.actor} only, not of {other}")
+    return AddedLabels(_labels(state, call).merge(labels))
+
+
+def _label(line: bytes, number: int) -> Label:
+    try:
+        return label_in(line)
+    except (ValueError, RecursionError) as error:
+        raise LabelRefusedError(f"line {number} is no label: {error}") from error
+
+
+class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
+    """A token to create. `days`: how long it is valid; null: for ever."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    scopes: Annotated[list[Scope], Meta(min_length=1)]
+    days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+
+
+class CreatedToken(Struct, frozen=True):
+    """A new token. `text` is shown only this once."""
+
+    text: str
+    token: Token
+
+
+class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`before`: the id of a line; `limit`: how many of those before it."""
+
+    before: str = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+@endpoint("GET", "/api/projects", None)
+def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
+    """Names of the projects that the sender may read."""
+    return {"projects": call.identity.projects(state.tokens.projects())}
+
+
+@endpoint("GET", f"{_PROJECT}/tokens", "admin")
+def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
+    """Tokens of a project, without their texts."""
+    return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.of_project)]}
+
+
+@endpoint("POST", f"{_PROJECT}/tokens", "admin", body=NewToken)
+def _create_token(state: TeamState, call: TeamCall) -> CreatedToken:
+    """Create a token."""
+    wanted: NewToken = call.decoded(NewToken)
+    return CreatedToken(*state.tokens.create(wanted.name, call.of_project, wanted.scopes, wanted.days, call.actor))
+
+
+@endpoint("DELETE", f"{_PROJECT}/tokens/{{token}}", "admin")
+def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
+    """Revoke a token."""
+    token_id = call.names["token"]
+    if not any(token.id == token_id and token.project == call.of_project for token in state.tokens.all()):
+        raise RefusedError(404, "no-such-token", "the project has no such token")
+    return {"revoked": state.tokens.revoke(token_id, call.actor)}
+
+
+@endpoint("GET", f"{_PROJECT}/audit", "admin", query=AuditQuery)
+def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
+    """The audit log, newest first."""
+    query: AuditQuery = call.query
+    shared = call.identity.allows("admin", None)  # who signs in elsewhere is no business of a project's admin
+    found = audit_lines(state.database, call.of_project, shared=shared, before=query.before, limit=query.limit)
+    return {"lines": found}
+
+
+@endpoint("GET", "/api/openapi.json", None)
+def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: ARG001  # as all handlers
+    """This description."""
+    return description("agentv serve", ENDPOINTS, ())
+
+
+_METRICS = (
+    ("agentv_runs", "Runs in the database.", "SELECT COUNT(*) FROM runs"),
+    ("agentv_runs_uploading", "Runs that are being uploaded.", "SELECT COUNT(*) FROM runs WHERE writing = 1"),
+    ("agentv_row_bytes", "Bytes of all rows.", "SELECT COALESCE(SUM(size), 0) FROM runs"),
+    ("agentv_projects", "Projects.", "SELECT COUNT(*) FROM projects"),
+)
+
+
+_WITHIN_S = 0.8
+"""Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
+
+
+def health_routes(state: TeamState) -> list[Route]:
+    """`/health` and `/metrics`. Threads that wait for others to write are never in the way."""
+    threads = CapacityLimiter(4)
+
+    async def in_time(function: Callable[..., Any], *given: Any) -> Any:
+        """What a function returns that waits for the database. A late one goes on: a thread cannot be ended."""
+        try:
+            with fail_after(_WITHIN_S):
+                return await to_thread.run_sync(function, *given, limiter=threads, abandon_on_cancel=True)
+        except TimeoutError as error:
+            message = f"database busy: it did not answer within {_WITHIN_S} seconds"
+            raise RefusedError(503, "database-busy", message, RETRY_S) from error
+
+    async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
+        try:
+            await in_time(_numbers, state, _METRICS[-1:])
+        except (StoreError, RefusedError) as error:
+            return failed(state, error)
+        return json_response(state, {"status": "ok", "version": __version__})
+
+    async def metrics(request: Request) -> Response:
+        try:
+            await in_time(checked_identity, state, request, None, None)
+            found = await in_time(_numbers, state, _METRICS)
+        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+            return failed(state, error)
+        lines = [
+            "# HELP agentv_answers_total Requests that were answered.",
+            "# TYPE agentv_answers_total counter",
+            *(f'agentv_answers_total{{status="{status}"}} {n}' for status, n in sorted(state.answered.items())),
+        ]
+        if state.copied:
+            copied = time.time() - state.copied
+            found = [*found, ("agentv_copied_seconds", "Seconds since the copies were complete.", copied)]
+        for name, purpose, value in found:
+            lines += [f"# HELP {name} {purpose}", f"# TYPE {name} gauge", f"{name} {value:g}"]
+        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+    return [Route("/health", health), Route("/metrics", metrics)]
+
+
+def _numbers(state: TeamState, wanted: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, float]]:
+    with state.database.reading() as transaction:
+        return [(name, purpose, transaction.rows(query)[0][0]) for name, purpose, query in wanted]

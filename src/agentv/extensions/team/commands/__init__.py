@@ -1,1 +1,0 @@
-"""The commands, and the push of a run while it goes on."""

@@ -1,0 +1,276 @@
+"""Requests to the server that runs are pushed to, and what it answers."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from threading import Timer
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from agentv.errors import AgentvError, ExitStatus
+from agentv.extensions.team.remote import TOKEN_VARIABLE, Remote
+from agentv.model.values.values import EMPTY
+from agentv.reports.text.escaping import one_line
+from agentv.version import __version__
+
+ATTEMPTS = 6
+_LONGEST_WAIT_S = 30.0
+_TIMEOUT_S = 60.0
+_CONNECT_S = 10.0
+_AGAIN = frozenset({429, 502, 503, 504})
+_OF_SENDER = frozenset({401, 403, 404, 405})
+"""Answers that hold for whatever this sender sends there."""
+
+_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
+_SMALL = 512
+"""Bytes of a body that is sent as it is."""
+
+_SLOWEST = 50_000
+"""Bytes a second of the slowest network: a request with a long body may last longer."""
+
+_LONGEST_ANSWER = 64 << 20
+"""Bytes of an answer."""
+
+_LONGEST_MESSAGE = 1_000
+"""Characters shown of a message from the server."""
+
+
+class PushError(AgentvError):
+    """A run could not be pushed. What was sent stays, and the next push goes on from there."""
+
+    status = ExitStatus.ERRORED
+
+
+class RemoteError(PushError):
+    """The server cannot be reached, is not an agentv server, or refuses the token. No other run can be pushed now.
+
+    Attributes:
+        passing: it cannot be reached, so that trying again later may succeed.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
+
+
+class ConflictError(Exception):
+    """The server has other rows than this client thought; it asks again."""
+
+
+class _Deadline:
+    """Ends the connections of a client at a time: the timeouts of httpx are for one read, which a byte ends."""
+
+    def __init__(self) -> None:
+        self._open: list[socket.socket] = []
+        self._passed = False
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Raise TimeoutError if the block lasts longer."""
+        self._passed = False
+        timer = Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if self._passed:  # whatever the block raised, or got: an answer without a length would look complete
+                raise TimeoutError(f"it did not answer within {seconds:.3g} seconds")
+
+    def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Note a connection, as httpx reports it."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            found = info["return_value"].get_extra_info("socket")
+            self._open = [*(one for one in self._open if one.fileno() >= 0), found]
+            if self._passed:
+                self._end()
+
+    def _end(self) -> None:
+        self._passed = True
+        for one in self._open:
+            with suppress(OSError):
+                socket.socket.shutdown(one, socket.SHUT_RDWR)  # the way of TLS would wait for the other side
+
+
+class Connection:
+    """Requests to a remote, tried again while the server is away for a moment. A context manager.
+
+    Args:
+        remote: the server.
+        transport: in place of the network.
+        sleep: waits so many seconds.
+        attempts: of a request that the server does not answer; 1: whoever calls tries again.
+        timeout_s: seconds to wait for a part of an answer; a whole request may take twice as long.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        attempts: int = ATTEMPTS,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
+        self._remote = remote
+        self._sleep = sleep
+        self._attempts = attempts
+        self._deadline_s = 2 * timeout_s
+        self._deadline = _Deadline()
+        self.sent = 0
+        headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
+        self._client = httpx.Client(
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s)),
+            transport=transport,
+            verify=not remote.is_unencrypted,  # the certificates that nothing is checked by take long to read
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._client.close()
+
+    def get(self, path: str, into: Any, query: Mapping[str, Any] = EMPTY) -> Any:
+        """The answer to a GET, of a type.
+
+        Raises:
+            PushError: the request failed; the text says why.
+        """
+        return self.send("GET", path, query, b"", into)
+
+    def send(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
+        """Send a body, compressed; the answer, of a type.
+
+        Raises:
+            ConflictError: the server has other rows.
+            PushError: it refuses, or cannot be reached.
+        """
+        packed = gzip.compress(body, 1, mtime=0) if len(body) > _SMALL else body
+        headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
+        texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
+        address = f"{self._remote.address}/api/{quote(path)}"
+        response = self._tried(
+            self._client.build_request(
+                method,
+                address,
+                params=texts,
+                content=packed,
+                headers=headers,
+                extensions={"trace": self._deadline.trace},
+            ),
+            self._deadline_s + len(packed) / _SLOWEST,
+        )
+        self.sent += len(packed)
+        if response.status_code == 409:
+            raise ConflictError(_message(response))
+        if response.status_code != 200:
+            raise _refusal(response)
+        try:
+            return msgspec.json.decode(response.content, type=into)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._is_no_server() from error
+
+    def _tried(self, request: httpx.Request, deadline_s: float) -> httpx.Response:
+        wait = 0.5
+        for attempt in range(1, self._attempts + 1):
+            try:
+                with self._deadline.within(deadline_s):
+                    response = self._received(request)
+            except TimeoutError as error:  # trying again would take as long
+                raise RemoteError(f"cannot reach {self._remote.address}: {error}", passing=True) from error
+            except httpx.DecodingError as error:
+                raise self._is_no_server() from error
+            except httpx.TransportError as error:
+                if attempt == self._attempts or _is_final(error):
+                    raise RemoteError(
+                        f"cannot reach {self._remote.address}: {_reason(error)}", passing=not _is_final(error)
+                    ) from error
+            else:
+                if response.status_code not in _AGAIN or attempt == self._attempts:
+                    return response
+                wait = max(wait, _retry_after(response))
+            self._sleep(min(wait, _LONGEST_WAIT_S))
+            wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _received(self, request: httpx.Request) -> httpx.Response:
+        """An answer with its body."""
+        body = bytearray()
+        with closing(self._client.send(request, stream=True)) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _LONGEST_ANSWER:
+                    raise self._is_no_server()
+        headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
+        return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+
+    def _is_no_server(self) -> RemoteError:
+        what = "what answers there is not an agentv server, or a much newer one"
+        return RemoteError(f"cannot push to {self._remote.address}: {what}")
+
+
+def _refusal(response: httpx.Response) -> PushError:
+    status = response.status_code
+    text = f"the server refused ({status}): {_message(response)}"
+    if status == 401:
+        return RemoteError(f"{text}; check {TOKEN_VARIABLE}, or make a token with 'agentv serve token create'")
+    if response.has_redirect_location:
+        return RemoteError(f"{text}: it redirects to {one_line(response.headers['location'][:_LONGEST_MESSAGE])}")
+    if status in _AGAIN or status >= 500:
+        return RemoteError(text, passing=True)
+    is_of_run = _error(response).get("code") == "other-token"
+    return RemoteError(text) if status in _OF_SENDER and not is_of_run else PushError(text)
+
+
+def _message(response: httpx.Response) -> str:
+    found = _error(response).get("message")
+    return response.reason_phrase or "it gave no reason" if found is None else one_line(str(found)[:_LONGEST_MESSAGE])
+
+
+def _error(response: httpx.Response) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(response.content, type=dict[str, dict[str, Any]])["error"]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        return {}
+
+
+def _retry_after(response: httpx.Response) -> float:
+    said = response.headers.get("retry-after", "")
+    return float(said) if said.isascii() and said.isdigit() else 0.0
+
+
+def _certificate_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The error of TLS that is the cause of another error."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _is_final(error: httpx.TransportError) -> bool:
+    """Whether trying again cannot help."""
+    return _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
+
+
+def _reason(error: httpx.TransportError) -> str:
+    tls = _certificate_error(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
+        return (
+            f"its certificate is not valid: {tls.verify_message}; "
+            "for a certificate authority of your own, set SSL_CERT_FILE to its certificate"
+        )
+    if tls is not None:
+        return "it does not speak TLS; is the address http:// ?"
+    if isinstance(error, httpx.TimeoutException):
+        return "it did not answer in time"
+    return one_line(_NUMBER.sub("", str(error))) or type(error).__name__

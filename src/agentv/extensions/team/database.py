@@ -1,0 +1,258 @@
+"""The port to the shared database, which SQLite implements here and PostgreSQL apart, and the audit log in it.
+
+All statements are written in what both know. Parameters are written as `:name`. Times are ISO 8601 in UTC, so that they
+sort as texts. The audit log has one line for every change, written in the transaction of the change.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from agentv.errors import StoreError
+from agentv.store.files.private_files import make_private
+from agentv.user_code.files import store_error
+
+Values = Mapping[str, Any]
+
+
+class DatabaseUnavailableError(StoreError):
+    """The database cannot be reached, or went away; the same request may succeed later."""
+
+    answered = (503, "database-unavailable")
+
+
+class Transaction(Protocol):
+    """Statements that take effect together, or not at all."""
+
+    def run(self, statement: str, **values: Any) -> int:
+        """Run a statement; the number of rows that it changed."""
+        ...
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        """Run a statement once for each of these values."""
+        ...
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        ...
+
+    def lock(self, name: str) -> None:
+        """Wait until no other transaction holds the lock of this name; held until the end."""
+        ...
+
+
+class Database(Protocol):
+    """A database that several threads, and several servers, use at once.
+
+    All of it raises `DatabaseUnavailableError` where the database cannot be reached.
+    """
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction: committed at the end of the block, rolled back where it raises."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction that changes nothing, and so waits for no other one."""
+        ...
+
+    def close(self) -> None:
+        """End all connections."""
+        ...
+
+
+def insert(transaction: Transaction, table: str, *, or_nothing: bool = False, **values: Any) -> int:
+    """Insert a row and return 1, or 0 if `or_nothing` and the table has a row with this key."""
+    columns, places = ", ".join(values), ", ".join(f":{column}" for column in values)
+    conflict = " ON CONFLICT DO NOTHING" if or_nothing else ""
+    return transaction.run(f"INSERT INTO {table} ({columns}) VALUES ({places}){conflict}", **values)  # noqa: S608  # names
+
+
+def now() -> str:
+    """The time as the database holds it, to the millisecond."""
+    return time_text(datetime.now(UTC))
+
+
+def time_text(moment: datetime) -> str:
+    """A time in UTC as the database holds it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def sortable_id() -> str:
+    """A new id; ids sort by the time at which they were drawn."""
+    return f"{time.time_ns():016x}{os.urandom(6).hex()}"
+
+
+_LONGEST = 500
+"""Letters of a detail that are kept."""
+
+
+class AuditLine(Struct, frozen=True):
+    """One change.
+
+    Attributes:
+        actor: who made it: the id and the name of a token, or `command line`.
+        project: where; null: everywhere.
+    """
+
+    id: str
+    time: str
+    actor: str
+    action: str
+    project: str | None
+    detail: str
+
+
+def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
+    """Write a line, and let every server know that something has changed."""
+    transaction.run("UPDATE changes SET number = number + 1")
+    insert(
+        transaction,
+        "audit",
+        id=sortable_id(),
+        time=now(),
+        actor=actor,
+        action=action,
+        project=project,
+        detail=detail[:_LONGEST],
+    )
+
+
+def audit_lines(
+    database: Database, project: str, *, shared: bool = True, before: str = "", limit: int = 100
+) -> list[AuditLine]:
+    """The lines of a project, newest first.
+
+    Args:
+        database: of the server.
+        project: its name.
+        shared: also lines that belong to no project: sign-ins, members, tokens for all projects.
+        before: the id of a line; only lines before that one.
+        limit: of lines.
+    """
+    with database.reading() as transaction:
+        found = transaction.rows(
+            "SELECT id, time, actor, action, project, detail FROM audit "
+            "WHERE (project = :project OR project IS NULL AND :shared) AND (:before = '' OR id < :before) "
+            "ORDER BY id DESC LIMIT :limit",
+            project=project,
+            shared=shared,
+            before=before,
+            limit=limit,
+        )
+    return [AuditLine(*row) for row in found]
+
+
+_WAITS_S = 10.0
+"""Seconds for which a transaction waits for another one."""
+
+
+class SqliteDatabase:
+    """A file. Its journal is a write-ahead log, so that readers do not wait for writers.
+
+    Args:
+        path: of the file, which is made where it is missing.
+
+    Raises:
+        DatabaseUnavailableError: it cannot be opened.
+        StoreError: its directory cannot be made.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path).absolute()
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = Lock()
+        self._closed = Event()
+        try:
+            make_private(self._path.parent)
+        except OSError as error:
+            raise store_error("make", self._path.parent, error) from error
+        with self.transaction():  # says what is wrong before anything is served
+            pass
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self._begun("BEGIN IMMEDIATE")
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self._begun("BEGIN")
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[Transaction]:
+        with self._errors():
+            connection = self._taken()
+            try:
+                connection.execute(begin)
+                yield _SqliteTransaction(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()  # which rolls back
+                raise
+        with self._lock:
+            if not self._closed.is_set():
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._closed.set()
+        with self._lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def _taken(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._connected()
+
+    def _connected(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            self._path.touch(mode=0o600)
+        connection = sqlite3.connect(self._path, timeout=_WAITS_S, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            wrong = error.sqlite_errorcode == sqlite3.SQLITE_ERROR  # a statement; all others may succeed later
+            kind = StoreError if wrong else DatabaseUnavailableError
+            raise kind(f"cannot use the database {self._path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"cannot read the database {self._path}: {error}") from error
+        except OSError as error:
+            raise store_error("open", self._path, error) from error
+
+
+class _SqliteTransaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, **values: Any) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        self._connection.executemany(statement, values)
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
+
+    def lock(self, name: str) -> None:
+        """Nothing to do: there is one writing transaction at a time."""

@@ -1,0 +1,461 @@
+"""Endpoints of a team's server: what they share, who sends a request and may do what, declarations, and answers."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from secrets import compare_digest
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from urllib.parse import urlsplit
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agentv.errors import AgentvError
+from agentv.extensions.team.database import Database, DatabaseUnavailableError
+from agentv.extensions.team.people import LONGEST, PREFIX, Members, Scope, Sessions, Token, Tokens
+from agentv.extensions.team.uploaded import OtherTokenError, UploadConflictError
+from agentv.extensions.team.uploads import Uploads
+from agentv.web.answers import RefusedError, error_response
+from agentv.web.endpoints import TOKEN_HEADER, NoQuery
+from agentv.web.security import SAFE
+
+if TYPE_CHECKING:
+    from agentv.extensions.team.openid import OpenIdProvider
+
+
+_FAILURES = 20
+"""Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""
+
+_WINDOW_S = 60.0
+_ADDRESSES = 10_000
+
+
+_WRITERS = 16
+"""Of 40 threads."""
+
+
+class FailedSignIns:
+    """Counts wrong tokens for each address, so that nobody tries many. Forgets those that tried longest ago."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def wait_s(self, address: str) -> float:
+        """Seconds until requests of an address are taken again; 0: they are."""
+        with self._lock:
+            since, count = self._failures.get(address, (0.0, 0))
+        left = since + _WINDOW_S - time.monotonic()
+        return left if count >= _FAILURES and left > 0 else 0.0
+
+    def add(self, address: str) -> None:
+        """A request of an address had a wrong token."""
+        with self._lock:
+            since, count = self._failures.pop(address, (0.0, 0))
+            moment = time.monotonic()
+            self._failures[address] = (since, count + 1) if moment - since < _WINDOW_S else (moment, 1)
+            while len(self._failures) > _ADDRESSES:
+                self._failures.popitem(last=False)
+
+
+class TeamState:
+    """The state of a server.
+
+    Args:
+        database: shared with other servers.
+        addresses: see below.
+        openid: where people sign in; None: they sign in with an API token.
+        proxies: see below.
+
+    Attributes:
+        addresses: under which people reach the server, such as `https://evals.example.org`.
+        proxies: IP addresses or networks whose `X-Forwarded-For` says who sent a request.
+        answered: requests by status, for the metrics.
+        writers: threads that change something. Others stay for readers, who must not wait where writers do.
+        copied: `time.time()` when the copies were last brought up to date; 0: never.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        addresses: Sequence[str] = (),
+        openid: OpenIdProvider | None = None,
+        proxies: Sequence[str] = (),
+    ) -> None:
+        self.database = database
+        self.addresses = tuple(addresses)
+        self.openid = openid
+        self.proxies = tuple(proxies)
+        self.tokens = Tokens(database)
+        self.members = Members(database)
+        self.sessions = Sessions(database)
+        self.uploads = Uploads(database)
+        self.failed_sign_ins = FailedSignIns()
+        self.answered: Counter[int] = Counter()
+        self.writers = CapacityLimiter(_WRITERS)
+        self.copied = 0.0
+
+
+Purpose = Literal["session", "sign-in"]
+
+_SECONDS: dict[Purpose, int] = {"session": int(LONGEST.total_seconds()), "sign-in": 600}
+
+
+def origin_of(addresses: Sequence[str], request: Request) -> str:
+    """The one of a server's addresses under which a browser sees it."""
+    host = request.headers.get("host", "")
+    return next((one for one in addresses if urlsplit(one).netloc == host), addresses[0] if addresses else "")
+
+
+def cookie_name(purpose: Purpose, origin: str) -> str:
+    """The name of a cookie. Servers of one machine share cookies, so that a port is part of the name without TLS."""
+    if origin.startswith("https://"):
+        return f"__Host-agentv-{purpose}"
+    return f"agentv-{purpose}-{urlsplit(origin).port or 80}"
+
+
+def cookie_of(request: Request, purpose: Purpose, origin: str) -> str:
+    """What a cookie holds; empty: it is not there."""
+    return request.cookies.get(cookie_name(purpose, origin), "")
+
+
+def set_cookie(response: Response, purpose: Purpose, origin: str, text: str) -> None:
+    """Have the browser keep a cookie; an empty text: forget it."""
+    response.set_cookie(
+        cookie_name(purpose, origin),
+        text,
+        max_age=_SECONDS[purpose] if text else 0,
+        path="/",
+        secure=origin.startswith("https://"),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+class Identity(Struct, frozen=True):
+    """A person or a program.
+
+    Attributes:
+        actor: how the audit log and labels name it.
+        scopes: by project; those of None hold for every project.
+        csrf: what a request that changes something must carry, if it comes with a session; empty: with a token.
+    """
+
+    actor: str
+    scopes: Mapping[str | None, frozenset[Scope]]
+    csrf: str = ""
+
+    def allows(self, scope: Scope, project: str | None) -> bool:
+        """Whether it may do something in a project, or with None in every project; `admin` includes all else."""
+        held = self._held(project)
+        return scope in held or "admin" in held
+
+    def knows(self, project: str | None) -> bool:
+        """Whether it may do anything in a project."""
+        return bool(self._held(project))
+
+    def projects(self, names: Iterable[str]) -> list[str]:
+        """Those of the projects whose runs it may read."""
+        return [name for name in names if self.allows("read", name)]
+
+    def _held(self, project: str | None) -> Collection[Scope]:
+        return self.scopes.get(None, frozenset()) | self.scopes.get(project, frozenset())
+
+
+def identify(state: TeamState, request: Request) -> Identity | None:
+    """Who sends a request; None: it does not say, or its session has ended. Called in a thread.
+
+    A token counts more than a session. The scopes of a session are looked up with each request: those that its token or
+    its person has now.
+
+    Raises:
+        RefusedError: its token is wrong, expired or revoked, or its address sent too many of those.
+        DatabaseUnavailableError: it cannot be looked up.
+    """
+    token = _bearer_token(state, request)
+    if token is not None:
+        return Identity(token.actor, {token.project: frozenset(token.scopes)})
+    text = cookie_of(request, "session", origin_of(state.addresses, request))
+    return session_identity(state, text) if text else None
+
+
+def session_identity(state: TeamState, text: str) -> Identity | None:
+    """Who is signed in with a session; None: nobody is any more. Called in a thread.
+
+    Raises:
+        DatabaseUnavailableError: it cannot be looked up.
+    """
+    session = state.sessions.find(text)
+    if session is None:
+        return None
+    if session.token is not None:
+        token = state.tokens.by_id(session.token)
+        if token is None or token.problem is not None:
+            return None
+        return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf_of(text))
+    if state.openid is None or session.person.issuer != state.openid.issuer:
+        return None
+    scopes = state.members.scopes(session.person)
+    return Identity(session.person.actor, scopes, csrf_of(text)) if scopes else None
+
+
+def csrf_of(text: str) -> str:
+    """What a page of a session proves itself with. Who knows it cannot find out the session."""
+    return sha256(f"agentv page {text}".encode(errors="replace")).hexdigest()
+
+
+def checked_identity(state: TeamState, request: Request, scope: Scope | None, project: str | None) -> Identity:
+    """Who sends a request, and may do what it asks for: something with a scope in a project. Called in a thread.
+
+    Args:
+        state: of the server.
+        request: that was sent.
+        scope: that it needs; None: whoever is known may send it.
+        project: None: it is about all projects.
+
+    Raises:
+        RefusedError: the request does not say who sends it, or they may not.
+        DatabaseUnavailableError: it cannot be looked up.
+    """
+    found = identify(state, request)
+    if found is None:
+        raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
+    if scope is not None:
+        check_scope(found, scope, project)
+    check_own_page(found, request)
+    return found
+
+
+def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
+    """Refuse what a project, or the lack of a scope, forbids.
+
+    Raises:
+        RefusedError: the message says which.
+    """
+    if not identity.knows(project):
+        own = ", ".join(f"'{name}'" for name in sorted(filter(None, identity.scopes)))
+        not_this = "" if project is None else f", not for '{project}'"
+        what = (
+            "you have no access to this project" if identity.csrf else f"the token is for the project {own}{not_this}"
+        )
+        raise RefusedError(403, "other-project", what)
+    if not identity.allows(scope, project):
+        who = "you do" if identity.csrf else "the token does"
+        raise RefusedError(403, "missing-scope", f"{who} not have the scope '{scope}'")
+
+
+def check_own_page(identity: Identity, request: Request) -> None:
+    """Check that a change made with a session was sent by one of the server's own pages.
+
+    Raises:
+        RefusedError: another page sent it, or a page of an earlier session.
+    """
+    if not identity.csrf or request.method in SAFE:
+        return
+    given = request.headers.get(TOKEN_HEADER, "").encode()
+    if "origin" not in request.headers or not compare_digest(given, identity.csrf.encode()):
+        raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
+
+
+def _bearer_token(state: TeamState, request: Request) -> Token | None:
+    """The token of a request; None: it has none."""
+    if "authorization" not in request.headers:
+        return None
+    address = request.client.host if request.client is not None else ""
+    if wait := state.failed_sign_ins.wait_s(address):
+        raise RefusedError(429, "too-many-attempts", "too many wrong tokens came from this address", wait)
+    kind, _, text = request.headers["authorization"].partition(" ")
+    if kind.lower() != "bearer" or not text:
+        raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
+    token = state.tokens.find(text.strip()) if text.startswith(PREFIX) else None
+    if token is None:
+        state.failed_sign_ins.add(address)
+        raise RefusedError(401, "wrong-token", "the server does not know this token")
+    if token.problem is not None:
+        raise RefusedError(401, "wrong-token", token.problem)
+    return token
+
+
+SMALL_BODY = 4 << 20
+"""Bytes of a body that is no upload of rows or artifacts, decompressed."""
+
+_PACKED = 1 << 16
+"""Bytes by which gzip may make a body longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamCall:
+    """A request whose sender was checked.
+
+    Attributes:
+        project: that its address names; None: it names none.
+        names: the variable parts of its path.
+        query: its parameters, converted.
+        body: decompressed.
+    """
+
+    identity: Identity
+    project: str | None
+    names: dict[str, str]
+    query: Any
+    body: bytes
+
+    @property
+    def actor(self) -> str:
+        """Who sent it."""
+        return self.identity.actor
+
+    @property
+    def of_project(self) -> str:
+        """The project, of an address that names one."""
+        assert self.project is not None  # noqa: S101  # its route has one
+        return self.project
+
+    def decoded(self, into: Any) -> Any:
+        """The body as JSON.
+
+        Raises:
+            RefusedError: the body is not JSON, or of another type.
+        """
+        try:
+            return msgspec.json.decode(self.body, type=into)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise RefusedError(400, "bad-request", f"the body is not what this address takes: {error}") from error
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, decompressed.
+
+    Raises:
+        RefusedError: it is longer than the limit, was cut, goes on after its end, or has an unknown encoding.
+    """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding not in ("identity", "gzip"):
+        raise RefusedError(415, "unknown-encoding", "a body may be sent as it is, or as gzip")
+    unpacked = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
+    found, received = bytearray(), 0
+    async for piece in request.stream():
+        received += len(piece)
+        try:
+            found += piece if unpacked is None else unpacked.decompress(piece, limit + 1 - len(found))
+        except zlib.error as error:
+            raise RefusedError(400, "bad-request", "the body is no gzip: it was cut or changed") from error
+        if len(found) > limit or received > limit + _PACKED:
+            raise RefusedError(413, "too-large", f"the body may have {limit:,} bytes at most")
+        if unpacked is not None and unpacked.unused_data:  # zlib would keep all of it
+            raise RefusedError(400, "bad-request", "the body goes on after the end of its gzip")
+    if unpacked is not None and not unpacked.eof:
+        raise RefusedError(400, "bad-request", "the body was cut")
+    return bytes(found)
+
+
+RETRY_S = 2.0
+"""Seconds after which a client may try again where the database was away."""
+
+
+_SLOW_S = 2.0
+"""Seconds that a body may take before its sender is checked again, who may have lost access meanwhile."""
+
+
+Method = Literal["GET", "POST", "PUT", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamEndpoint:
+    """One method of one path.
+
+    Attributes:
+        summary: one sentence.
+        scope: that the sender must have; None: whoever is known may.
+        handler: called in a thread; what it returns is the answer, as JSON.
+        query: the type of the parameters.
+        limit: bytes of the body.
+        body: the type of the JSON that it takes, `bytes` for anything else; None: it takes no body.
+    """
+
+    method: Method
+    path: str
+    summary: str
+    scope: Scope | None
+    handler: Callable[[TeamState, TeamCall], Any]
+    query: type[Struct] = NoQuery
+    limit: int = SMALL_BODY
+    body: Any = None
+
+    @property
+    def answer(self) -> Any:
+        """The type of the answer: what the handler returns."""
+        return get_type_hints(self.handler)["return"]
+
+
+def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route]:
+    """The routes of endpoints."""
+    return [Route(one.path, _handler(state, one), methods=[one.method]) for one in endpoints]
+
+
+def json_response(state: TeamState, value: Any) -> Response:
+    """An answer, which the metrics count."""
+    state.answered[200] += 1
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], Any]:
+    async def handler(request: Request) -> Response:
+        try:
+            return json_response(state, await _answered(state, endpoint, request))
+        except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
+            return failed(state, error)
+
+    return handler
+
+
+async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) -> Any:
+    names = {name: str(value) for name, value in request.path_params.items()}
+    project = names.pop("project", None)
+    sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
+    query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
+    began = time.monotonic()
+    body = await read_body(request, endpoint.limit)
+    if time.monotonic() - began > _SLOW_S:
+        sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
+    call = TeamCall(sender, project, names, query, body)
+    if endpoint.method == "GET":
+        return await run_in_threadpool(endpoint.handler, state, call)
+    return await to_thread.run_sync(endpoint.handler, state, call, limiter=state.writers)
+
+
+def failed(state: TeamState, error: Exception) -> Response:
+    """The answer where something raised, which the metrics count."""
+    if isinstance(error, RefusedError):
+        found = error_response(error.status, error.code, str(error), error.retry_s)
+    elif isinstance(error, DatabaseUnavailableError):
+        found = error_response(503, "database-unavailable", "the server cannot reach its database", RETRY_S)
+    else:
+        bug = f"this is a bug in agentv: {type(error).__name__}"
+        known = (error_response(*said, str(error)) for kind, said in _PROBLEMS.items() if isinstance(error, kind))
+        found = next(known, None) or error_response(500, "internal-error", bug)
+    if found.status_code == 401:
+        found.headers["WWW-Authenticate"] = "Bearer"
+    state.answered[found.status_code] += 1
+    return found
+
+
+_PROBLEMS: dict[type[Exception], tuple[int, str]] = {
+    UploadConflictError: (409, "conflict"),
+    OtherTokenError: (403, "other-token"),
+    AgentvError: (422, "refused"),
+    msgspec.ValidationError: (400, "bad-request"),
+    ClientDisconnect: (400, "cut"),  # nobody reads this answer, but the metrics count it
+}
+"""Exception → the status and the code of its answer; the first that fits."""

@@ -1,0 +1,142 @@
+"""Labels of a project in the shared database: each line once, in the order of arrival."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from agentv.errors import StoreError
+from agentv.extensions.team.database import Database, insert
+from agentv.extensions.team.database import record as audit
+from agentv.model.run.labels import Label, time_problem
+from agentv.store.labels.label_files import label_in, label_line, labels_file
+
+LARGEST_LABEL = 64 << 10
+"""Bytes of one label."""
+
+_LONGEST_NAME = 255
+"""Bytes of the name of a file."""
+
+
+class LabelRefusedError(StoreError):
+    """A label that is wrong in itself."""
+
+
+NumberedLine = tuple[int, bytes]
+"""The number of a label, and its line without an end."""
+
+
+class TeamLabels:
+    """The labels of one project, as one person or program reads and adds them; a `LabelStore`.
+
+    Args:
+        database: of the server.
+        project: that exists.
+        actor: who adds labels, for the audit log.
+    """
+
+    def __init__(self, database: Database, project: str, actor: str) -> None:
+        self._database = database
+        self._project = project
+        self._actor = actor
+
+    def read(self, suites: Collection[str] | None = None) -> list[Label]:
+        """The labels of these suites, or of all, in the order of their arrival; no ratings."""
+        return [one for one in self.read_all(suites) if not one.is_rating]
+
+    def ratings(self, suites: Collection[str]) -> list[Label]:
+        """The ratings of whole answers of these suites, in the order of their arrival."""
+        return [one for one in self.read_all(suites) if one.is_rating]
+
+    def read_all(self, suites: Collection[str] | None = None) -> list[Label]:
+        """Labels and ratings, in the order of their arrival."""
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT suite, line FROM labels WHERE project = :project ORDER BY number", project=self._project
+            )
+        return [label_in(line) for suite, line in found if suites is None or suite in suites]
+
+    def add(self, labels: Sequence[Label]) -> None:
+        """Add labels; those that are there already change nothing.
+
+        Raises:
+            LabelRefusedError: a label is too large, or its suite can have no file.
+        """
+        self.merge(labels)
+
+    def merge(self, labels: Sequence[Label]) -> int:
+        """Add the labels that are missing; how many.
+
+        Raises:
+            LabelRefusedError: as `add`; then none is added.
+        """
+        by_id = {sha256(line).hexdigest(): (label, line) for label in labels for line in [_checked_line(label)]}
+        if not by_id:
+            return 0
+        with self._database.transaction() as transaction:
+            transaction.lock(f"labels {self._project}")
+            query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
+            ((last,),) = transaction.rows(query, project=self._project)
+            added: Counter[str] = Counter()
+            for one, (label, line) in by_id.items():
+                added[label.suite] += insert(
+                    transaction,
+                    "labels",
+                    or_nothing=True,
+                    project=self._project,
+                    id=one,
+                    number=last + added.total() + 1,
+                    suite=label.suite,
+                    person=label.person,
+                    time=label.time,
+                    actor=self._actor,
+                    line=line,
+                )
+            for suite, count in sorted((+added).items()):
+                audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
+        return added.total()
+
+    def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
+        """Where the labels lie, for messages."""
+        return [f"the server's labels of {self._project}"]
+
+    def lines(self, after: int, limit: int) -> list[NumberedLine]:
+        """The lines behind a number, in the order of arrival."""
+        with self._database.reading() as transaction:
+            return [
+                (number, line)
+                for number, line in transaction.rows(
+                    "SELECT number, line FROM labels WHERE project = :project AND number > :after "
+                    "ORDER BY number LIMIT :limit",
+                    project=self._project,
+                    after=after,
+                    limit=limit,
+                )
+            ]
+
+
+def _checked_line(label: Label) -> bytes:
+    """The line of a label.
+
+    Raises:
+        LabelRefusedError: it cannot be kept.
+    """
+    try:
+        line = label_line(label)
+        label_in(line)
+        length = len(labels_file(Path(), label.suite).name.encode())
+    except ValueError as error:
+        raise LabelRefusedError(f"this is no label: {error}") from error
+    problem = time_problem(label, datetime.now(UTC))
+    if problem is not None:
+        raise LabelRefusedError(f"the time '{label.time[:40]}' of a label {problem}; label the answer again")
+    if len(line) > LARGEST_LABEL:
+        raise LabelRefusedError(f"a label may have {LARGEST_LABEL >> 10} KB at most")
+    if length > _LONGEST_NAME:
+        raise LabelRefusedError("the name of the label's suite is too long")
+    if any("\0" in text for text in (label.suite, label.person, label.time)):
+        raise LabelRefusedError("a label must not contain NUL characters")
+    return line

@@ -1,0 +1,147 @@
+"""A team's database is opened by its address, and migrated: numbered files of SQL, each applied once, in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from agentv.errors import StoreError, UsageError
+from agentv.extensions.team.database import Database, insert, now
+from agentv.registry.extras import missing_extra
+
+_TABLE = """CREATE TABLE IF NOT EXISTS migrations (
+  number BIGINT PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied TEXT NOT NULL
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema.
+
+    Attributes:
+        number: from 1, without gaps.
+        statements: SQL that PostgreSQL and SQLite both know.
+    """
+
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def migrations() -> tuple[Migration, ...]:
+    """Every step, in order."""
+    folder = files("agentv.extensions.team") / "migrations"
+    return tuple(_read(one.name, one.read_text("utf-8")) for one in sorted(folder.iterdir(), key=lambda one: one.name))
+
+
+def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> tuple[str, ...]:
+    """Bring a database to the newest schema; two servers that start at once do it once.
+
+    Returns:
+        The names of the steps that were applied.
+
+    Raises:
+        StoreError: a newer agentv has changed the schema.
+        DatabaseUnavailableError: it cannot be reached.
+    """
+    wanted = migrations() if steps is None else steps
+    with database.transaction() as transaction:
+        transaction.lock("agentv-migrations")
+        transaction.run(_TABLE)
+        done = transaction.rows("SELECT number, name FROM migrations ORDER BY number")
+        newest = wanted[-1].number
+        if done and done[-1][0] > newest:
+            raise StoreError(
+                f"the database has schema {done[-1][0]} ({done[-1][1]}), and this agentv knows up to {newest}: "
+                "a newer agentv has used it; upgrade this server"
+            )
+        for step in wanted[len(done) :]:
+            for statement in step.statements:
+                transaction.run(statement)
+            insert(transaction, "migrations", number=step.number, name=step.name, applied=now())
+    return tuple(f"{step.number:04} {step.name}" for step in wanted[len(done) :])
+
+
+def _read(name: str, text: str) -> Migration:
+    number, _, rest = name.removesuffix(".sql").partition("-")
+    lines = (line for line in text.splitlines() if not line.startswith("--"))
+    return Migration(int(number), rest, tuple(one.strip() for one in "\n".join(lines).split(";") if one.strip()))
+
+
+_NOT_ENCODED = re.compile(r"[@/#\[\]]|%(?![0-9A-Fa-f]{2})")
+
+
+def open_database(address: str) -> Database:
+    """The database at an address: `postgresql://…`, or `sqlite:///PATH`.
+
+    Raises:
+        UsageError: the address is of neither kind, or its password is not encoded.
+        DatabaseUnavailableError: it cannot be reached.
+    """
+    scheme, _, rest = address.partition("://")
+    if scheme in ("postgresql", "postgres"):
+        _check_password(rest)
+        from agentv.extensions.team.postgresql import PostgresDatabase  # the driver is an extra
+
+        return PostgresDatabase(address)
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        from agentv.extensions.team.database import SqliteDatabase
+
+        return SqliteDatabase(rest[1:])
+    hint = "use postgresql://USER@HOST/NAME, or sqlite:///PATH (sqlite:////PATH for an absolute path)"
+    raise UsageError("the address of the database has an unknown form", hint)
+
+
+def _check_password(address: str) -> None:
+    """Refuse a password that would be taken for another part of the address: errors would show it."""
+    before, found, _ = address.partition("?")[0].rpartition("@")
+    if found and _NOT_ENCODED.search(before.partition(":")[2]):
+        hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
+        raise UsageError("the password in the address of the database must be percent-encoded", hint)
+
+
+DATABASE_VARIABLE = "AGENTV_DATABASE"
+DATA = Path(".agentv", "server")
+"""Directory of a server, if nothing says otherwise."""
+
+
+def database_address(given: str | None, data: Path, env: Mapping[str, str]) -> str:
+    """The address of the database: as given, of the environment, else a file of SQLite in the server's directory."""
+    return given or env.get(DATABASE_VARIABLE) or f"sqlite:///{data / 'team.sqlite'}"
+
+
+def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
+    """The database, and the migrations that were applied to it.
+
+    Raises:
+        UsageError: the address is wrong, or the driver is missing.
+        DatabaseUnavailableError: it cannot be reached.
+        StoreError: a newer agentv has used it.
+    """
+    if address.startswith(("postgresql://", "postgres://")):
+        for module in ("psycopg", "psycopg_pool"):
+            missing = missing_extra(module, "server", "using PostgreSQL")
+            if missing is not None:
+                raise UsageError(missing.message, missing.hint)
+    database = open_database(address)
+    try:
+        return database, migrate(database)
+    except BaseException:
+        database.close()
+        raise
+
+
+@contextmanager
+def team_database(address: str) -> Iterator[Database]:
+    """The database as `open_team_database` opens it, closed at the end."""
+    database, _ = open_team_database(address)
+    try:
+        yield database
+    finally:
+        database.close()

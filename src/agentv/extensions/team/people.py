@@ -1,0 +1,419 @@
+"""Who may do what: projects, API tokens, members, and the sessions of those who signed in.
+
+A token is 256 random bits; the database has only its hash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from secrets import token_hex, token_urlsafe
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from agentv.errors import UsageError
+from agentv.extensions.team.database import Database, Transaction, insert, now, record, sortable_id, time_text
+
+Scope = Literal["read", "push", "label", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+PREFIX = "agentv_"
+"""How every token begins, so that scanners of repositories know one."""
+
+_PROJECT = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
+
+
+class Token(Struct, frozen=True):
+    """What is known of a token, without its text.
+
+    Attributes:
+        id: to name it by.
+        project: its project; null: every project.
+        expires: null: never.
+        revoked: when it was made invalid; null: it was not.
+    """
+
+    id: str
+    name: str
+    project: str | None
+    scopes: tuple[Scope, ...]
+    created: str
+    expires: str | None
+    revoked: str | None
+
+    @property
+    def problem(self) -> str | None:
+        """Why it is not accepted."""
+        if self.revoked is not None:
+            return "the token was revoked"
+        if self.expires is not None and self.expires <= now():
+            return f"the token expired at {self.expires}"
+        return None
+
+    def allows(self, scope: Scope, project: str | None) -> bool:
+        """Whether it may do something; `admin` includes all else."""
+        return self.project in (None, project) and (scope in self.scopes or "admin" in self.scopes)
+
+    @property
+    def actor(self) -> str:
+        """How the audit log calls it."""
+        return f"{self.id} ({self.name})"
+
+
+class Tokens:
+    """Projects, and the tokens for them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def projects(self) -> list[str]:
+        """The names of all projects, sorted."""
+        with self._database.reading() as transaction:
+            return [name for (name,) in transaction.rows("SELECT name FROM projects ORDER BY name")]
+
+    def create(
+        self, name: str, project: str | None, scopes: Collection[Scope], days: int | None, actor: str
+    ) -> tuple[str, Token]:
+        """Create a token, and its project where that is missing.
+
+        Returns:
+            The text of the token, which is stored nowhere, and what is known of it.
+
+        Raises:
+            UsageError: no project can have this name.
+        """
+        text = PREFIX + token_urlsafe(32)
+        created = datetime.now(UTC)
+        expires = None if days is None else time_text(created + timedelta(days=days))
+        ordered = tuple(scope for scope in SCOPES if scope in scopes)
+        made = Token(token_hex(4), name, project, ordered, time_text(created), expires, None)
+        with self._database.transaction() as transaction:
+            if project is not None:
+                create_project(transaction, project, actor)
+            insert(
+                transaction,
+                "tokens",
+                id=made.id,
+                sha256=secret_hash(text),
+                name=name,
+                project=project,
+                scopes=" ".join(ordered),
+                created=made.created,
+                expires=expires,
+            )
+            record(transaction, actor, "token created", project, f"{made.actor}: {' '.join(ordered)}")
+        return text, made
+
+    def find(self, text: str) -> Token | None:
+        """The token with a text; whoever asks sees whether it is still valid."""
+        return next(iter(self._read("WHERE sha256 = :sha256", sha256=secret_hash(text))), None)
+
+    def by_id(self, token_id: str) -> Token | None:
+        """The token with an id; whoever asks sees whether it is still valid."""
+        return next(iter(self._read("WHERE id = :id", id=token_id)), None)
+
+    def all(self) -> list[Token]:
+        """All tokens, also those that are not valid any more, in the order of their creation."""
+        return self._read("ORDER BY created, id")
+
+    def _read(self, which: str, **values: str) -> list[Token]:
+        query = f"SELECT id, name, project, scopes, created, expires, revoked FROM tokens {which}"  # noqa: S608  # constants
+        with self._database.reading() as transaction:
+            found = transaction.rows(query, **values)
+        return [Token(one, name, project, known_scopes(held), *times) for one, name, project, held, *times in found]
+
+    def revoke(self, token_id: str, actor: str) -> bool:
+        """Make a token invalid; whether it was valid."""
+        with self._database.transaction() as transaction:
+            changed = transaction.run(
+                "UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL", now=now(), id=token_id
+            )
+            if changed:
+                [(project,)] = transaction.rows("SELECT project FROM tokens WHERE id = :id", id=token_id)
+                record(transaction, actor, "token revoked", project, token_id)
+        return changed > 0
+
+
+def create_project(transaction: Transaction, name: str, actor: str) -> None:
+    """Create a project if it is missing. Its name becomes part of addresses and paths.
+
+    Raises:
+        UsageError: a project cannot have this name.
+    """
+    if _PROJECT.fullmatch(name) is None or ".." in name:
+        raise UsageError(
+            "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'",
+            "and begin and end with a letter or a digit",
+        )
+    if name.startswith("team.sqlite"):
+        raise UsageError("a project cannot be called like the server's database file", "choose another name")
+    if insert(transaction, "projects", or_nothing=True, name=name, created=now()):
+        record(transaction, actor, "project created", name, name)
+
+
+def known_scopes(stored: str) -> tuple[Scope, ...]:
+    """The scopes in a text of the database; a newer agentv may have written others."""
+    return tuple(scope for scope in SCOPES if scope in stored.split())
+
+
+def secret_hash(text: str) -> str:
+    """The hash of 256 random bits, as the database has it. SHA-256 is enough: nobody can guess them."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+_EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
+"""ASCII alone: letters of other alphabets look like these, and have more than one lower case."""
+
+_LONGEST_EMAIL = 254
+_LONGEST_SUBJECT = 255
+
+
+class Person(Struct, frozen=True):
+    """A person who signed in with an OpenID provider.
+
+    Attributes:
+        issuer: address of the provider.
+        subject: how the provider names the person, for ever.
+        email: that the provider verified, in lower case; empty: none.
+    """
+
+    issuer: str
+    subject: str
+    email: str = ""
+
+    @property
+    def actor(self) -> str:
+        """How the audit log and labels name the person."""
+        return self.email or f"{self.subject} ({self.issuer})"
+
+
+class MemberName(Struct, frozen=True):
+    """Who a member is.
+
+    Attributes:
+        person: an email address in lower case, or a subject.
+        issuer: the provider that gives the subject; empty: the person is an email address.
+    """
+
+    person: str
+    issuer: str = ""
+
+    @property
+    def text(self) -> str:
+        """For the audit log and lists."""
+        return f"{self.person} ({self.issuer})" if self.issuer else self.person
+
+
+class Member(Struct, frozen=True):
+    """What a person may do in one project.
+
+    Attributes:
+        project: null: every project.
+    """
+
+    name: MemberName
+    project: str | None
+    scopes: tuple[Scope, ...]
+    added: str
+
+
+def email_in_lower_case(text: str) -> str | None:
+    """An email address as members are compared, or None if it cannot belong to a member."""
+    lowered = text.lower() if text.isascii() else ""
+    return lowered if len(lowered) <= _LONGEST_EMAIL and _EMAIL.fullmatch(lowered) else None
+
+
+def member_name(text: str, issuer: str | None) -> MemberName:
+    """The name of a member as an administrator writes it.
+
+    Raises:
+        UsageError: it is not a valid name.
+    """
+    if issuer is not None:
+        if not 0 < len(text) <= _LONGEST_SUBJECT or not text.isprintable():
+            raise UsageError("a subject has 1 to 255 printable characters")
+        return MemberName(text, issuer)
+    email = email_in_lower_case(text)
+    if email is None:
+        hint = "write NAME@DOMAIN in ASCII; name others by their subject: add --issuer URL"
+        raise UsageError(f"'{text}' is not an email address that a member can have", hint)
+    return MemberName(email)
+
+
+class Members:
+    """The members of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str
+    ) -> Literal["added", "changed", "unchanged"]:
+        """Let a person do these things, and nothing else, in a project, which is created if it is missing.
+
+        Raises:
+            UsageError: no project can have this name.
+        """
+        ordered = " ".join(scope for scope in SCOPES if scope in scopes)
+        with self._database.transaction() as transaction:
+            transaction.lock("agentv-members")
+            if project is not None:
+                create_project(transaction, project, actor)
+            before = _rows(transaction, name, project)
+            if before == [ordered]:
+                return "unchanged"
+            _delete(transaction, name, project)
+            insert(
+                transaction,
+                "members",
+                id=sortable_id(),
+                issuer=name.issuer,
+                person=name.person,
+                project=project,
+                scopes=ordered,
+                added=now(),
+            )
+            done: Literal["added", "changed"] = "changed" if before else "added"
+            record(transaction, actor, f"member {done}", project, f"{name.text}: {ordered}")
+        return done
+
+    def remove(self, name: MemberName, projects: Collection[str | None] | None, actor: str) -> int:
+        """Remove a person from these projects, or with None from all of them; from how many they were removed."""
+        with self._database.transaction() as transaction:
+            transaction.lock("agentv-members")
+            held = [one.project for one in _members(transaction) if one.name == name]
+            ended = held if projects is None else [one for one in held if one in projects]
+            for project in ended:
+                _delete(transaction, name, project)
+                record(transaction, actor, "member removed", project, name.text)
+        return len(ended)
+
+    def all(self) -> list[Member]:
+        """All members, sorted by name and project."""
+        with self._database.reading() as transaction:
+            return _members(transaction)
+
+    def scopes(self, person: Person) -> Mapping[str | None, frozenset[Scope]]:
+        """What a person may do, by project; None: in every project. Empty: the person is no member."""
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT project, scopes FROM members WHERE person = :subject AND issuer = :issuer "
+                "OR person = :email AND issuer = ''",
+                subject=person.subject,
+                issuer=person.issuer,
+                email=person.email,
+            )
+        held: dict[str | None, frozenset[Scope]] = {}
+        for project, scopes in found:
+            held[project] = held.get(project, frozenset()) | frozenset(known_scopes(scopes))
+        return held
+
+
+_OF_ONE = (
+    "WHERE person = :person AND issuer = :issuer "
+    "AND (project = :project OR project IS NULL AND CAST(:project AS TEXT) IS NULL)"
+)
+
+
+def _rows(transaction: Transaction, name: MemberName, project: str | None) -> list[str]:
+    query = f"SELECT scopes FROM members {_OF_ONE}"  # noqa: S608  # a constant
+    return [scopes for (scopes,) in transaction.rows(query, person=name.person, issuer=name.issuer, project=project)]
+
+
+def _delete(transaction: Transaction, name: MemberName, project: str | None) -> None:
+    statement = f"DELETE FROM members {_OF_ONE}"  # noqa: S608  # as above
+    transaction.run(statement, person=name.person, issuer=name.issuer, project=project)
+
+
+def _members(transaction: Transaction) -> list[Member]:
+    found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
+    made = [
+        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
+        for person, issuer, project, scopes, added in found
+    ]
+    return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))
+
+
+LONGEST = timedelta(days=7)
+"""How long a session lasts at most."""
+
+LONGEST_IDLE = timedelta(hours=12)
+"""How long a session lasts without any request."""
+
+_USED_EVERY = timedelta(minutes=1)
+"""How exactly the database knows when a session was last used."""
+
+
+class Session(Struct, frozen=True):
+    """Who is signed in.
+
+    Attributes:
+        token: id of the API token that was exchanged for the session; None: `person` was signed in by a provider.
+    """
+
+    token: str | None
+    person: Person
+
+
+class Sessions:
+    """The sessions of a database.
+
+    Args:
+        database: that has them.
+        clock: the time.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._clock = clock
+
+    def begin(self, signed_in: Person | Token) -> str:
+        """Begin a session; what the browser holds from now on."""
+        text, moment = token_urlsafe(32), self._clock()
+        token, person = (None, signed_in) if isinstance(signed_in, Person) else (signed_in.id, Person("", ""))
+        with self._database.transaction() as transaction:
+            transaction.run("DELETE FROM sessions WHERE expires <= :now", now=time_text(moment))
+            insert(
+                transaction,
+                "sessions",
+                sha256=secret_hash(text),
+                token=token,
+                issuer=person.issuer,
+                subject=person.subject,
+                email=person.email,
+                created=time_text(moment),
+                used=time_text(moment),
+                expires=time_text(moment + LONGEST),
+            )
+            record(transaction, signed_in.actor, "signed in", None, person.issuer or "with the token")
+        return text
+
+    def find(self, text: str) -> Session | None:
+        """The session of a browser; None: it has none, or it has ended or expired."""
+        moment, key = self._clock(), secret_hash(text)
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT token, issuer, subject, email, used FROM sessions "
+                "WHERE sha256 = :key AND expires > :now AND used > :idle",
+                key=key,
+                now=time_text(moment),
+                idle=time_text(moment - LONGEST_IDLE),
+            )
+        if not found:
+            return None
+        token, issuer, subject, email, used = found[0]
+        if used < time_text(moment - _USED_EVERY):
+            with self._database.transaction() as transaction:
+                transaction.run("UPDATE sessions SET used = :now WHERE sha256 = :key", now=time_text(moment), key=key)
+        return Session(token, Person(issuer, subject, email))
+
+    def end(self, text: str, actor: str) -> bool:
+        """End a session; whether there was one."""
+        with self._database.transaction() as transaction:
+            ended = transaction.run("DELETE FROM sessions WHERE sha256 = :key", key=secret_hash(text)) > 0
+            if ended:
+                record(transaction, actor, "signed out", None, "")
+        return ended

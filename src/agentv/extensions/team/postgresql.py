@@ -1,0 +1,106 @@
+"""The shared database in PostgreSQL, for any number of servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import Connection, Cursor
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from agentv.errors import StoreError
+from agentv.extensions.team.database import DatabaseUnavailableError, Transaction, Values
+
+_WAITS_S = 5.0
+_CONNECTIONS = 10
+_PARAMETER = re.compile(r":([a-z_0-9]+)")
+
+
+class PostgresDatabase:
+    """A database of a PostgreSQL server, through a pool of connections that are made again when they broke.
+
+    Args:
+        address: a URI of libpq.
+        waits_s: seconds for which a request waits for a connection.
+
+    Raises:
+        DatabaseUnavailableError: nothing answers there, or it refuses.
+    """
+
+    def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
+        self._address = address
+        with self._errors():
+            self._connected().close()  # says at once what is wrong; the pool would go on trying
+            self._pool = ConnectionPool(
+                address,
+                min_size=1,
+                max_size=_CONNECTIONS,
+                timeout=waits_s,
+                check=ConnectionPool.check_connection,
+                kwargs={"connect_timeout": int(_WAITS_S)},
+                reconnect_timeout=_WAITS_S,
+                name="agentv-database",
+                open=True,
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """See `Database`."""
+        with self._errors(), self._pool.connection() as connection, connection.cursor() as cursor:
+            yield _PostgresTransaction(cursor)
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """See `Database`."""
+        return self.transaction()
+
+    def close(self) -> None:
+        """See `Database`."""
+        self._pool.close()
+
+    def _connected(self) -> Connection:
+        return psycopg.connect(self._address, autocommit=True, connect_timeout=int(_WAITS_S))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (PoolTimeout, PoolClosed, TooManyRequests) as error:
+            raise DatabaseUnavailableError("cannot reach the database: no connection can be made") from error
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailableError(f"cannot reach the database: {_first_line(error)}") from error
+        except psycopg.InterfaceError as error:
+            raise DatabaseUnavailableError("the connection to the database was lost") from error
+        except psycopg.DatabaseError as error:
+            raise StoreError(f"the database refuses: {_first_line(error)}") from error
+
+
+class _PostgresTransaction:
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def run(self, statement: str, **values: Any) -> int:
+        return self._cursor.execute(_translated(statement), values).rowcount
+
+    def run_many(self, statement: str, values: Iterable[Values]) -> None:
+        self._cursor.executemany(_translated(statement), values)
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(_translated(query), values).fetchall()
+
+    def lock(self, name: str) -> None:
+        self._cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
+
+@lru_cache(maxsize=256)
+def _translated(statement: str) -> str:
+    """A statement with the parameters as psycopg writes them. Statements are constants of this package."""
+    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
+
+
+def _first_line(error: psycopg.Error) -> str:
+    """What the server said. The connection string, which may hold a password, is never part of it."""
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,275 @@
+"""`agentv push`, `agentv pull`, and the push of a run while it goes on, as people see it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agentv.cli.lazy import Commands, Option
+from agentv.cli.printing import for_people, print_error
+from agentv.cli.values import runs
+from agentv.errors import AgentvError, ExitStatus, UsageError
+from agentv.model.values.formatting import plural
+from agentv.reports.text.escaping import one_line, shown_from
+
+if TYPE_CHECKING:
+    from agentv.app.planning.preparation import Prepared
+    from agentv.app.running.evaluate import Opened
+    from agentv.extensions.team.connection import Connection
+    from agentv.extensions.team.live import LivePush, LivePushed
+    from agentv.extensions.team.pushing import Pushed
+    from agentv.extensions.team.remote import Remote
+    from agentv.model.redaction import Redactor
+
+
+_SHOWN = 3
+"""Paths that are named."""
+
+_REMOTE = click.option(
+    "--remote",
+    metavar="URL",
+    help="Project on the server, such as https://HOST/projects/NAME (default: $AGENTV_REMOTE, else `results.remote` of "
+    ".agentv/config.yaml).",
+)
+
+
+@click.command("push", epilog="Example: agentv push last --remote https://evals.example.org/projects/support")
+@click.argument("run", metavar="[RUN]...", nargs=-1, shell_complete=runs)
+@_REMOTE
+@click.option("--all", "every", is_flag=True, help="Push every run of this project.")
+def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
+    """Push runs (default: the last) to a team's server. Sends only what the server lacks.
+
+    A push that was interrupted continues where it stopped. The token comes from $AGENTV_TOKEN, else from
+    `results.token` of .agentv/config.yaml.
+
+    Sends run.json, rows, summary.json, artifacts and the project's labels. The journal stays on this machine, so a run
+    is resumed here.
+    """
+    if run and every:
+        raise UsageError("RUN and --all conflict", "use one of them")
+    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.extensions.team.connection import Connection
+    from agentv.extensions.team.pushing import push_labels, redactor_of
+    from agentv.extensions.team.remote import chosen_remote, chosen_runs
+    from agentv.store.labels.label_files import labels_directory
+
+    paths = chosen_runs(run, every=every)
+    found = chosen_remote(remote, os.environ)
+    if found.is_exposed:
+        click.echo(EXPOSED, err=True)
+    try:
+        with Connection(found, sleep=wait_for_server) as connection:
+            redactor = redactor_of(os.environ, found.token)
+            status = _pushed(paths, connection, redactor)
+            if labels_directory(place_holding(RESULTS)).is_dir():
+                added = push_labels(place_holding(RESULTS), connection, redactor)
+                if added:
+                    click.echo(f"{plural(added, 'label')} pushed", err=True)
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted; the server keeps what was sent, and the same command sends the rest", err=True)
+        return ExitStatus.INTERRUPTED
+    return status
+
+
+def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
+    """Push runs and say what was done; a run that cannot be pushed does not keep others from it."""
+    from agentv.extensions.team.connection import RemoteError
+    from agentv.extensions.team.pushing import RunPush
+
+    failed = unchanged = 0
+    for path in paths:
+        shown = PushProgress(path)
+        try:
+            pushed = RunPush(path, connection, redactor, shown.update).push()
+        except AgentvError as error:
+            shown.clear()
+            if len(paths) == 1 or isinstance(error, RemoteError):  # which refuses all of them
+                raise
+            failed += 1
+            print_error(error)
+            continue
+        shown.clear()
+        if pushed.changed or pushed.skipped or len(paths) == 1:
+            click.echo(_report(pushed), err=True)
+        unchanged += not pushed.changed
+    if len(paths) > 1 and unchanged:
+        click.echo(f"the server already has {plural(unchanged, 'run')}", err=True)
+    if failed:
+        click.echo(f"{failed} of {len(paths)} runs were not pushed", err=True)
+    return ExitStatus.ERRORED if failed else ExitStatus.PASSED
+
+
+def _report(pushed: Pushed) -> str:
+    """One line, and one more where artifacts were too large."""
+    sent = [plural(pushed.rows, "row")] if pushed.rows else []
+    if pushed.artifacts:
+        sent.append(plural(pushed.artifacts, "artifact"))
+    what = ", ".join(sent) or "no new rows"
+    lines = [f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"]
+    if pushed.skipped:
+        named = ", ".join(map(one_line, pushed.skipped[:_SHOWN]))
+        more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
+        lines.append(f"warning: too large to push: {named}{more}")
+    return "\n".join(lines)
+
+
+class PushProgress:
+    """One line on a terminal that says how far a run is, several times a second at most.
+
+    Args:
+        path: the run's directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._shown = for_people()
+        self._next = time.monotonic() + 0.3
+        self._width = 0
+
+    def update(self, size: int, rows: int) -> None:
+        """Show that the server has so many bytes, and that so many rows were sent."""
+        now = time.monotonic()
+        if not self._shown or now < self._next:
+            return
+        self._next = now + 0.1
+        of = max(size, (self._path / "index.jsonl").stat().st_size)
+        text = f"pushing {self._path.name}: {plural(rows, 'row')}, {size / 1e6:,.1f} of {of / 1e6:,.1f} MB"
+        sys.stderr.write(f"\r{text:<{self._width}}")
+        sys.stderr.flush()
+        self._width = len(text)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._width:
+            sys.stderr.write(f"\r{'':<{self._width}}\r")
+            sys.stderr.flush()
+            self._width = 0
+
+
+def wait_for_server(seconds: float) -> None:
+    """Wait until the server is tried again, and say so."""
+    click.echo(f"the server does not answer; trying again in {seconds:g} s (Ctrl-C to stop)", err=True)
+    time.sleep(seconds)
+
+
+@click.group("pull", cls=Commands, epilog="Example: agentv pull labels")
+def group() -> None:
+    """Download labels from a team's server."""
+
+
+@group.command("labels", epilog="Example: agentv pull labels --remote https://evals.example.org/projects/support")
+@_REMOTE
+def labels(remote: str | None) -> int:
+    """Add the server's labels to yours.
+
+    They are appended to .agentv/labels; labels that are there stay. `agentv push` sends labels.
+
+    The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
+    """
+    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.extensions.team.connection import Connection
+    from agentv.extensions.team.pushing import pull_labels
+    from agentv.extensions.team.remote import chosen_remote
+    from agentv.reports.text.escaping import shown_from
+
+    found = chosen_remote(remote, os.environ)
+    if found.is_exposed:
+        click.echo(EXPOSED, err=True)
+    with Connection(found, sleep=wait_for_server) as connection:
+        added, files = pull_labels(place_holding(RESULTS), connection)
+    here = str(Path.cwd())
+    named = ", ".join(shown_from(str(path.absolute()), here) for path in files)
+    click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)
+    return ExitStatus.PASSED
+
+
+NO_PUSH = Option(
+    ["--no-push"], is_flag=True, help="Do not push this run to the team's server that is configured.", section="Output"
+)
+
+EXPOSED = "warning: the address is http://, so the token and the runs are not encrypted on their way"
+
+
+def pushing(
+    prepared: Prepared, chosen: Mapping[str, Any], *, quiet: bool
+) -> Callable[[Opened], AbstractContextManager[Opened]] | None:
+    """Push a run while it goes on, and in the end say what was pushed; None: nothing names a server.
+
+    Args:
+        prepared: what is to be run.
+        chosen: the values of options.
+        quiet: say only what went wrong.
+
+    Raises:
+        UsageError, LoadError: what names the server is wrong.
+    """
+    if chosen.get(NO_PUSH.name):
+        return None
+    from agentv.app.planning.preparation import directory_of
+    from agentv.extensions.team.remote import remote_of_run
+
+    settings = prepared.settings
+    remote = remote_of_run(directory_of(prepared.suites), settings.process_env, settings.env_file)
+    return None if remote is None else partial(_pushing, remote, quiet=quiet)
+
+
+@contextmanager
+def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
+    from agentv.extensions.team.live import LivePush
+
+    here = str(Path.cwd())
+    if remote.is_exposed:
+        click.echo(EXPOSED, err=True)
+    push = LivePush(remote, os.environ, _print_problem)
+
+    def opened_and_pushed(run_id: str, directory: Path) -> None:
+        opened(run_id, directory)
+        push.start(directory)
+
+    try:
+        yield opened_and_pushed
+    finally:
+        _finish(push, here, quiet=quiet)
+
+
+def _finish(push: LivePush, here: str, *, quiet: bool) -> None:
+    done = push.finish(_print_waiting)
+    if done is None or (quiet and done.problem is None):
+        return
+    click.echo(live_report(done, _command(done, here)), err=True)
+
+
+def live_report(pushed: LivePushed, command: str) -> str:
+    """What became of a run that was pushed while it went on. `command` pushes the rest."""
+    if pushed.problem is None:
+        return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
+    missing, rows = pushed.missing
+    of, were = "row" if rows == 1 else "rows", "was" if missing == 1 else "were"
+    what = f"{missing:,} of {rows:,} {of} {were} not pushed" if missing else "the end of the run was not pushed"
+    return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"
+
+
+def _command(done: LivePushed, here: str) -> str:
+    path = done.path.absolute()
+    named = path.name if path.parent.name == "results" else shown_from(str(path), here)
+    return shlex.join(["agentv", "push", named])
+
+
+def _print_waiting() -> None:
+    if for_people():
+        click.echo("pushing the last rows; press Ctrl-C to leave them to 'agentv push'", err=True)
+
+
+def _print_problem(reason: str) -> None:
+    """Called on another thread, while a progress bar may be drawn: its stream scrolls the bar."""
+    sys.stderr.write(f"warning: {one_line(reason)}\n")

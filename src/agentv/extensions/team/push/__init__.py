@@ -1,1 +1,0 @@
-"""`agentv push`: runs of this machine to a team's server."""

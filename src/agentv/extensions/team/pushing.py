@@ -1,0 +1,464 @@
+"""A run directory and the labels of a project are pushed: what the server lacks is sent, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import file_digest, sha256
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from agentv.authoring.source.masking import environment_secrets
+from agentv.errors import StoreError
+from agentv.extensions.team.connection import ConflictError, Connection, PushError
+from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, UploadState
+from agentv.model.redaction import Redactor
+from agentv.model.run.labels import Label, time_problem
+from agentv.reports.text.escaping import one_line
+from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.journal.verification import check_rows, stored_summary
+from agentv.store.labels.label_files import (
+    label_in,
+    label_line,
+    labels_directory,
+    labels_file,
+    merge_labels,
+    read_labels_and_ratings,
+)
+from agentv.user_code.files import store_error
+
+_SETTLED_S = 1.0
+"""Seconds after which a file is not being written any more."""
+
+
+class Artifacts:
+    """The artifacts of one run. Links are left out.
+
+    Args:
+        run: its directory.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._sent: dict[str, str] = {}
+        self._hashed: dict[str, tuple[tuple[int, int], str]] = {}
+        self._too_large: dict[str, None] = {}
+
+    @property
+    def too_large(self) -> tuple[str, ...]:
+        """Paths of files that cannot be sent."""
+        return tuple(self._too_large)
+
+    def new(self, *, settled: bool = False) -> dict[str, str]:
+        """Path below the run → SHA-256, of all files that were not sent with this content.
+
+        Args:
+            settled: leave out what was written a moment ago.
+
+        Raises:
+            StoreError: a file cannot be read.
+        """
+        latest = time.time() - _SETTLED_S if settled else float("inf")
+        found: dict[str, str] = {}
+        for path in self._files():
+            shown = path.relative_to(self._run).as_posix()
+            try:
+                stat = path.stat()
+                if stat.st_size > LARGEST_BATCH:
+                    self._too_large[shown] = None
+                elif stat.st_mtime <= latest:
+                    digest = self._digest(path, shown, (stat.st_mtime_ns, stat.st_size))
+                    if self._sent.get(shown) != digest:
+                        found[shown] = digest
+            except OSError as error:
+                raise store_error("read", path, error) from error
+        return found
+
+    def were_sent(self, files: Mapping[str, str]) -> None:
+        """The server has these."""
+        self._sent.update(files)
+
+    def _files(self) -> Iterator[Path]:
+        if (self._run / ARTIFACTS).is_symlink():
+            return
+        for directory, _, names in os.walk(self._run / ARTIFACTS):
+            for path in (Path(directory, name) for name in sorted(names)):
+                if not path.is_symlink() and path.is_file():
+                    yield path
+
+    def _digest(self, path: Path, shown: str, state: tuple[int, int]) -> str:
+        known = self._hashed.get(shown)
+        if known is not None and known[0] == state:
+            return known[1]
+        with path.open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+        self._hashed[shown] = state, digest
+        return digest
+
+
+_BATCH = 1 << 20
+"""Bytes of rows after which a batch ends."""
+
+_CONFLICTS = 20
+"""Times in a row that another push of the same run may come first without bringing the run further."""
+
+Progress = Callable[[int, int], object]
+"""Called with the bytes of rows that the server has, and how many rows were sent."""
+
+
+class _Missing(Struct):
+    missing: list[str]
+
+
+def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
+    """Finds the secrets of an environment, and the token of the server."""
+    return Redactor((*environment_secrets(env), token))
+
+
+class Pushed(Struct, frozen=True):
+    """What a push did.
+
+    Attributes:
+        rows: lines that were sent.
+        size: bytes of rows that the server has now.
+        artifacts: contents that were sent.
+        changed: whether the server lacked anything.
+        skipped: paths of artifacts that are too large.
+    """
+
+    run_id: str
+    rows: int
+    size: int
+    artifacts: int
+    changed: bool
+    skipped: tuple[str, ...] = ()
+
+
+class RunPush:
+    """One run on its way to a server.
+
+    Args:
+        path: the run's directory.
+        connection: to the server.
+        redactor: of secrets that must not be in what is sent.
+        progress: called after every batch.
+
+    Attributes:
+        rows: lines that were sent.
+        size: bytes of rows that the server has, as far as is known.
+    """
+
+    def __init__(
+        self, path: Path, connection: Connection, redactor: Redactor, progress: Progress = lambda *_: None
+    ) -> None:
+        self._path = path
+        self._connection = connection
+        self._redactor = redactor
+        self._progress = progress
+        self._artifacts = Artifacts(path)
+        self._generation: int | None = None
+        self._checked = False
+        self._changed = False
+        self.rows = 0
+        self.size = 0
+        self.run_id = _run_id(path)
+
+    def push(self, *, writing: bool | None = None) -> Pushed:
+        """Send what the server lacks.
+
+        Args:
+            writing: the run goes on; None: if a process writes it.
+
+        Raises:
+            PushError: the server refuses or cannot be reached, or the run must not leave this machine.
+            StoreError: a file cannot be read, or rows were changed after they had been written.
+        """
+        writing = is_being_written(self._path) if writing is None else writing
+        conflicts, known = 0, -1
+        while conflicts < _CONFLICTS:
+            state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
+            try:
+                state = self._begin(state, writing=writing)
+                self._send_rows(state, writing=writing)
+                artifacts = self._send_artifacts(state.files)
+                self._finish(state, writing=writing)
+            except ConflictError:
+                conflicts, known = (0 if state.size > known else conflicts + 1), state.size
+                continue
+            return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, self._artifacts.too_large)
+        raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
+
+    def push_new_rows(self) -> bool:
+        """Send what was appended since the last push of a run that goes on; whether there was anything.
+
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        before = self.rows
+        path = self._path / INDEX
+        size = path.stat().st_size if path.exists() else 0
+        if self._generation is None or size < self.size:
+            self.push(writing=True)
+        elif size > self.size:
+            try:
+                with path.open("rb") as file:
+                    file.seek(self.size)
+                    self._send_from(file, writing=True)
+            except ConflictError:
+                self.push(writing=True)
+        return self.rows > before
+
+    def push_new_artifacts(self) -> int:
+        """Send artifacts that are new since the last push; how many contents.
+
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        return self._send_artifacts(settled=True)
+
+    def say_that_it_goes_on(self) -> None:
+        """Let the server know that the run goes on though it has no new rows.
+
+        Raises:
+            PushError, StoreError: as `push`.
+        """
+        self._send("PUT", "record", {"writing": True}, self._content(RUN), dict[str, Any])
+
+    def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
+        """Send `run.json`. A run that the server does not have is said to go on until its rows are sent."""
+        record = self._content(RUN)
+        if state.record == sha256(record).hexdigest() and (state.writing or not writing):
+            return state
+        going = writing or state.writing or state.record is None  # else the server would sum a part of its rows
+        self._send("PUT", "record", {"writing": going}, record, dict[str, Any])
+        return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
+
+    def _send_rows(self, state: UploadState, *, writing: bool) -> None:
+        """Send the rows behind those that the server has, or all of them in place of others that it has."""
+        path = self._path / INDEX
+        self._generation, self.size = state.generation, state.size
+        if not state.size and not path.exists():
+            return
+        try:
+            with path.open("rb") if path.exists() else BytesIO() as file:
+                if _sha256_of(file, state.size) == state.rows:
+                    self._send_from(file, writing=writing)
+                else:
+                    file.seek(0)
+                    self._send_from(file, replace=True, writing=writing)
+        except OSError as error:
+            raise store_error("read", path, error) from error
+
+    def _send_from(self, file: IO[bytes], *, replace: bool = False, writing: bool) -> None:
+        """Send the rows from where a file is. `replace`: in place of what the server has."""
+        sent_any = False
+        for lines in _batches(file, self._path / INDEX):
+            self._send_batch(lines, replace=replace and not sent_any, writing=writing)
+            sent_any = True
+        if replace and not sent_any:
+            self._send_batch(b"", replace=True, writing=writing)
+
+    def _send_batch(self, lines: bytes, *, replace: bool, writing: bool) -> None:
+        if not (self._checked or writing):
+            check_rows(self._path)  # once: the server vouches for what it has received
+            self._checked = True
+        start = 0 if replace else self.size
+        self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
+        query = {"start": start, "generation": self._generation, "replace": replace}
+        received: Received = self._send("POST", "rows", query, lines, Received)
+        self._generation, self.size = received.generation, received.size
+        self.rows += lines.count(b"\n")
+        self._progress(received.size, self.rows)
+
+    def _send_artifacts(self, known: int = 0, *, settled: bool = False) -> int:
+        """Send the artifacts that were not sent before; how many contents.
+
+        Args:
+            known: how many files the server has.
+            settled: leave out files that may still be written.
+        """
+        files = self._artifacts.new(settled=settled)
+        if not files:
+            return 0
+        listed = msgspec.json.encode(files)
+        self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
+        missing = self._send("POST", "files", {}, listed, _Missing).missing
+        by_hash = {digest: path for path, digest in files.items()}
+        for digest in missing:
+            if digest not in by_hash:
+                raise PushError("the server asks for artifacts that the run does not have")
+            content = self._content(by_hash[digest])
+            self._refuse_secrets(content, by_hash[digest])
+            self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
+        if missing and self._send("POST", "files", {}, listed, _Missing).missing:
+            raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
+        self._artifacts.were_sent(files)
+        self._changed = self._changed or known != len(files)
+        return len(missing)
+
+    def _finish(self, state: UploadState, *, writing: bool) -> None:
+        stored = stored_summary(self._path)
+        summary = b"" if stored is None else stored.content
+        self._refuse_secrets(summary, str(self._path / SUMMARY))
+        digest = sha256(summary).hexdigest() if summary else None
+        if digest != state.summary or state.writing != writing:
+            self._send("PUT", "summary", {"writing": writing}, summary, dict[str, Any])
+
+    def _send(self, method: str, what: str, query: dict[str, Any], body: bytes, into: Any) -> Any:
+        found = self._connection.send(method, f"uploads/{self.run_id}/{what}", query, body, into)
+        if isinstance(found, Received):
+            self._changed = self._changed or found.changed
+        elif isinstance(found, dict):
+            self._changed = self._changed or bool(found.get("changed"))
+        return found
+
+    def _content(self, name: str) -> bytes:
+        path = self._path / name
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise store_error("read", path, error) from error
+        self._refuse_secrets(content, str(path))
+        return content
+
+    def _refuse_secrets(self, content: bytes, where: str) -> None:
+        """Rows are redacted when they are written; what was secret only later, or was put there by others, is not."""
+        if self._redactor.found_in(content):
+            raise PushError(
+                f"{where} contains a secret of this environment, so the run was not pushed: "
+                "delete the run and run it again, or unset the variable if its value is no secret"
+            )
+
+
+def _run_id(path: Path) -> str:
+    found = read_document(path / RUN).get("run_id")
+    if not isinstance(found, str):
+        raise StoreError(f"{path / RUN} was not written by agentv: it has no run_id")
+    return found
+
+
+def _sha256_of(file: IO[bytes], size: int) -> str:
+    """The hash of the next bytes of a file, or of all of them if they are fewer."""
+    digest = sha256()
+    while size > 0 and (some := file.read(min(size, _BATCH))):
+        digest.update(some)
+        size -= len(some)
+    return digest.hexdigest()
+
+
+def _batches(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Whole lines, together. What stands behind the last line's end is still being written."""
+    while True:
+        lines = file.read(_BATCH)
+        lines += file.readline(LARGEST_BATCH) if lines and not lines.endswith(b"\n") else b""
+        whole = lines[: lines.rfind(b"\n") + 1]
+        if len(lines) > LARGEST_BATCH:
+            raise StoreError(f"cannot push {path}: it has a row of more than {LARGEST_BATCH >> 20} MB")
+        if whole:
+            yield whole
+        if len(whole) < len(lines) or not lines:
+            return
+
+
+_LABEL_BATCH = 2 << 20
+"""Bytes of labels after which a batch ends."""
+
+_ADDRESS = "labels/lines"
+
+
+class _Added(Struct):
+    added: int
+
+
+class _Answer(Struct):
+    labels: list[msgspec.Raw]
+    cursor: int
+    more: bool
+
+
+def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
+    """Send the labels of a project; how many the server did not have.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or a label contains a secret.
+        StoreError: a file of labels cannot be read.
+    """
+    added = 0
+    for batch in _label_batches(_lines(root, redactor)):
+        found: _Added = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), _Added)
+        added += found.added
+    return added
+
+
+def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
+    """Append the labels of the server that a project lacks; how many, and the files that they were added to.
+
+    Labels that cannot have been given at their time are left out.
+
+    Raises:
+        PushError: the server refuses or cannot be reached, or sends what is no label.
+        StoreError: a file cannot be written.
+    """
+    by_file: dict[Path, list[Label]] = {}
+    for label in _of_server(connection):
+        if time_problem(label, datetime.now(UTC)) is not None:
+            continue  # it could not be pushed again
+        by_file.setdefault(labels_file(root, label.suite), []).append(label)
+    added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
+    return sum(added.values()), tuple(path for path, count in added.items() if count)
+
+
+def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
+    """The labels of a project as lines, each once, in the order of its files."""
+    seen: set[bytes] = set()
+    for path in sorted(labels_directory(root).glob("*.jsonl")):
+        for label in read_labels_and_ratings([path]):
+            line = label_line(label)
+            problem = time_problem(label, datetime.now(UTC))
+            if problem is not None:
+                raise PushError(
+                    f"{path}: the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}: "
+                    "delete its line, and label the answer again"
+                )
+            if redactor.found_in(line):
+                raise PushError(
+                    f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
+                    "remove the secret from its line"
+                )
+            if line not in seen:
+                seen.add(line)
+                yield line
+
+
+def _label_batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The pieces in their order, each batch not much longer than may be sent at once."""
+    batch: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        if batch and size + len(piece) > _LABEL_BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += len(piece) + 1
+    if batch:
+        yield batch
+
+
+def _of_server(connection: Connection) -> Iterator[Label]:
+    after, more = 0, True
+    while more:
+        found: _Answer = connection.get(_ADDRESS, _Answer, {"after": after})
+        if found.more and (found.cursor <= after or not found.labels):
+            raise PushError("the server sends the same labels again and again: upgrade it")
+        after, more = found.cursor, found.more
+        for line in found.labels:
+            try:
+                yield label_in(bytes(line))
+            except (ValueError, RecursionError) as error:
+                raise PushError(f"the server sent what is no label: {error}") from error

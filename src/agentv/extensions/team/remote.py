@@ -1,0 +1,223 @@
+"""The server that runs are pushed to, as a configuration and the environment name it, and the runs that are pushed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.prompt_library import library_reading
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.values.values import lazy_pattern
+from agentv.registry.fields import Declared, Doc, Text
+from agentv.reports.text.escaping import one_line
+from agentv.store.files.directory import results_directory
+
+TOKEN_VARIABLE = "AGENTV_TOKEN"  # noqa: S105  # the name of a variable
+REMOTE_VARIABLE = "AGENTV_REMOTE"
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_KEYS = ("remote", "token")
+_PROJECT = lazy_pattern(r"/projects/[^/]+/?\Z")
+
+
+class ResultsServer(Declared, Struct, frozen=True):
+    """Where runs are pushed to."""
+
+    remote: Annotated[Text | None, Doc("project on a team's server: https://HOST/projects/NAME")] = None
+    token: Annotated[Text | None, Doc("API token, such as ${{ AGENTV_TOKEN }}; never the token itself")] = None
+
+
+def check_results(node: Node, reading: Reading) -> None:
+    """Report unknown keys, and an address that is wrong as it stands there.
+
+    A variable that is not set is no mistake where nothing is pushed.
+    """
+    if not isinstance(node, MapNode):
+        return
+    for key in node.items:
+        if key not in _KEYS and not key.startswith("x-"):
+            reading.unknown_key(key, node, _KEYS, "'results'")
+    remote = node.items.get("remote")
+    if isinstance(remote, Scalar) and isinstance(remote.value, str) and "{{" not in remote.value:
+        _check_address(remote.value, remote, reading)
+
+
+def read_results(node: Node, reading: Reading, known: ResultsServer) -> ResultsServer:
+    """The server as it is known, and what is not from this file; what is wrong is reported."""
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'results' must be a mapping, found {kind_of(node)}")
+        return known
+    items = {key: value for key, value in node.items.items() if key in _KEYS and getattr(known, key) is None}
+    read = shape_of(ResultsServer).decode(items, node, reading, "'results'")
+    if read is INVALID:
+        return known
+    if read.remote is not None:
+        _check_address(read.remote, items["remote"], reading)
+    return ResultsServer(known.remote or read.remote, known.token or read.token)
+
+
+def address_problem(address: str) -> tuple[str, str] | None:
+    """What is wrong with the address of a project on a server, and a hint. The text contains no password."""
+    hint = "it must look like https://evals.example.org/projects/NAME"
+    try:
+        parts = urlsplit(address.strip())
+        secret = parts.username is not None or parts.password is not None
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        secret, usable = "@" in address, None
+    if secret:
+        return "the address of the server contains a password", f"{hint}; tokens go into {TOKEN_VARIABLE}"
+    if not usable or parts.query or parts.fragment or _PROJECT.search(parts.path) is None:
+        return f"{address.strip()!r} is not the address of a project on a server", hint
+    return None
+
+
+def _check_address(address: str, at: Node, reading: Reading) -> None:
+    problem = address_problem(address)
+    if problem is not None:
+        reading.report.error("bad-value", at, problem[0], hint=problem[1])
+
+
+class Remote(Struct, frozen=True):
+    """A project on a server.
+
+    Attributes:
+        address: such as `https://evals.example.org/projects/support`.
+        token: never shown.
+    """
+
+    address: str
+    token: str
+
+    @classmethod
+    def of(cls, address: str, token: str, or_else: str = "") -> Remote:
+        """A checked address and token. `or_else` ends the hint where there is no token.
+
+        Raises:
+            UsageError: they cannot be used; the text never contains the token.
+        """
+        problem = address_problem(one_line(address))
+        if problem is not None:
+            raise UsageError(*problem)
+        if not token.strip() or not token.strip().isascii() or len(token.split()) != 1:
+            raise UsageError(
+                "there is no token for the server"
+                if not token.strip()
+                else "the token is not one word of ASCII letters",
+                f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}",
+            )
+        return cls(address.strip().rstrip("/"), token.strip())
+
+    def page_of(self, run_id: str) -> str:
+        """The address of the page that shows a run."""
+        return f"{self.address}/#/run/{run_id}/"
+
+    @property
+    def is_unencrypted(self) -> bool:
+        """Whether the server is spoken to without TLS."""
+        return urlsplit(self.address).scheme == "http"
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether the token travels unencrypted over a network."""
+        return is_exposed(self.address)
+
+
+def is_exposed(address: str) -> bool:
+    """Whether what is sent to an address travels unencrypted over a network."""
+    parts = urlsplit(address)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+
+def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
+    """The directories of the runs to push, oldest first where all are.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    root = place_holding(RESULTS)
+    if not every:
+        return tuple(dict.fromkeys(find_run(name, root, action="push") for name in named or ("last",)))
+    found = tuple(runs_in(results_directory(root)))
+    if not found:
+        raise UsageError("cannot push: this project has no runs")
+    return found
+
+
+def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
+    """The server: as given, of the environment, else of the project's configuration.
+
+    Raises:
+        UsageError: nothing names one, or there is no token.
+        LoadError: the configuration is wrong.
+    """
+    working = os.getcwd()  # noqa: PTH109  # text, as all paths of configurations are
+    found = _remote(given, working, env)
+    if found is None:
+        hint = f"give --remote URL, set {REMOTE_VARIABLE}, or 'results: {{remote: URL}}' in .agentv/config.yaml"
+        raise UsageError("nothing says where to push to", hint)
+    return found
+
+
+def remote_of_run(directory: str, env: Mapping[str, str], env_file: str | None = None) -> Remote | None:
+    """The server that a run is pushed to while it goes on; None: nothing names one.
+
+    Args:
+        directory: of the eval file, absolute.
+        env: the environment of the process.
+        env_file: read instead of the `.env` files above.
+
+    Raises:
+        UsageError: AGENTV_REMOTE is no address, or has no token.
+        LoadError: the configuration is wrong, or a variable that it names is not set.
+    """
+    return _remote(None, directory, env, env_file, "; --no-push runs without pushing")
+
+
+def _remote(
+    given: str | None, directory: str, env: Mapping[str, str], env_file: str | None = None, or_else: str = ""
+) -> Remote | None:
+    """The server that is given, else that of the environment, else of the configuration of a directory.
+
+    `.env` files are part of the environment. `or_else` ends hints.
+    """
+    reading = library_reading(directory, env)
+    if env_file is not None:
+        dotenv = read_dotenv(env_file, reading.reader, reading.report)
+    else:
+        dotenv = dotenv_of(directory, reading.places.root, reading.reader, reading.report)
+    env = merged(env, {}, dotenv)
+    address, token = given or env.get(REMOTE_VARIABLE, ""), env.get(TOKEN_VARIABLE, "")
+    if not address or not token:
+        reading = structs.replace(library_reading(directory, env), strict_env=True)
+        written, at = ResultsServer(), None
+        # the local file, which takes precedence, is the last
+        for node, context in reversed(read_config(directory, reading).results):
+            written = read_results(node, context, written)
+            if at is None and isinstance(node, MapNode):
+                at = node.items.get("remote")
+        token = token or written.token or ""
+        if not (reading.report.failed or address or token) and written.remote:
+            hint = f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}"
+            reading.report.error("missing-key", at, "there is no token for the server", hint=hint)
+        if reading.report.failed:
+            raise LoadError(_with_way_out(one, or_else) for one in reading.report.diagnostics)
+        address = address or written.remote or ""
+    return Remote.of(address, token, or_else) if address else None
+
+
+def _with_way_out(found: Diagnostic, or_else: str) -> Diagnostic:
+    """What is wrong, with what to do where a variable is not set."""
+    return replace(found, hint=f"set it{or_else}") if or_else and found.code == "unset-environment" else found

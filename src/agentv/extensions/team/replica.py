@@ -1,0 +1,427 @@
+"""Copies of the runs of a database as run directories, from which pages are read. They may be deleted at any time."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from hashlib import file_digest
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from agentv.app.results.totals import totals_of_upload
+from agentv.errors import StoreError
+from agentv.extensions.team.database import Database
+from agentv.extensions.team.labels import TeamLabels
+from agentv.extensions.team.uploaded import Replaced, copied_record
+from agentv.extensions.team.uploads import silent_since
+from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
+from agentv.store.files.encoding import decodable
+from agentv.store.files.private_files import make_private, open_private
+from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
+from agentv.store.labels.label_files import label_line, labels_directory, labels_file
+from agentv.store.rows.reading import count_interrupted, key_of_row
+from agentv.user_code.files import store_error
+from agentv.user_code.memory import map_large_blocks
+
+_AT_ONCE = 4 << 20
+"""Bytes of rows that are read from the database at once."""
+
+_COPIED = "copied.json"
+"""How far a copy is; it lies in its directory."""
+
+
+class _Copied(Struct):
+    revision: int = 0
+    generation: int = 0
+    size: int = 0
+    journal: int = 0
+
+
+class _Unsummed(Struct, frozen=True):
+    """A copy that lacks nothing but its totals.
+
+    Attributes:
+        copied: how far it is.
+        totals: content of `summary.json`, once it is computed; None: the run has none yet.
+        goes_on: whether the run does.
+    """
+
+    copied: _Copied
+    totals: Future[bytes] | None
+    goes_on: bool
+
+
+class _Source(Struct, frozen=True):
+    """A run in the database."""
+
+    id: int
+    project: str
+    name: str
+    revision: int
+    generation: int
+    size: int
+    writing: int
+    pushed: str
+
+
+class _RunLocks:
+    """Locks of journals, as a process has that writes a run: every reader takes the run as going on."""
+
+    def __init__(self) -> None:
+        self._held: dict[Path, int] = {}
+
+    def lock(self, run: Path) -> None:
+        """Lock the journal of a run, which is made where it is missing."""
+        if run not in self._held:
+            run.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._held[run] = descriptor
+
+    def unlock(self, run: Path) -> None:
+        """Let go of it."""
+        descriptor = self._held.pop(run, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for run in list(self._held):
+            self.unlock(run)
+
+
+class Replica:
+    """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
+
+    Args:
+        database: where the runs are.
+        directory: of the copies: `PROJECT/.agentv/results/RUN`.
+        totals_of: computes the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
+            totals are not used: they may disagree with the rows. Until they are computed, the copy is locked as that of
+            a run that goes on, and others are copied.
+
+    Raises:
+        StoreError: the directory cannot be made, or another server uses it.
+    """
+
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], Future[bytes]]) -> None:
+        self._database = database
+        self._totals_of = totals_of
+        self._directory = directory.absolute()
+        self._copied: dict[Path, _Copied] = {}
+        self._unsummed: dict[Path, _Unsummed] = {}
+        self._locks = _RunLocks()
+        self._labels: dict[str, int] = {}
+        self._files: dict[Path, str] = {}
+        try:
+            make_private(self._directory)
+            self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(f"another server uses {self._directory}: choose another --data") from error
+        except OSError as error:
+            raise store_error("use", self._directory, error) from error
+
+    def root(self, project: str) -> Path:
+        """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
+        return self._directory / project
+
+    def update(self) -> int:
+        """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
+
+        Raises:
+            StoreError: a file cannot be written.
+            DatabaseUnavailableError: the database cannot be reached; the next update goes on.
+        """
+        with self._database.reading() as transaction:
+            projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
+            rows = transaction.rows(
+                "SELECT id, project, name, revision, generation, size, writing, pushed FROM runs ORDER BY name DESC"
+            )
+        sources = {self._path(source): source for source in (_Source(*row) for row in rows)}
+        try:
+            for project in projects:
+                results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
+                self._copy_labels(project)
+            changed, problems = 0, []
+            for path, source in sources.items():
+                try:
+                    changed += self._copy(path, source)
+                except OSError as error:
+                    problems.append(store_error("write", path, error))
+            changed += self._remove_others(projects, sources.keys())
+        except OSError as error:
+            raise store_error("write", self._directory, error) from error
+        self.complete()
+        if problems:
+            raise problems[0]
+        return changed
+
+    def complete(self) -> None:
+        """Complete the copies whose totals have been computed.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        for path, found in list(self._unsummed.items()):
+            if found.totals is None or found.totals.done():
+                del self._unsummed[path]
+                try:
+                    self._complete(path, found)
+                except OSError as error:
+                    raise store_error("write", path, error) from error
+
+    def _copy_labels(self, project: str) -> None:
+        """Write the label files of a project again where labels were added."""
+        with self._database.reading() as transaction:
+            query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
+            ((last,),) = transaction.rows(query, project=project)
+        directory = labels_directory(self.root(project))
+        if last == self._labels.get(project, 0) and (not last or directory.is_dir()):
+            return
+        by_file: dict[Path, list[bytes]] = {}
+        for label in TeamLabels(self._database, project, "").read_all():
+            by_file.setdefault(labels_file(self.root(project), label.suite), []).append(label_line(label) + b"\n")
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, lines in by_file.items():
+            write_private(path, b"".join(lines))
+        self._labels[project] = last
+
+    def close(self) -> None:
+        """Let another process use the directory."""
+        self._locks.close()
+        os.close(self._lock)
+
+    def _path(self, source: _Source) -> Path:
+        return results_directory(self.root(source.project)) / source.name
+
+    def _copy(self, path: Path, source: _Source) -> bool:
+        """Bring all but the totals of one copy up to date; return whether it was not."""
+        goes_on = bool(source.writing) and source.pushed > silent_since()
+        unsummed = self._unsummed.get(path)
+        before = unsummed.copied if unsummed else self._copied.get(path) or _read_copied(path)
+        if before.revision == source.revision:
+            if unsummed is None:
+                self._copied[path] = before
+                change_lock = self._locks.lock if goes_on else self._locks.unlock
+                change_lock(path)
+            return False
+        with self._database.reading() as transaction:
+            documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
+            files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
+            query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
+            ended = transaction.rows(query, id=source.id)
+        if not documents:  # the run was deleted just now
+            return False
+        ((record, given, summary),) = documents
+        self._forget_totals(path)
+        self._locks.lock(path)
+        (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
+        size, journal = self._copy_rows(path, source, before)
+        self._copy_files(path, source.project, files)
+        replaced = None
+        if ended:
+            _, time, actor = ended[-1]
+            replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
+        write_private(path / RUN, copied_record(record, given, replaced))
+        copied = _Copied(source.revision, source.generation, size, journal)
+        totals = None if source.writing or summary is None else self._totals_of(path, summary)
+        self._unsummed[path] = _Unsummed(copied, totals, goes_on)
+        return True
+
+    def _forget_totals(self, path: Path) -> None:
+        """Forget what is being computed from rows that are no longer all."""
+        unsummed = self._unsummed.pop(path, None)
+        if unsummed is not None and unsummed.totals is not None:
+            unsummed.totals.cancel()
+
+    def _complete(self, path: Path, found: _Unsummed) -> None:
+        """Write the totals of a copy, and that it is complete."""
+        copied = found.copied
+        if found.totals is not None:
+            copied.journal += self._write_summary(path, found.totals)
+        write_private(path / _COPIED, msgspec.json.encode(copied))
+        self._copied[path] = copied
+        if not found.goes_on:
+            self._locks.unlock(path)
+
+    def _write_summary(self, path: Path, totals: Future[bytes]) -> int:
+        """Write the totals of the rows, after their checksum; return how many bytes that added to the journal."""
+        try:
+            content = totals.result()
+        except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
+            return 0
+        index = path / INDEX
+        line = summary_checksum_line(SummaryChecksum.of(content, index.stat().st_size, count_interrupted(index)))
+        with (path / JOURNAL).open("ab") as journal:
+            journal.write(line)
+        write_private(path / SUMMARY, content)
+        return len(line)
+
+    def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
+        """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
+
+        The journal of a copy has the checksums of its rows alone, which readers hold them against.
+        """
+        if before.generation != source.generation or not (path / INDEX).exists() or not (path / JOURNAL).exists():
+            before = _Copied()
+        with _opened(path / INDEX) as rows, _opened(path / JOURNAL) as checksums:
+            for file, size in ((rows, before.size), (checksums, before.journal)):
+                if file.seek(0, os.SEEK_END) != size:  # else readers would take all rows for new ones
+                    file.truncate(size)  # what a process wrote that was killed then
+                file.seek(size)
+            if not before.journal:
+                checksums.write(HEADER)
+            for lines in self._rows(source, before.size):
+                checksums.write(b"".join(map(_checksum, lines)))
+                rows.write(b"".join(lines))
+            return rows.tell(), checksums.tell()
+
+    def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
+        """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
+        for start in range(done, source.size, _AT_ONCE):
+            with self._database.reading() as transaction:
+                found = transaction.rows(
+                    "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
+                    "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop "
+                    "ORDER BY rows.start",
+                    run=source.id,
+                    generation=source.generation,
+                    start=start,
+                    stop=min(start + _AT_ONCE, source.size),
+                )
+            yield [line for (line,) in found]
+
+    def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
+        for name, digest in files:
+            target = path / PurePosixPath(name)
+            if target.is_file() and self._digest(target) == digest:
+                continue
+            query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
+            with self._database.reading() as transaction:
+                found = transaction.rows(query, project=project, sha256=digest)
+            _make_way(path, target)
+            write_private(target, found[0][0] if found else b"")
+            self._files[target] = digest
+
+    def _digest(self, file: Path) -> str:
+        """The SHA-256 of a file's content, read once: only copying changes it."""
+        if file not in self._files:
+            with file.open("rb") as content:
+                self._files[file] = file_digest(content, "sha256").hexdigest()
+        return self._files[file]
+
+    def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
+        """Remove copies of runs that were deleted; how many."""
+        removed = 0
+        for project in projects:
+            for path in results_directory(self.root(project)).iterdir():
+                if path not in known and path.is_dir():
+                    self._locks.unlock(path)
+                    self._copied.pop(path, None)
+                    self._forget_totals(path)
+                    shutil.rmtree(path)
+                    removed += 1
+        return removed
+
+
+def _opened(path: Path) -> BinaryIO:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
+
+
+def _make_way(run: Path, target: Path) -> None:
+    """Make the directories above a file of a run. What lies in the way was there before the run had this file."""
+    for above in (one for one in target.parents if one.is_relative_to(run) and one.is_file()):
+        above.unlink()
+    if target.is_dir():
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _checksum(line: bytes) -> bytes:
+    row = line.rstrip(b"\n")
+    return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
+
+
+def _read_copied(path: Path) -> _Copied:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
+    return _Copied()
+
+
+_LARGE = 16_000_000
+"""Bytes of rows whose totals take about half a second; those of more are computed by a process of their own."""
+
+_NICENESS = 5
+"""Pages come first."""
+
+
+class UploadTotals:
+    """Computes the totals of copies. Those of large runs wait for each other.
+
+    Args:
+        large: bytes of rows from which a process of its own computes.
+    """
+
+    def __init__(self, large: int = _LARGE) -> None:
+        self._large = large
+        self._worker = ThreadPoolExecutor(1, "agentv-totals")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def of(self, run: Path, pushed: bytes) -> Future[bytes]:
+        """The `summary.json` to store for a copy; a `StoreError` if its rows are malformed.
+
+        Args:
+            run: directory of the copy.
+            pushed: the `summary.json` that was pushed.
+        """
+        if (run / INDEX).stat().st_size >= self._large:
+            return self._worker.submit(self._of_process, run, pushed)
+        found: Future[bytes] = Future()
+        try:
+            found.set_result(totals_of_upload(run, pushed))
+        except Exception as error:  # noqa: BLE001  # rows may hold anything
+            found.set_exception(error)
+        return found
+
+    def close(self) -> None:
+        """End what is being computed."""
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()
+        self._worker.shutdown(cancel_futures=True)
+
+    def _of_process(self, run: Path, pushed: bytes) -> bytes:
+        # -P: nothing is imported from the working directory
+        command = [sys.executable, "-P", "-m", __name__, str(run)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as self._process:
+            if self._closed:  # while the process began
+                self._process.kill()
+            found, _ = self._process.communicate(pushed)
+        if self._process.returncode:
+            raise StoreError(f"no totals: their process ended with {self._process.returncode}")
+        return found
+
+
+def _main() -> None:
+    os.nice(_NICENESS)
+    map_large_blocks()
+    gc.set_threshold(100_000, 50, 100)  # as every command: rows are many objects and next to no cycles
+    sys.stdout.buffer.write(totals_of_upload(Path(sys.argv[1]), sys.stdin.buffer.read()))
+
+
+if __name__ == "__main__":
+    _main()

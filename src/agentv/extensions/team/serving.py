@@ -1,0 +1,393 @@
+"""A team's server: its pages, its requests, and the copies of runs, which it keeps up to date until it is stopped."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any
+from urllib.parse import urlencode
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+from agentv.app.results.project import DeletedRun, NamedRun, NoSuchRunError, Project, checked_name
+from agentv.errors import AgentvError, UsageError
+from agentv.extensions.team.api import ENDPOINTS, health_routes
+from agentv.extensions.team.endpoints import TeamState, checked_identity, failed, routes_of
+from agentv.extensions.team.labels import TeamLabels
+from agentv.extensions.team.replica import Replica, UploadTotals
+from agentv.extensions.team.sign_in import SIGN_IN, sign_in_routes
+from agentv.extensions.team.uploaded import RunName, UploadRefusedError, name_in
+from agentv.extensions.team.uploads import Uploads
+from agentv.registry.extensions import PAGES, loaded
+from agentv.store.files.directory import RUN, is_being_written, results_directory
+from agentv.user_code.memory import map_large_blocks
+from agentv.web.answers import RefusedError
+from agentv.web.connections import LimitedConnection
+from agentv.web.documents import document, message_page
+from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer
+from agentv.web.security import SAFE, Application, Guard, Message, Receive, Send, loopback_addresses
+
+_WAIT_S = 2.0
+"""Seconds to wait for this server's own copy, so that whoever changed something sees it at once."""
+
+_POLL_S = 0.02
+
+
+class DatabaseRuns:
+    """The runs of one project.
+
+    Args:
+        uploads: of the database.
+        project: whose runs they are.
+        copies: directory of this server's copies of them.
+    """
+
+    def __init__(self, uploads: Uploads, project: str, copies: Path) -> None:
+        self._uploads = uploads
+        self._project = project
+        self._copies = copies
+
+    def name(self, run_id: str, name: str, person: str) -> NamedRun:
+        """See `RunEditor`. A later push replaces the name only where the run was given another one in its own files.
+
+        Raises:
+            DatabaseUnavailableError: the database cannot be reached.
+        """
+        given = checked_name(name)
+        if not self._uploads.give_name(RunName(self._project, run_id, person, is_admin=True), given):
+            raise NoSuchRunError("this project has no such run; it may have been deleted")
+        _wait(lambda: self._has_name(run_id, given))
+        return NamedRun(run_id, given)
+
+    def delete(self, run_id: str, person: str) -> DeletedRun:
+        """See `RunEditor`. Whoever has the run's files may push it again.
+
+        Raises:
+            DatabaseUnavailableError: the database cannot be reached.
+        """
+        name = RunName(self._project, run_id, person, is_admin=True)
+        if (self._copies / run_id).is_dir() and is_being_written(self._copies / run_id):
+            raise UsageError("the run is still being uploaded", "wait until it ends")
+        if not self._uploads.delete(name):
+            raise NoSuchRunError("this project has no such run; it may have been deleted")
+        _wait(lambda: not (self._copies / run_id).exists())
+        return DeletedRun(run_id, [])
+
+    def _has_name(self, run_id: str, given: str) -> bool:
+        try:
+            return bool(name_in((self._copies / run_id / RUN).read_bytes()) == given)
+        except (OSError, UploadRefusedError):
+            return False  # it is not copied yet, or was deleted just now
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + _WAIT_S
+    while not done() and time.monotonic() < end:
+        time.sleep(_POLL_S)
+
+
+PROJECTS = "projects.js"
+"""The module that the list of projects begins with."""
+
+
+class ProjectPages:
+    """One application of pages for each project, made when its project is first asked for.
+
+    Args:
+        state: of the server.
+        data: directory of the copies.
+    """
+
+    def __init__(self, state: TeamState, data: Path) -> None:
+        self._state = state
+        self._data = data
+        self._lock = Lock()
+        self._mounted: dict[str, tuple[ProjectContext, Application]] = {}
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request about a project. Who may not read it does not learn whether it exists."""
+        request = Request(scope)
+        project = scope["path_params"]["project"]
+        is_document = scope["path"] == f"{scope['root_path']}/" and request.method in SAFE
+        try:
+            viewer = await run_in_threadpool(self._viewer, project, request)
+            _, pages = await run_in_threadpool(self._application, project)
+        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+            answer = failed(self._state, error)
+            if is_document:
+                answer = refused_page(self._state, error, request, "../..")
+            await answer(scope, receive, send)
+            return
+        await pages({**scope, "viewer": viewer}, receive, send)
+
+    def close(self) -> None:
+        """Close all runs."""
+        for context, _ in self._mounted.values():
+            context.close()
+
+    def _viewer(self, project: str, request: Request) -> Viewer:
+        found = checked_identity(self._state, request, "read", project)
+        allowed = frozenset(one for one, scope in SCOPE_OF.items() if found.allows(scope, project))
+        return Viewer(found.actor, allowed, found.csrf, team=True)
+
+    def _application(self, project: str) -> tuple[ProjectContext, Application]:
+        with self._lock:
+            if project not in self._mounted:
+                self._mounted[project] = self._mount(project)
+            return self._mounted[project]
+
+    def _mount(self, project: str) -> tuple[ProjectContext, Application]:
+        if project not in self._state.tokens.projects():
+            raise RefusedError(404, "no-such-project", f"the server has no project '{project}'")
+        root = self._data / project
+        results_directory(root).mkdir(parents=True, exist_ok=True)  # it may be copied for the first time just now
+        context = ProjectContext(
+            Project(root),
+            lambda request: self._viewer(project, request),
+            editor=DatabaseRuns(self._state.uploads, project, results_directory(root)),
+            labels_of=lambda person: TeamLabels(self._state.database, project, person),
+            writers=self._state.writers,
+        )
+        return context, loaded(PAGES, "project")(context, "../../static")
+
+
+def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
+    """The routes of all pages; those of endpoints must come before them."""
+
+    async def projects(request: Request) -> Response:
+        try:
+            found = await run_in_threadpool(checked_identity, state, request, None, None)
+        except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
+            return refused_page(state, error, request, ".")
+        text = document(f"static/{_version()}", PROJECTS, found.csrf)
+        return Response(text, media_type="text/html; charset=utf-8")
+
+    async def add_slash(request: Request) -> Response:
+        # relative: a proxy may have another scheme, and a path before ours
+        return RedirectResponse(f"./{request.path_params['project']}/", 308)
+
+    return [
+        loaded(PAGES, "static")(),
+        Route("/", projects),
+        Route("/projects/{project}", add_slash),
+        Mount("/projects/{project}", app=pages),
+    ]
+
+
+def refused_page(state: TeamState, error: Exception, request: Request, root: str) -> Response:
+    """The page of somebody who is not let in, or where something went wrong. Who is not signed in is led to do so.
+
+    Args:
+        state: of the server.
+        error: what was raised.
+        request: of a page.
+        root: address of the list of projects, relative to the page.
+    """
+    answer = failed(state, error)
+    if answer.status_code == 401 and "authorization" not in request.headers:
+        return RedirectResponse(f"{root}{SIGN_IN}?{urlencode({'to': request.url.path})}", 303)
+    words = str(error) if isinstance(error, RefusedError) else "the server cannot answer now; try again later"
+    text = message_page(f"{root}/static/{_version()}", "This page cannot be shown", words, f"{root}/")
+    headers = {name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")}
+    return Response(text, answer.status_code, headers, media_type="text/html; charset=utf-8")
+
+
+def _version() -> str:
+    found: str = loaded(PAGES, "version")()
+    return found
+
+
+def team_routes(state: TeamState) -> list[Route]:
+    """The routes for uploads, labels and administration, sign-in, health and metrics."""
+    return [*routes_of(state, ENDPOINTS), *sign_in_routes(state), *health_routes(state)]
+
+
+def team_application(state: TeamState, data: Path) -> Guard:
+    """The application of a server: these routes, and the pages of every project.
+
+    Args:
+        state: of the server.
+        data: directory of the copies of runs.
+    """
+    pages = ProjectPages(state, data)
+
+    async def not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == 405:
+            return failed(state, RefusedError(405, "wrong-method", "this address does not support the method"))
+        return failed(state, RefusedError(status, "no-such-address", "there is nothing at this address"))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        pages.close()
+
+    starlette = Starlette(
+        routes=[*team_routes(state), *page_routes(state, pages)],
+        exception_handlers={HTTPException: not_found},
+        lifespan=lifespan,
+    )
+    starlette.router.redirect_slashes = False  # it would redirect to the scheme of this side of a proxy
+    return Guard(starlette, state.addresses, None)
+
+
+_LOOK_S = 0.1
+"""Seconds between two looks whether the database has changed."""
+
+_COMPARE_S = 5.0
+"""Seconds after which copies are compared with a database that has not changed: runs may have become silent."""
+
+_RETRY_S = 1.0
+
+_ADDRESS = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        UsageError: the address cannot be used.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)[0]
+        made = socket.socket(*found[:3])
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}: {error.strerror}", "give another --host") from error
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(found[4])
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror}", "give another --host or --port"
+        ) from error
+    return made
+
+
+def serve_team(
+    state: TeamState, data: Path, listening: socket.socket, started: Callable[[], None], problem: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        state: of the server.
+        data: directory of the copies.
+        listening: takes the connections.
+        started: called once.
+        problem: called with what went wrong in the background, once for each reason.
+
+    Raises:
+        StoreError: the directory cannot be used.
+    """
+    map_large_blocks()
+    with copying(state, data, problem):
+        started()
+        with suppress(KeyboardInterrupt):
+            team_server(state, data).run(sockets=[listening])
+
+
+def team_server(state: TeamState, data: Path) -> uvicorn.Server:
+    """The HTTP server. It logs nothing: what a client sends is worth no line in a terminal."""
+    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    config = uvicorn.Config(
+        team_application(state, data),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        http=LimitedConnection,
+        timeout_graceful_shutdown=3,
+        proxy_headers=bool(state.proxies),
+        forwarded_allow_ips=list(state.proxies),
+    )
+    return uvicorn.Server(config)
+
+
+def trusted_proxies(given: Sequence[str]) -> Sequence[str]:
+    """The proxies that are believed who sent a request.
+
+    Raises:
+        UsageError: one is neither an IP address nor a network.
+    """
+    for one in given:
+        try:
+            ipaddress.ip_network(one)
+        except ValueError as error:
+            hint = "give it as 10.0.0.7, or a network as 10.0.0.0/24"
+            raise UsageError(f"'{one}' is no IP address of a proxy", hint) from error
+    return given
+
+
+def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
+    """The addresses under which people reach a server: those given, else where it listens.
+
+    Raises:
+        UsageError: an address is invalid, or the server listens on all addresses and none is given.
+    """
+    for one in given:
+        if _ADDRESS.fullmatch(one.rstrip("/").lower()) is None:
+            raise UsageError(
+                f"'{one}' is no address of a server", "give it as https://evals.example.org, without a path"
+            )
+    if given:
+        return [one.rstrip("/").lower() for one in given]
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # it is refused
+        raise UsageError(
+            f"a server that listens on {host} must know its address", "add --address https://evals.example.org"
+        )
+    if host in ("127.0.0.1", "localhost", "::1"):
+        return loopback_addresses(port)
+    shown = f"[{host}]" if ":" in host else host
+    return [f"http://{shown.lower()}" + ("" if port == 80 else f":{port}")]
+
+
+@contextmanager
+def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
+    """Keep the copies of runs up to date, for as long as the block."""
+    ended = Event()
+    totals = UploadTotals()
+    replica = Replica(state.database, data, totals.of)
+    thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
+    thread.start()
+    try:
+        yield replica
+    finally:
+        ended.set()
+        thread.join(timeout=5)
+        totals.close()
+        state.database.close()
+        replica.close()
+
+
+def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
+    said, seen, at = "", -1, 0.0
+    while not ended.wait(_LOOK_S):
+        try:
+            found = state.uploads.changes()
+            if found != seen or time.monotonic() - at > _COMPARE_S:
+                replica.update()
+                seen, at = found, time.monotonic()
+            replica.complete()
+            state.copied, said = time.time(), ""
+        except AgentvError as error:
+            if str(error) != said and not ended.is_set():
+                said = str(error)
+                problem(said)
+            ended.wait(_RETRY_S)

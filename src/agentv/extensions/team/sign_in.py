@@ -1,0 +1,287 @@
+"""Sign-in and sign-out with a browser: an API token or an OpenID provider's answer is exchanged for a session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from html import escape
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from agentv.errors import StoreError
+from agentv.extensions.team.endpoints import (
+    Identity,
+    TeamState,
+    cookie_of,
+    csrf_of,
+    failed,
+    json_response,
+    origin_of,
+    read_body,
+    session_identity,
+    set_cookie,
+)
+from agentv.extensions.team.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
+from agentv.extensions.team.people import PREFIX, Person, Token
+from agentv.registry.extensions import PAGES, loaded
+from agentv.reports.text.escaping import safe
+from agentv.web.answers import RefusedError
+from agentv.web.documents import module, page
+from agentv.web.endpoints import TOKEN_HEADER
+from agentv.web.security import HEADERS
+
+_MODULE = "sign_in/sign_in.js"
+"""The module that the page begins with."""
+
+_LOGO = (
+    '<svg class="logo" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6"></rect>'
+    '<path d="M6 12.5 10.2 16.5 18 7.5"></path></svg>'
+)
+
+
+_OPENID_FORM = """<p>This server signs you in with your organization's account.</p>
+<form id="openid">
+<button class="primary" type="submit">Sign in</button>
+</form>
+"""
+
+_API_FORM = """<form id="token-form">
+<label for="token">API token</label>
+<input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="about problem">
+<p class="note" id="about">A token with the scope <code>read</code>. Whoever runs this server creates one with
+<code>agentv serve token create</code>. Your browser does not store it.</p>
+<button class="primary" type="submit">Sign in</button>
+</form>
+"""
+
+_SIGNED_IN = """<p>You are signed in as <b><bdi>{actor}</bdi></b>.</p>
+<p class="actions"><a class="primary" href="{target}">Continue</a>
+<button class="quiet" type="button" id="sign-out">Sign out</button></p>
+"""
+
+_BODY_OF_PAGE = """\
+<body class="signin" data-target="{target}">
+<main>
+<div class="panel">
+<p class="brand">{logo} agentv</p>
+<h1>{title}</h1>
+<p class="problem" role="alert" id="problem">{problem}</p>
+{content}<noscript><p class="warning">This page needs JavaScript.</p></noscript>
+</div>
+</main>
+</body>
+"""
+
+
+SIGN_IN = "/sign-in"
+CALLBACK = "/sign-in/openid/callback"
+"""Where a provider sends browsers back to: the redirect URI to register there."""
+
+_BODY = 16 << 10
+_AT_ONCE = 16
+"""Sign-ins that may wait for the provider at the same time."""
+
+Path = Annotated[str, Meta(max_length=2000)]
+T = TypeVar("T")
+
+
+class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """An API token, and the path that is opened afterwards."""
+
+    token: Annotated[str, Meta(max_length=1000)]
+    to: Path = "/"
+
+
+class OpenIdSignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The path that is opened after the sign-in."""
+
+    to: Path = "/"
+
+
+def sign_in_routes(state: TeamState) -> list[Route]:
+    """The routes of sign-in and sign-out. They need no identity."""
+    handlers = SignIn(state)
+    return [
+        Route(SIGN_IN, handlers.page),
+        Route(f"{SIGN_IN}/token", handlers.answering(TokenSignIn, handlers.exchange_token), methods=["POST"]),
+        Route(f"{SIGN_IN}/openid", handlers.answering(OpenIdSignIn, handlers.begin_openid), methods=["POST"]),
+        Route(CALLBACK, handlers.end_openid),
+        Route("/sign-out", handlers.answering(None, handlers.sign_out), methods=["POST"]),
+    ]
+
+
+class SignIn:
+    """Answers the requests of the sign-in page."""
+
+    def __init__(self, state: TeamState) -> None:
+        self._state = state
+        self._waiting = 0
+
+    async def page(self, request: Request) -> Response:
+        """The page. Who is signed in already may go on, or sign out."""
+        target = own_path(request.query_params.get("to", "/"))
+        text = cookie_of(request, "session", self._origin(request))
+        try:
+            found = await run_in_threadpool(session_identity, self._state, text) if text else None
+        except StoreError:
+            return self._page(target, 503, "The server cannot reach its database. Try again.")
+        return self._page(target, who=found)
+
+    async def end_openid(self, request: Request) -> Response:
+        """Take the answer of the provider. A browser follows a link to this address, so the answer is a page."""
+        origin = self._origin(request)
+        attempt = Attempt.of_cookie(cookie_of(request, "sign-in", origin))
+        try:
+            signed_in = await self._signed_in(request, attempt)
+            target = attempt.target if attempt is not None else "/"
+            response: Response = RedirectResponse(target, 303, HEADERS)
+            await run_in_threadpool(self._begin_session, request, response, signed_in)
+        except (RefusedError, StoreError) as error:
+            status, message = 503, "The server cannot reach its database. Try again."
+            if isinstance(error, RefusedError):
+                status, message = error.status, str(error)
+            response = self._page(attempt.target if attempt else "/", status, message)
+        set_cookie(response, "sign-in", origin, "")
+        return response
+
+    def answering(self, kind: Any, handler: Callable[[Request, Any], Awaitable[Response]]) -> Callable[..., Any]:
+        """Have a handler answer the requests of the sign-in page, whose body is of a kind; None: it has none."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                self._check_own_page(request)
+                wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
+                return await handler(request, wanted)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
+            except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
+                return failed(self._state, error)
+
+        return answer
+
+    async def exchange_token(self, request: Request, wanted: TokenSignIn) -> Response:
+        """Begin a session of an API token."""
+        self._check_attempts(request)
+        if self._state.openid is not None:
+            raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
+        text = wanted.token.strip()
+        token = await run_in_threadpool(self._state.tokens.find, text) if text.startswith(PREFIX) else None
+        if token is None:
+            self._state.failed_sign_ins.add(_client(request))
+            raise RefusedError(401, "wrong-token", "The server does not know this token.")
+        if token.problem is not None:
+            raise RefusedError(401, "wrong-token", f"T{token.problem[1:]}.")
+        if not token.allows("read", token.project):
+            scopes = ", ".join(token.scopes)
+            raise RefusedError(403, "missing-scope", f"The token lacks the scope 'read'. It has: {scopes}.")
+        response = json_response(self._state, {"to": own_path(wanted.to)})
+        await run_in_threadpool(self._begin_session, request, response, token)
+        return response
+
+    async def begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+        """Begin an attempt at the provider."""
+        if self._state.openid is None:
+            raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
+        self._check_attempts(request)
+        attempt = Attempt.begin(wanted.to)
+        location = await self._asked(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
+        response = json_response(self._state, {"location": location})
+        set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
+        return response
+
+    async def _signed_in(self, request: Request, attempt: Attempt | None) -> Person:
+        openid, answer = self._state.openid, dict(request.query_params)
+        if openid is None:
+            raise RefusedError(404, "no-openid", "This server has no OpenID provider.")
+        if attempt is None or not attempt.began(answer.get("state", "")):
+            message = "This sign-in was not begun in this browser, took too long, or ended already. Sign in again."
+            raise RefusedError(400, "wrong-state", message)
+        self._check_attempts(request)
+        try:
+            found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
+        except RefusedError as error:
+            if error.code == "not-signed-in":
+                self._state.failed_sign_ins.add(_client(request))
+            raise
+        if not await run_in_threadpool(self._state.members.scopes, found):
+            add = f"agentv serve member add {found.email}" if found.email else "agentv serve member add"
+            message = f"{found.actor} is not a member. Ask whoever runs this server to run '{add}'."
+            if not found.email:
+                message += " The provider gave no verified email address."
+            raise RefusedError(403, "not-a-member", message)
+        return found
+
+    def _begin_session(self, request: Request, response: Response, signed_in: Person | Token) -> None:
+        """Begin a new session; the one that the browser had, whoever began it, ends."""
+        origin = self._origin(request)
+        before = cookie_of(request, "session", origin)
+        if before:
+            self._state.sessions.end(before, signed_in.actor)
+        set_cookie(response, "session", origin, self._state.sessions.begin(signed_in))
+
+    async def sign_out(self, request: Request, _: None) -> Response:
+        """End the session."""
+        origin = self._origin(request)
+        text = cookie_of(request, "session", origin)
+        if text and request.headers.get(TOKEN_HEADER) != csrf_of(text):
+            raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
+        if text:
+            found = await run_in_threadpool(session_identity, self._state, text)
+            await run_in_threadpool(self._state.sessions.end, text, found.actor if found else "former member")
+        response = json_response(self._state, {"to": SIGN_IN})
+        set_cookie(response, "session", origin, "")
+        return response
+
+    async def _asked(self, answer: Coroutine[Any, Any, T]) -> T:
+        """What the provider answers.
+
+        Raises:
+            RefusedError: it refuses or cannot be reached, or too many others wait for it.
+        """
+        if self._waiting >= _AT_ONCE:
+            answer.close()
+            raise RefusedError(503, "busy", "Many people are signing in. Try again.", 1.0)
+        self._waiting += 1
+        try:
+            return await answer
+        except OpenIdError as error:
+            unavailable = isinstance(error, ProviderUnavailableError)
+            status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
+            text = str(error)
+            raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
+        finally:
+            self._waiting -= 1
+
+    def _check_attempts(self, request: Request) -> None:
+        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
+            message = "Too many sign-ins failed from this address. Wait a minute."
+            raise RefusedError(429, "too-many-attempts", message, wait)
+
+    def _check_own_page(self, request: Request) -> None:
+        if request.headers.get("origin") != self._origin(request):  # browsers send it with every POST
+            raise RefusedError(403, "wrong-origin", "requests of other sites are refused")
+
+    def _origin(self, request: Request) -> str:
+        return origin_of(self._state.addresses, request)
+
+    def _page(self, target: str, status: int = 200, problem: str = "", who: Identity | None = None) -> Response:
+        """The page, with why the last attempt failed; `who` is signed in already."""
+        self._state.answered[status] += 1
+        static = f"/static/{loaded(PAGES, 'version')()}"
+        title, content, csrf = "Sign in", _API_FORM if self._state.openid is None else _OPENID_FORM, ""
+        if who is not None:
+            title, csrf = "Signed in", who.csrf
+            content = _SIGNED_IN.format(actor=escape(safe(who.actor)), target=escape(target))
+        problem = escape(safe(problem))
+        body = _BODY_OF_PAGE.format(target=escape(target), logo=_LOGO, title=title, problem=problem, content=content)
+        text = page(static, f"{title} · agentv", body, module(static, _MODULE), csrf)
+        return HTMLResponse(text, status, {**HEADERS, "Cache-Control": "no-store"})
+
+
+def _client(request: Request) -> str:
+    return request.client.host if request.client is not None else ""

@@ -1,0 +1,328 @@
+"""Runs as they are uploaded: in batches of rows that may come twice, be cut, or be out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from secrets import randbits
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.extensions.team.database import Database, Transaction, insert, now, time_text
+from agentv.extensions.team.database import record as audit
+from agentv.extensions.team.uploaded import (
+    OtherTokenError,
+    Received,
+    RowBatch,
+    RunName,
+    UploadConflictError,
+    UploadRefusedError,
+    UploadState,
+    check_files,
+    checked_record,
+    checked_rows,
+    displaced_files,
+    name_in,
+    object_in,
+    started_in,
+)
+
+SILENT_S = 120
+"""Seconds without an upload after which a run does not count as running any more."""
+
+
+_AT_ONCE = 4 << 20
+"""Bytes of rows that are read at once."""
+
+
+class Uploads:
+    """The runs of a database, as pushers see them. Who began a run, and admins, may change it.
+
+    Every change of a run raises `OtherTokenError` for anybody else.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def changes(self) -> int:
+        """How many changes the database has had, of whatever kind."""
+        with self._database.reading() as transaction:
+            ((found,),) = transaction.rows("SELECT number FROM changes")
+        return int(found)
+
+    def state(self, name: RunName) -> UploadState:
+        """What the server has of a run; all empty: nothing."""
+        with self._database.reading() as transaction:
+            found = transaction.rows(
+                "SELECT id, generation, size, record, summary, writing FROM runs "
+                "WHERE project = :project AND name = :run",
+                project=name.project,
+                run=name.run,
+            )
+            if not found:
+                return UploadState()
+            run, generation, size, record, summary, writing = found[0]
+            digest = _rows_sha256(transaction, run, size)
+            ((files,),) = transaction.rows("SELECT COUNT(*) FROM files WHERE run = :run", run=run)
+        return UploadState(
+            generation,
+            size,
+            digest,
+            sha256(record).hexdigest(),
+            None if summary is None else sha256(summary).hexdigest(),
+            files,
+            bool(writing),
+        )
+
+    def put_record(self, name: RunName, record: bytes, *, writing: bool) -> bool:
+        """Store a run's `run.json`, which begins it; whether that changed anything.
+
+        Raises:
+            UploadRefusedError: it is no such file, or of another run.
+        """
+        began = checked_record(name.run, record)
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                _insert(transaction, name, record, writing=writing)
+                audit(transaction, name.actor, "run begun", name.project, name.run)
+                return True
+            if started_in(run.record) != began and not _is_empty(run):
+                raise UploadRefusedError(
+                    f"the project has another run {name.run}, which started at {started_in(run.record)}: "
+                    "delete one of them on the server, or push to another project"
+                )
+            changed = run.record != record or bool(run.writing) != writing
+            if changed:
+                # a name from where the run lies replaces an earlier one from here
+                given = run.given if name_in(record) == name_in(run.record) else None
+                _touch(transaction, name, run, record=record, writing=int(writing), given=given)
+                audit(transaction, name.actor, "run.json updated", name.project, name.run)
+            elif writing:
+                _check_owner(name, run)
+                transaction.run("UPDATE runs SET pushed = :now WHERE id = :id", now=now(), id=run.id)
+            return changed
+
+    def add_rows(self, name: RunName, batch: RowBatch) -> Received:
+        """Store rows.
+
+        Raises:
+            UploadRefusedError: they are no rows, or too many bytes.
+            UploadConflictError: they do not begin where the server's end.
+        """
+        rows = checked_rows(batch)
+        with self._changing_begun(name) as (transaction, run):
+            if batch.generation != run.generation:
+                raise UploadConflictError("another upload has replaced rows of this run meanwhile")
+            if batch.start != (0 if batch.replace else run.size):
+                raise UploadConflictError(f"the rows begin at byte {batch.start}, and the server has {run.size} bytes")
+            generation, size = run.generation, batch.start + len(batch.lines)
+            if batch.replace and run.size:
+                _drop(transaction, name, run)
+                generation += 1
+            if not rows and generation == run.generation:
+                return Received(generation, size, changed=False)
+            transaction.run_many(
+                "INSERT INTO rows (run, start, line) VALUES (:run, :start, :line)",
+                ({"run": run.id, "start": start, "line": line} for start, line in rows),
+            )
+            _touch(transaction, name, run, generation=generation, size=size)
+            what = "rows added" if generation == run.generation else "rows replaced"
+            audit(transaction, name.actor, what, name.project, f"{name.run}: {len(rows)} from byte {batch.start}")
+            return Received(generation, size, changed=True)
+
+    def put_summary(self, name: RunName, summary: bytes | None, *, writing: bool) -> bool:
+        """Store a run's `summary.json`, or that it has none; whether that changed anything.
+
+        Raises:
+            UploadRefusedError: it is no such file.
+            UploadConflictError: the run was not begun.
+        """
+        if summary is not None and object_in(summary, "summary.json").get("run_id") != name.run:
+            raise UploadRefusedError(f"the summary is not of the run {name.run}")
+        with self._changing_begun(name) as (transaction, run):
+            changed = run.summary != summary or bool(run.writing) != writing
+            if changed:
+                _touch(transaction, name, run, summary=summary, writing=int(writing))
+                audit(transaction, name.actor, "summary.json updated", name.project, name.run)
+            return changed
+
+    def put_files(self, name: RunName, files: Mapping[str, str]) -> list[str]:
+        """Say which artifacts a run has: path below its directory → SHA-256.
+
+        Returns:
+            The hashes of contents that the project does not have; nothing is stored before they were uploaded.
+
+        Raises:
+            UploadRefusedError: a path leads elsewhere.
+            UploadConflictError: the run was not begun.
+        """
+        check_files(files)
+        with self._changing_begun(name) as (transaction, run):
+            before: dict[str, str] = dict(
+                transaction.rows("SELECT path, sha256 FROM files WHERE run = :run", run=run.id)
+            )
+            new = {path: digest for path, digest in files.items() if before.get(path) != digest}
+            missing = [one for one in dict.fromkeys(new.values()) if not _has_content(transaction, name.project, one)]
+            if missing or not new:
+                return missing
+            transaction.run_many(
+                "DELETE FROM files WHERE run = :run AND path = :path",
+                ({"run": run.id, "path": path} for path in displaced_files(before, new.keys())),
+            )
+            transaction.run_many(
+                "INSERT INTO files (run, path, sha256) VALUES (:run, :path, :sha256) "
+                "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",
+                ({"run": run.id, "path": path, "sha256": digest} for path, digest in new.items()),
+            )
+            _touch(transaction, name, run)
+            audit(transaction, name.actor, "artifacts added", name.project, f"{name.run}: {len(new)} files")
+        return []
+
+    def put_content(self, project: str, digest: str, content: bytes) -> None:
+        """Store the content of an artifact.
+
+        Raises:
+            UploadRefusedError: it has another hash.
+        """
+        if sha256(content).hexdigest() != digest:
+            raise UploadRefusedError("the content has another SHA-256 than the address says: it was cut or changed")
+        with self._database.transaction() as transaction:
+            insert(transaction, "contents", or_nothing=True, project=project, sha256=digest, content=content)
+
+    def give_name(self, name: RunName, given: str) -> bool:
+        """Give a run another name, empty for none; whether there is such a run. Its `run.json` stays as pushed."""
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                return False
+            before = name_in(run.record) if run.given is None else run.given
+            if before != given:
+                _touch(transaction, name, run, given=given)
+                audit(transaction, name.actor, "run named", name.project, f"{name.run}: {given}")
+        return True
+
+    def delete(self, name: RunName) -> bool:
+        """Delete a run, with the contents of its artifacts that no other run has; whether there was one."""
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                return False
+            transaction.run(
+                "DELETE FROM contents WHERE project = :project "
+                "AND sha256 IN (SELECT sha256 FROM files WHERE run = :id) AND sha256 NOT IN "
+                "(SELECT files.sha256 FROM files JOIN runs ON runs.id = files.run "
+                "WHERE runs.project = :project AND runs.id <> :id)",
+                project=name.project,
+                id=run.id,
+            )
+            transaction.run("DELETE FROM runs WHERE id = :id", id=run.id)
+            audit(transaction, name.actor, "run deleted", name.project, name.run)
+        return True
+
+    @contextmanager
+    def _changing(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun | None]]:
+        """A transaction that changes one run; other uploads of this run wait."""
+        with self._database.transaction() as transaction:
+            transaction.lock(name.lock)
+            found = transaction.rows(
+                "SELECT id, revision, generation, size, writing, record, summary, given, begun_by FROM runs "
+                "WHERE project = :project AND name = :run",
+                project=name.project,
+                run=name.run,
+            )
+            yield transaction, _StoredRun(*found[0]) if found else None
+
+    @contextmanager
+    def _changing_begun(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun]]:
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
+            yield transaction, run
+
+
+class _StoredRun(Struct, frozen=True):
+    id: int
+    revision: int
+    generation: int
+    size: int
+    writing: int
+    record: bytes
+    summary: bytes | None
+    given: str | None
+    begun_by: str | None
+
+
+def _check_owner(name: RunName, run: _StoredRun) -> None:
+    if not name.is_admin and name.actor != run.begun_by:
+        raise OtherTokenError(
+            f"the run {name.run} was begun by {run.begun_by or 'somebody else'}: push it with that token, or with one "
+            "that has the scope 'admin'"
+        )
+
+
+def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
+    """Change columns of a run, and let every server know.
+
+    Raises:
+        OtherTokenError: who uploads may not; the transaction changes nothing then.
+    """
+    _check_owner(name, run)
+    changed = {**columns, "revision": run.revision + 1, "pushed": now()}
+    settings = ", ".join(f"{column} = :{column}" for column in changed)
+    transaction.run(f"UPDATE runs SET {settings} WHERE id = :id", id=run.id, **changed)  # noqa: S608  # names of columns
+
+
+def _drop(transaction: Transaction, name: RunName, run: _StoredRun) -> None:
+    """Delete the rows of a run, and note how many this generation had."""
+    insert(
+        transaction,
+        "replacements",
+        run=run.id,
+        generation=run.generation,
+        rows=transaction.run("DELETE FROM rows WHERE run = :run", run=run.id),
+        time=now(),
+        actor=name.actor,
+    )
+
+
+def _rows_sha256(transaction: Transaction, run: int, size: int) -> str:
+    """The hash of all rows of a run, read in parts."""
+    digest = sha256()
+    query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
+    for start in range(0, size, _AT_ONCE):
+        for (line,) in transaction.rows(query, run=run, start=start, stop=start + _AT_ONCE):
+            digest.update(line)
+    return digest.hexdigest()
+
+
+def _is_empty(run: _StoredRun) -> bool:
+    """Whether a run was pushed before it wrote what it is."""
+    return run.size == 0 and started_in(run.record) is None
+
+
+def _has_content(transaction: Transaction, project: str, digest: str) -> bool:
+    query = "SELECT 1 FROM contents WHERE project = :project AND sha256 = :sha256"
+    return bool(transaction.rows(query, project=project, sha256=digest))
+
+
+def _insert(transaction: Transaction, name: RunName, record: bytes, *, writing: bool) -> None:
+    insert(
+        transaction,
+        "runs",
+        id=randbits(62),
+        project=name.project,
+        name=name.run,
+        revision=1,
+        generation=1,
+        size=0,
+        writing=int(writing),
+        pushed=now(),
+        record=record,
+        begun_by=name.actor,
+    )
+
+
+def silent_since() -> str:
+    """A run that goes on was uploaded after this time."""
+    return time_text(datetime.now(UTC) - timedelta(seconds=SILENT_S))

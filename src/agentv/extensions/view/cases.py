@@ -1,0 +1,259 @@
+"""Cases of a run as lists show them, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from agentv.errors import AgentvError, StoreError
+from agentv.extensions.view.case_index import CaseIndex
+from agentv.extensions.view.case_rows import AnyStatus, CaseChoice, CaseEntry, CaseOrder
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.rates import Rate, kept_facts, rate_of_cases
+from agentv.model.run.trial import Status
+from agentv.store.journal.verification import stored_summary
+from agentv.store.totals.tally import STATUSES
+
+MOST = 500
+"""Cases of one page."""
+
+
+class NoSuchCaseError(AgentvError):
+    """A case or a trial that a run does not have."""
+
+    answered = (404, "no-such-case")
+
+
+class StatusCounts(Struct, frozen=True):
+    """How many cases ended how."""
+
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    skipped: int = 0
+    shown: int = 0
+
+    @classmethod
+    def of(cls, counts: Sequence[int]) -> StatusCounts:
+        """Out of numbers in the order of `STATUSES`."""
+        return cls(**dict(zip(STATUSES, counts, strict=True)))
+
+
+class ViewedTrial(Struct, frozen=True):
+    """A trial in a list.
+
+    Attributes:
+        trial: what `/trials/{trial}` is asked for.
+        repeat: planned samples of its case.
+        assertions: of each its number in the run's table of assertions, and 0 passed, 1 failed, 2 errored.
+        cost: US dollars, with its judges.
+    """
+
+    trial: str
+    sample: int
+    repeat: int
+    status: Status
+    score: float | None
+    threshold: float
+    duration: float
+    cost: float | None
+    assertions: list[list[int]]
+    teaser: str
+
+
+class ViewedCase(Struct, frozen=True):
+    """A case in a list: on one target, with one prompt and one variant.
+
+    Attributes:
+        route: what `/case` is asked for.
+        sha: of what was written for it; another one, another text.
+        early: of a case whose samples may end early how they did.
+    """
+
+    route: str
+    id: str
+    suite: str
+    target: str
+    prompt: str | None
+    variant: str | None
+    tags: tuple[str, ...]
+    status: Status
+    score: float | None
+    teaser: str
+    sha: str
+    early: dict[str, Any] | None
+    trials: list[ViewedTrial]
+
+    @classmethod
+    def of(cls, entry: CaseEntry) -> ViewedCase:
+        """Out of the index."""
+        group = entry.group
+        trials = [
+            ViewedTrial(
+                str(one.number),
+                one.sample,
+                group.repeat,
+                one.status,
+                one.score,
+                group.threshold,
+                one.duration,
+                one.cost,
+                one.grades,
+                one.teaser,
+            )
+            for one in entry.trials
+        ]
+        names = (entry.route, entry.case_id, group.suite, group.target, group.prompt, group.variant, group.tags)
+        return cls(*names, entry.status, entry.score, entry.teaser, entry.sha, entry.early, trials)
+
+
+class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start": "from"}):
+    """Which cases, in what order, and which part of them.
+
+    Attributes:
+        q: terms that a trial of the case contains: words from their beginning; ids and names anywhere.
+        status: statuses, separated by spaces; `flaky`: samples disagree.
+        assertion: `failed NAME` or `any NAME`, where NAME is a type or a name of an assertion.
+        cause: the cause of a group of failures.
+        id: ids of cases; the parameter may be repeated.
+        order: `worst`, `run` (in order of completion), `file`, `name`, `slowest` or `costliest` first.
+        limit: at most so many.
+        start: position of the first one.
+    """
+
+    q: str = ""
+    status: str = ""
+    suite: str = ""
+    target: str = ""
+    prompt: str = ""
+    variant: str = ""
+    tag: str = ""
+    assertion: str = ""
+    cause: str = ""
+    id: tuple[str, ...] = ()
+    order: CaseOrder = "worst"
+    limit: int = 100
+    start: int = 0
+
+
+class CasePage(Struct, frozen=True, rename={"start": "from"}):
+    """A part of the chosen cases.
+
+    Attributes:
+        start: position of the first one.
+        total: how many are chosen.
+        counts: how many of them ended how, whatever statuses are chosen.
+        worst: the same of the cases that they are, each once with the worst of its results.
+        distinct: how many cases they are, whatever they run with.
+        flaky: how many cases of the run have samples that disagree.
+        rate: of the chosen cases; null where they are chosen by how they ended, or too many depend on each other.
+        indexed: share of the rows that is read, 0..1; below 1 there will be more.
+        cursor: what `/events` starts after.
+    """
+
+    cases: list[ViewedCase]
+    start: int
+    total: int
+    counts: StatusCounts
+    worst: StatusCounts
+    distinct: int
+    flaky: int
+    rate: Rate | None
+    indexed: float
+    cursor: str
+
+
+def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
+    """The cases that a page asks for.
+
+    Raises:
+        ValueError: a status is not known, or a number is out of range.
+        StoreError: the rows cannot be read.
+    """
+    choice = choice_of(run, query, MOST)
+    with run.lock:
+        progress, numbers = run.progress(), run.numbers(choice)
+        with run.index() as index:
+            entries = index.entries(numbers[query.start : query.start + query.limit])
+        shown = _shown(run, msgspec.structs.replace(choice, order="run"), len(numbers))
+    cases = [ViewedCase.of(entry) for entry in entries]
+    return CasePage(cases, query.start, len(numbers), *shown, progress.indexed, progress.cursor)
+
+
+class _Shown(NamedTuple):
+    """What a page of cases says of all chosen ones."""
+
+    counts: StatusCounts
+    worst: StatusCounts
+    distinct: int
+    flaky: int
+    rate: Rate | None
+
+
+def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
+    cut, every = cut_of(run.path), choice == CaseChoice(order=choice.order)
+
+    def counted(index: CaseIndex) -> _Shown:
+        kept = kept_facts(index) if every else None
+        if kept is not None:
+            facts = kept.with_cut(cut)
+            worst = StatusCounts.of(facts.worst)
+            return _Shown(StatusCounts.of(index.counts), worst, facts.distinct, facts.flaky, facts.rate)
+        totals, rate = index.totals, rate_of_cases(index, choice, total, cut)
+        worst = StatusCounts.of(index.grid.counts(index.grid.outcomes(choice)).by_status)
+        counts = StatusCounts.of(totals.by_status(choice))
+        return _Shown(counts, worst, totals.distinct(choice), totals.flaky(), rate)
+
+    return run.remember(("shown", choice, cut), counted)
+
+
+def cut_of(run: Path) -> str | None:
+    """What ended a run by how its cases ended, if anything did."""
+    try:
+        stored = stored_summary(run)
+        found = None if stored is None else stored.document.get("cut")
+    except StoreError:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def case_at(run: GrowingRun, route: str) -> ViewedCase:
+    """The case with a route.
+
+    Raises:
+        NoSuchCaseError: the run has none.
+    """
+    with run.index() as index:
+        number = index.case_at(route)
+        entries = [] if number is None else index.entries([number])
+    for entry in entries:
+        if entry.route == route:
+            return ViewedCase.of(entry)
+    raise NoSuchCaseError("this run has no such case")
+
+
+def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
+    """The cases that a query means, of which a page holds so many at most.
+
+    Raises:
+        ValueError: a status is not known, or a number is out of range.
+    """
+    if not 0 <= query.limit <= most or query.start < 0:
+        raise ValueError(f"limit must be 0 to {most}, and from 0 or more")
+    statuses: list[AnyStatus] = []
+    for status in query.status.split():
+        if status not in (*STATUSES, "flaky"):
+            raise ValueError(f"status: '{status[:40]}' is not one of {', '.join((*STATUSES, 'flaky'))}")
+        statuses.append(status)  # type: ignore[arg-type]  # as checked
+    names = (query.suite, query.target, query.prompt, query.variant, query.tag, query.assertion)
+    trials = _caused(run, query.cause) if query.cause else None
+    return CaseChoice(tuple(statuses), *names, trials, query.q, query.id, query.order)
+
+
+def _caused(run: GrowingRun, cause: str) -> tuple[int, ...]:
+    """The numbers of the trials that did not pass for a cause."""
+    return tuple(number for group in run.failures() if group.cause == cause for number in group.numbers)

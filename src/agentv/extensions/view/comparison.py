@@ -1,0 +1,366 @@
+"""Two runs compared, the verdict first, then the cases that moved; several runs against a base; a suite over its runs.
+
+All of it as `agentv compare` and `agentv trend` compute and word it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from heapq import nlargest, nsmallest
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from agentv.app.compare.comparing import compare_each
+from agentv.app.results.project import Project
+from agentv.app.trend import suites_with_runs, targets_of, trend
+from agentv.errors import UsageError
+from agentv.extensions.view.case_index import CaseIndex
+from agentv.extensions.view.cases import ViewedCase
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.shown_comparison import ShownComparison, shown_of
+from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
+from agentv.model.run.runs import Followed
+from agentv.reports.commands.trend import findings, notes, trend_data
+from agentv.reports.text.escaping import without_directories
+
+MOST_MOVED = 200
+"""Cases that moved one way that an answer holds; all are counted."""
+
+CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
+"""How a case can have changed."""
+
+
+class ComparedRun(Struct, frozen=True):
+    """One of the runs."""
+
+    run_id: str
+    targets: tuple[str, ...] = ()
+
+
+class ChangedCase(Struct, frozen=True):
+    """A case in both runs.
+
+    Attributes:
+        change: `worse`: it passed and now fails; `better`; `lower` or `higher`: by score.
+    """
+
+    case: ViewedCase
+    base: ViewedCase
+    change: str
+
+
+class CaseName(Struct, frozen=True):
+    """A case by its names."""
+
+    suite: str
+    id: str
+    target: str
+    prompt: str | None
+    variant: str | None
+
+
+class ViewedComparison(Struct, frozen=True):
+    """A candidate against a base.
+
+    Attributes:
+        comparison: the verdict and what it is based on, in the words of `agentv compare`.
+        counts: how many cases changed how.
+        moved: the cases that moved, the worst first, then the best.
+        gone: cases that only the base has.
+    """
+
+    base: ComparedRun
+    candidate: ComparedRun
+    comparison: ShownComparison
+    counts: dict[str, int]
+    moved: list[ChangedCase]
+    gone: list[CaseName]
+
+
+def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: GrowingRun) -> ViewedComparison:
+    """The comparison of two runs; where it is not possible, why.
+
+    Raises:
+        StoreError: a run cannot be read.
+    """
+    (found,) = compared(base, [candidate])
+    if isinstance(found, UsageError):
+        return refused_comparison(runs, found)
+    counts, worse, better = _moves(found)
+    with base.index() as before, candidate.index() as after:
+        pairs = [*worse, *reversed(better)]
+        moved = [one for pair in pairs if (one := _changed(pair, before, after)) is not None]
+    return told_comparison(runs, found, counts, moved)
+
+
+def compared(base: GrowingRun, candidates: Sequence[GrowingRun]) -> list[Comparison | UsageError]:
+    """Each candidate compared with the base as `agentv compare` does; an error: why that is not possible."""
+    return compare_each(str(base.path), [str(one.path) for one in candidates], ComparisonSettings(limit=0))
+
+
+def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedComparison:
+    """Two runs that cannot be compared, and why."""
+    refused = ShownComparison("", without_directories(str(error)))
+    base_run, candidate_run = map(ComparedRun, runs)
+    return ViewedComparison(base_run, candidate_run, refused, dict.fromkeys(CHANGES, 0), [], [])
+
+
+def told_comparison(
+    runs: tuple[str, str], found: Comparison, counts: dict[str, int], moved: list[ChangedCase]
+) -> ViewedComparison:
+    """A comparison with the cases of it that are shown."""
+    gone = [_name(key) for key in islice(found.left_out.only_base, MOST_MOVED)]
+    before_run, after_run = ComparedRun(runs[0], found.base.targets), ComparedRun(runs[1], found.candidate.targets)
+    return ViewedComparison(before_run, after_run, shown_of(found), counts, moved, gone)
+
+
+def _moves(found: Comparison) -> tuple[dict[str, int], Sequence[CasePair], Sequence[CasePair]]:
+    """How many cases changed how; those that lost the most, and those that gained the most."""
+    counts = counts_of(found)
+    worse: list[CasePair] = []
+    better: list[CasePair] = []
+    for pair in found.pairs:  # worst first
+        change = change_of(pair)
+        if change in ("worse", "lower") and len(worse) < MOST_MOVED:
+            worse.append(pair)
+        elif change in ("better", "higher"):
+            better.append(pair)
+            del better[:-MOST_MOVED]
+    return counts, worse, better
+
+
+def counts_of(found: Comparison) -> dict[str, int]:
+    """How many cases changed how."""
+    left = found.left_out
+    counts = dict.fromkeys(CHANGES, 0)
+    for pair in found.pairs:
+        counts[change_of(pair)] += 1
+    counts["unjudged"] += len(left.errored) + len(left.unfinished)
+    counts["edited"], counts["added"], counts["gone"] = len(left.edited), len(left.only_candidate), len(left.only_base)
+    return counts
+
+
+def change_of(pair: CasePair) -> str:
+    """How a case changed: one of `CHANGES`."""
+    if "errored" in (pair.before.status, pair.after.status):
+        return "unjudged"
+    if pair.broken or pair.fixed:
+        return "worse" if pair.broken else "better"
+    return "same" if not pair.delta or pair.by_verdict else "lower" if pair.delta < 0 else "higher"
+
+
+def _changed(pair: CasePair, before: CaseIndex, after: CaseIndex) -> ChangedCase | None:
+    base, case = case_at(before, pair.before.places), case_at(after, pair.after.places)
+    if base is None or case is None:
+        return None
+    return ChangedCase(case, base, change_of(pair))
+
+
+def case_at(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
+    """The case with a row at one of these places; None: the index does not have it yet."""
+    for number in _trials(index, places):
+        case = index.case_of(number)
+        for entry in index.entries([] if case is None else [case]):
+            return ViewedCase.of(entry)
+    return None
+
+
+def _trials(index: CaseIndex, places: Iterable[int]) -> Iterator[int]:
+    return (number for place in places if (number := index.trial_at(place)) is not None)
+
+
+def _name(key: CaseKey) -> CaseName:
+    return CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)
+
+
+_WORSE, _BETTER = frozenset({"worse", "lower"}), frozenset({"better", "higher"})
+
+
+class CaseInRun(Struct, frozen=True):
+    """A case of the base in one of the other runs.
+
+    Attributes:
+        change: as in a comparison of two runs; `left out`: it is not compared there.
+        case: null: the run does not have it, or it is not compared.
+    """
+
+    change: str
+    case: ViewedCase | None = None
+
+
+class MovedCase(Struct, frozen=True):
+    """A case that moved.
+
+    Attributes:
+        direction: `worse`: it got worse in one of the runs at least.
+        base: the case in the base.
+        runs: the case in each of the other runs, in their order.
+    """
+
+    direction: Literal["worse", "better"]
+    base: ViewedCase
+    runs: list[CaseInRun]
+
+
+class MovedCases(Struct, frozen=True):
+    """Several runs against one base.
+
+    Attributes:
+        comparisons: each of the runs against the base; `moved` is empty there.
+        worse: number of cases that got worse in one of the runs at least.
+        better: number of the other cases that moved.
+        moved: these cases, the worst first, then the best; of each direction the first.
+    """
+
+    comparisons: list[ViewedComparison]
+    worse: int
+    better: int
+    moved: list[MovedCase]
+
+
+def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
+    """The cases of the first run that moved in the others.
+
+    Raises:
+        StoreError: a run cannot be read.
+    """
+    base, *candidates = runs
+    found = compared(base, candidates)
+    named = [(ids[0], other) for other in ids[1:]]
+    verdicts = [
+        refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, counts_of(one), [])
+        for both, one in zip(named, found, strict=True)
+    ]
+    worse, better = _directions([one for one in found if isinstance(one, Comparison)])
+    first = nsmallest(MOST_MOVED, worse, key=worse.__getitem__)
+    last = nlargest(MOST_MOVED, better, key=better.__getitem__)
+    columns = [_Column(one, {*first, *last}) for one in found]
+    with ExitStack() as stack:
+        before, *after = (stack.enter_context(run.index()) for run in runs)
+        rows = [
+            *(_row("worse", key, columns, before, after) for key in first),
+            *(_row("better", key, columns, before, after) for key in last),
+        ]
+    return MovedCases(verdicts, len(worse), len(better), [row for row in rows if row is not None])
+
+
+def _directions(found: Sequence[Comparison]) -> tuple[Mapping[CaseKey, float], Mapping[CaseKey, float]]:
+    """Cases that got worse somewhere, with the largest loss; the others that got better, with the largest gain."""
+    worse: dict[CaseKey, float] = {}
+    better: dict[CaseKey, float] = {}
+    for one in found:
+        for pair in one.pairs:
+            change, key = change_of(pair), pair.before_key
+            if change in _WORSE:
+                worse[key] = min(worse.get(key, 0.0), pair.delta)
+            elif change in _BETTER:
+                better[key] = max(better.get(key, 0.0), pair.delta)
+    return worse, {key: gain for key, gain in better.items() if key not in worse}
+
+
+class _Column:
+    """One of the runs against the base, with the pairs that are shown."""
+
+    def __init__(self, found: Comparison | UsageError, shown: set[CaseKey]) -> None:
+        self._found = found
+        self._pairs: dict[CaseKey, CasePair] = {}
+        if isinstance(found, Comparison):
+            self._pairs = {pair.before_key: pair for pair in found.pairs if pair.before_key in shown}
+
+    def pair(self, key: CaseKey) -> CasePair | None:
+        return self._pairs.get(key)
+
+    def cell(self, key: CaseKey, after: CaseIndex) -> CaseInRun:
+        pair = self.pair(key)
+        if pair is not None:
+            return CaseInRun(change_of(pair), case_at(after, pair.after.places))
+        return CaseInRun("left out" if isinstance(self._found, UsageError) else _why_left_out(key, self._found))
+
+
+def _why_left_out(key: CaseKey, found: Comparison) -> str:
+    """As far as the names in the base tell it: the other run may have given the case another target."""
+    left = found.left_out
+    if key in left.only_base:
+        return "gone"
+    if key in left.edited:
+        return "edited"
+    return "unjudged" if key in left.errored or key in left.unfinished else "left out"
+
+
+def _row(
+    direction: Literal["worse", "better"],
+    key: CaseKey,
+    columns: Sequence[_Column],
+    before: CaseIndex,
+    after: Sequence[CaseIndex],
+) -> MovedCase | None:
+    pairs = (pair for column in columns if (pair := column.pair(key)) is not None)
+    base = case_at(before, next(pairs).before.places)
+    if base is None:
+        return None
+    cells = [column.cell(key, index) for column, index in zip(columns, after, strict=True)]
+    return MovedCase(direction, base, cells)
+
+
+class TrendQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which runs.
+
+    Attributes:
+        suite: its name; empty: the first one.
+        last: number of runs.
+        measure: what of a run is followed.
+        target: its name; empty: the first one of the newest run.
+    """
+
+    suite: str = ""
+    last: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    measure: Literal["pass_rate", "mean_score"] = "pass_rate"
+    target: str = ""
+
+
+class ViewedTrend(Struct, frozen=True):
+    """A suite's trend.
+
+    Attributes:
+        suites: all that have results.
+        suite: the one that is shown; empty without results.
+        targets: all that ran the suite.
+        target: the one that is shown.
+        findings: what the runs show, in sentences.
+        notes: what weakens that.
+        data: as `agentv trend --json` has it, or null.
+        problem: why the data is missing.
+    """
+
+    suites: list[str]
+    suite: str
+    targets: list[str] = []
+    target: str = ""
+    findings: list[str] = []
+    notes: list[str] = []
+    data: dict[str, Any] | None = None
+    problem: str = ""
+
+
+def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
+    """The trend of a suite of the project.
+
+    Raises:
+        StoreError: the files of a run cannot be read.
+    """
+    suites = suites_with_runs(project.root)
+    suite = query.suite or next(iter(suites), "")
+    if not suite:
+        return ViewedTrend([], "", problem="no run has ended yet")
+    measure: Followed = "pass rate" if query.measure == "pass_rate" else "mean score"
+    targets = targets_of(suite, project.root)
+    target = query.target or next(iter(targets), "")
+    try:
+        found = trend(suite, query.last, measure, project.root, target)
+    except UsageError as error:
+        problem = without_directories(f"{error}; {error.hint}" if error.hint else str(error))
+        return ViewedTrend(suites, suite, targets, target, problem=problem)
+    return ViewedTrend(suites, suite, targets, target, findings(found), notes(found), trend_data(found))

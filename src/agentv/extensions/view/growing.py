@@ -1,0 +1,465 @@
+"""One run whose rows are read as they are written, through its index of cases.
+
+The index is kept beside the rows, so that no later start reads them again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sqlite3
+import time
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from agentv.app.results.place import planned_counts
+from agentv.errors import StoreError
+from agentv.extensions.view.appended import Collected, FileState, fingerprint, read_batch, state_of
+from agentv.extensions.view.case_index import CaseIndex
+from agentv.extensions.view.case_rows import CaseChoice, CaseEntry
+from agentv.extensions.view.rates import IndexFacts, index_facts, save_facts
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import JsonObject
+from agentv.reports.run.failures import FailureGroup, FailureGroups
+from agentv.reports.run.trial_view import TrialView
+from agentv.store.files.directory import INDEX, RUN, VIEWED, is_being_written, read_document
+from agentv.store.rows.ordering import FileOrder
+from agentv.store.rows.results import read_results_at
+
+T = TypeVar("T")
+
+_FIRST_S = 0.3
+"""Seconds for which an answer waits for rows that are not read yet."""
+
+_REMEMBERED = 16
+"""Choices and the like that are held of a run: up to 5 MB each of a million cases."""
+
+_MANY = 10_000
+"""Rows that are not read twice: an index of more is also kept where it is not finished when the server ends."""
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
+
+
+class DamagedIndexError(StoreError):
+    """An index that SQLite cannot read: it is thrown away, and built again at the next question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is read.
+
+    Attributes:
+        cursor: what an event stream starts after; another file has another one.
+        indexed: share of the rows that is read, 0..1.
+        problem: why some rows are left out; empty: none is.
+    """
+
+    cursor: str
+    indexed: float
+    problem: str
+
+
+class Remembered:
+    """What is computed of an index, as long as no row is added."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._rows = 0
+
+    def value(self, name: Hashable, rows: int, make: Callable[[], T]) -> T:
+        """The value of a name at so many rows, made once; the last ones are held."""
+        if rows != self._rows:
+            self._values.clear()
+            self._rows = rows
+        if name not in self._values:
+            self._values[name] = make()
+            if len(self._values) > _REMEMBERED:
+                self._values.popitem(last=False)
+        self._values.move_to_end(name)
+        value: T = self._values[name]
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
+
+
+class GrowingRun:
+    """A run and its index of cases. For several threads.
+
+    Args:
+        path: absolute, of its directory.
+        root: absolute path of the repository root, which paths in rows are relative to.
+        temporary: a file of this process in which the index grows.
+    """
+
+    def __init__(self, path: Path, root: str, temporary: Path) -> None:
+        self.path = path
+        self.root = root
+        self._file = path / INDEX
+        self._temporary = temporary
+        self.lock = RLock()
+        self._index: CaseIndex | None = None
+        self._kept = False
+        self._seen: FileState | None = None
+        self._inode = 0
+        self._generation = secrets.randbits(32)
+        self._problem = ""
+        self._collected = Collected()
+        self._remembered = Remembered()
+        self._tried: int | None = None
+
+    def close(self) -> None:
+        """Let go of the index. One of many rows that are not all read is kept as far as it is."""
+        with self.lock:
+            if self._index is not None and not self._kept and self._index.read.next_trial > _MANY:
+                with suppress(OSError, StoreError, sqlite3.Error):
+                    self._keep_unfinished(self._index, state_of(self._file))
+            self._begin_again()
+
+    def catch_up(self, seconds: float = _FIRST_S) -> Progress:
+        """Read what was appended, for so long at most.
+
+        Raises:
+            StoreError: the rows cannot be read.
+        """
+        until = time.monotonic() + seconds
+        while self._read_some() and time.monotonic() < until:
+            pass
+        return self.progress()
+
+    def changed(self) -> bool:
+        """Whether the file is another than the one that was read."""
+        with suppress(StoreError):
+            return self._seen != state_of(self._file)
+        return False
+
+    def progress(self) -> Progress:
+        """How far it is read."""
+        with self.lock:
+            place = 0 if self._index is None else self._index.read.place
+            size = 0 if self._seen is not None else _size_of(self._file)
+            return Progress(self._cursor(place), place / size if size > place else 1.0, self._problem)
+
+    @contextmanager
+    def index(self) -> Iterator[CaseIndex]:
+        """The index, as far as it is read, for one thread.
+
+        Raises:
+            DamagedIndexError: its file was damaged.
+        """
+        with self.lock:
+            if self._index is None:
+                self._index = self._new_index()
+            try:
+                yield self._index
+            except sqlite3.DatabaseError as error:
+                if not self._kept and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                    raise
+                self._begin_again()
+                with suppress(OSError):
+                    (self.path / VIEWED).unlink(missing_ok=True)
+                raise DamagedIndexError(f"the index of {self.path} was damaged; it is built again: {error}") from error
+
+    def numbers(self, choice: CaseChoice) -> array[int]:
+        """The numbers of the chosen cases in their order; computed once as long as no row is added."""
+        return self.remember(choice, lambda index: index.numbers(choice))
+
+    def facts(self, cut: str | None) -> IndexFacts:
+        """Counts and rates over all cases, of a run that was cut short for a reason, if there is one."""
+        return self.remember("facts", index_facts).with_cut(cut)
+
+    def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
+        """What is computed of the index, once as long as no row is added."""
+        with self.index() as index:
+            return self._remembered.value(name, index.read.next_trial, lambda: make(index))
+
+    def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
+        """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
+        with self.index() as index:
+            try:
+                start = int(cursor.partition("-")[2], 16)
+            except ValueError:
+                return None
+            if cursor != self._cursor(start) or start > index.read.place:
+                return None
+            changed, end = index.changed_since(start, limit)
+            return index.entries(changed), self._cursor(end)
+
+    def result(self, trial: int) -> TrialResult | None:
+        """The trial with a number in the index.
+
+        Raises:
+            StoreError: its row cannot be read.
+        """
+        with self.index() as index:
+            place = index.place_of(trial)
+        return None if place is None else _result_at(self._file, self.root, place)
+
+    def failures(self) -> list[FailureGroup]:
+        """The failures of the rows that were read, by cause.
+
+        Raises:
+            StoreError: as `result`.
+        """
+        with self.index() as index:
+            if self._collected.failures is None:
+                if (kept := _kept_failures(index)) is not None:
+                    return kept
+                self._collected.failures = _failures_of(index, self._file, self.root)
+            return self._collected.failures.groups()
+
+    def totals(self, record: JsonObject) -> Summary | None:
+        """The totals of the rows that were read; None where there are too many to count them again and again."""
+        with self.lock:
+            counts, run_id = self._collected.counts, str(record.get("run_id", ""))
+            planned = planned_counts(record)
+            return None if counts is None else counts.summary(run_id=run_id, planned=planned, duration_ms=0.0)
+
+    @property
+    def to_keep(self) -> bool:
+        """Whether all rows are read, and the index should be kept."""
+        with self.lock:
+            index, read = self._index, self._seen is not None
+            return index is not None and read and not self._kept and self._tried != index.read.next_trial
+
+    def keep(self) -> bool:
+        """Keep the index beside the rows once the run is over and all of it is read; False: it cannot be put there.
+
+        It is finished in a copy, so that questions are answered meanwhile.
+        """
+        copy = self._temporary.with_suffix(".kept")
+        with self.lock:
+            index, seen = self._index, self._seen
+            if index is None or seen is None or not self.to_keep:
+                return True
+            self._tried = index.read.next_trial
+            if self.changed() or _may_be_written(self.path):
+                return True
+            failures, problem = self._collected.failures, self._problem
+            made = index.copied(copy)
+        try:
+            _finish(made, seen, problem, failures or _failures_of(made, self._file, self.root))
+            made.close()
+            with self.lock:
+                if self._index is index and self._seen == seen and not self.changed():
+                    return self._take(copy)
+                return True
+        finally:
+            made.close()
+            copy.unlink(missing_ok=True)
+
+    def _take(self, finished: Path) -> bool:
+        """Continue with a finished index; return whether it could be stored beside the rows."""
+        if not _put_beside_rows(finished, self.path):
+            return False
+        opened = CaseIndex.open(self.path / VIEWED, self._order())
+        if opened is not None and self._index is not None:
+            self._index.close()
+            self._index, self._kept = opened, True
+            self._temporary.unlink(missing_ok=True)
+        return True
+
+    def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
+        if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):
+            _finish(index, state, self._problem, None)
+            _put_beside_rows(self._temporary, self.path)
+
+    def _read_some(self) -> bool:
+        """Read rows for a moment; whether there are more."""
+        with self.index() as index:
+            found = state_of(self._file)
+            if found is not None and found == self._seen:
+                return False
+            current = index
+            if found is None or _is_another(found, index, self._file, self._inode) or _rewritten(found, self._seen):
+                self._generation += bool(index.read.place)
+                self._begin_again()
+                current = self._index = CaseIndex.create(self._temporary, self._order())
+            return found is not None and self._read_batch(found, current)
+
+    def _read_batch(self, found: FileState, index: CaseIndex) -> bool:
+        self._inode = found.inode
+        before, start = index.replaced, index.read
+        batch = read_batch(self._file, self.root, start.place, start.next_trial, self._collected)
+        grown = index
+        if batch.end > start.place:
+            grown = self._writable(index)
+            grown.append(batch.trials, batch.end, fingerprint(self._file, batch.end))
+        if grown.replaced > before:
+            self._collected.failures = None
+        self._problem = self._problem or batch.problem
+        if not batch.more:
+            grown.commit()
+            self._seen = found
+        return batch.more
+
+    def _new_index(self) -> CaseIndex:
+        """The index that was kept beside the rows, where it is of them; else an empty one."""
+        with suppress(StoreError, OSError):
+            state = state_of(self._file)
+            found = _kept_index(self.path, state, self._order())
+            if found is not None and state is not None and not _is_another(state, found[0], self._file, self._inode):
+                self._kept, self._inode = True, state.inode
+                self._collected = Collected(None, None)
+                self._problem = found[1]
+                return found[0]
+        self._temporary.unlink(missing_ok=True)
+        return CaseIndex.create(self._temporary, self._order())
+
+    def _order(self) -> FileOrder:
+        """The order of the files of the run; one whose `run.json` cannot be read has that of its rows."""
+        with suppress(StoreError):
+            return FileOrder(read_document(self.path / RUN), self.root)
+        return FileOrder({})
+
+    def _cursor(self, place: int) -> str:
+        """Names a place in the rows; of rows that were replaced in the same file, another generation."""
+        return f"{self._inode:x}.{self._generation:x}-{place:x}"
+
+    def _writable(self, index: CaseIndex) -> CaseIndex:
+        """The index; of one that was kept a copy, for its file never changes."""
+        if not self._kept:
+            return index
+        self._index, self._kept = index.copied(self._temporary), False
+        index.close()
+        return self._index
+
+    def _begin_again(self) -> None:
+        """Forget all that was read."""
+        if self._index is not None:
+            self._index.close()
+        self._index, self._kept, self._seen, self._inode, self._problem = None, False, None, 0, ""
+        self._collected = Collected()
+        self._remembered.clear()
+        with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+
+def _rewritten(found: FileState, seen: FileState | None) -> bool:
+    """Whether rows were changed in their place: the file has the same size, and was written since."""
+    return seen is not None and found.size == seen.size and found.changed_ns != seen.changed_ns
+
+
+def _size_of(path: Path) -> int:
+    with suppress(StoreError):
+        found = state_of(path)
+        return 0 if found is None else found.size
+    return 0
+
+
+def _may_be_written(path: Path) -> bool:
+    try:
+        return is_being_written(path)
+    except StoreError:
+        return True
+
+
+def _failures_of(index: CaseIndex, file: Path, root: str) -> FailureGroups:
+    groups = FailureGroups()
+    for number, place in list(index.not_passed()):
+        groups.add(_result_at(file, root, place), number)
+    return groups
+
+
+def _result_at(file: Path, root: str, place: int) -> TrialResult:
+    return next(read_results_at(file, root, [place]))
+
+
+def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:
+    """Whether the file is not the one that was read so far, or not any more."""
+    read = index.read
+    if found.size < read.place or (inode and found.inode != inode):
+        return True
+    return bool(read.place) and fingerprint(file, read.place) != read.fingerprint
+
+
+_ROWS_FILE = "rows file"
+"""What an index keeps of the file that it was made of."""
+
+_PROBLEM = "problem"
+
+
+def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
+    """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
+
+    An index that somebody changed is not used.
+    """
+    found = CaseIndex.open(run / VIEWED, order)
+    if found is None or state is None:
+        return None
+    with suppress(sqlite3.Error):
+        if _fits(state, found.saved(_ROWS_FILE)):
+            return found, (found.saved(_PROBLEM) or b"").decode()
+    found.close()
+    return None
+
+
+def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+    """Add to an index what it is kept with, and seal it.
+
+    Args:
+        index: writable.
+        state: of the file of rows.
+        problem: why some of them are left out; empty: none is.
+        failures: by cause; None: not all rows are read yet.
+    """
+    if failures is not None:
+        index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
+        save_facts(index)
+    index.save(_ROWS_FILE, _stamp(state))
+    index.save(_PROBLEM, problem.encode(errors="replace"))
+    index.seal()
+
+
+def _put_beside_rows(index: Path, run: Path) -> bool:
+    """Copy an index to the directory of its run; whether that could be done."""
+    new = run / f".{VIEWED}.{os.getpid()}.new"
+    try:
+        shutil.copyfile(index, new)
+        new.chmod(0o600)
+        new.replace(run / VIEWED)
+    except OSError:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _kept_failures(index: CaseIndex) -> list[FailureGroup] | None:
+    """The failures by cause that an index keeps, without their examples; None: it keeps none of its rows yet."""
+    saved = index.saved(_failures_name(index))
+    return None if saved is None else _groups(saved)
+
+
+_groups = msgspec.json.Decoder(list[FailureGroup]).decode
+_NO_VIEW = TrialView("noted", "", "", "", ("", 0), 1, 1, "failed", None, 0.0, None, ())
+"""Stands for the view of a group's first trial, which no page shows."""
+
+
+def _saved(group: FailureGroup) -> FailureGroup:
+    return replace(group, example=_NO_VIEW, numbers=list(group.numbers))
+
+
+def _failures_name(index: CaseIndex) -> str:
+    return f"failures {index.read.next_trial}"
+
+
+def _stamp(state: FileState) -> bytes:
+    return f"{state.size:x}-{state.changed_ns:x}".encode()
+
+
+def _fits(found: FileState, kept: bytes | None) -> bool:
+    """Whether an index was kept of this file, or of one that was only appended to since."""
+    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))

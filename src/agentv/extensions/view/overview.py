@@ -1,0 +1,191 @@
+"""What the first page of a run shows: its facts, its failures by cause, and the rates of its assertions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.app.results.listing import listed_run
+from agentv.app.results.totals import compared_totals_of, totals_of
+from agentv.errors import StoreError
+from agentv.extensions.view.case_index import CaseIndex
+from agentv.extensions.view.cases import StatusCounts, cut_of
+from agentv.extensions.view.growing import GrowingRun
+from agentv.extensions.view.pages.page import HtmlReport, failures_json
+from agentv.extensions.view.rates import AssertionRate, IndexFacts, Rate
+from agentv.extensions.view.runs import ViewedState, name_of, state_in_views
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Summary
+from agentv.model.values.values import JsonObject
+from agentv.reports.text.escaping import without_directories
+from agentv.store.files.directory import RUN, read_document
+from agentv.store.totals.tally import STATUSES
+
+_COMPARED = 50_000
+"""Trials of a run whose columns are compared while somebody waits, where `summary.json` does not have that."""
+
+
+class AssertionName(Struct, frozen=True):
+    """An assertion of the table that lists mean by numbers; no name where there are too many."""
+
+    type: str
+    name: str | None
+
+
+class NameTables(Struct, frozen=True):
+    """The names that occur in the rows of a run."""
+
+    suites: list[str]
+    targets: list[str]
+    prompts: list[str]
+    variants: list[str]
+    tags: list[str]
+    assertions: list[AssertionName]
+
+
+class OverviewCounts(Struct, frozen=True):
+    """Numbers of a run, as far as it is read.
+
+    Attributes:
+        rows: how the entries of the list ended: one for each target, prompt and variant of a case.
+        cases: how the cases ended, each once with the worst of its results; once the run has ended, skipped are those
+            that did not run.
+        flaky: entries whose samples disagree.
+        trials: with a row.
+    """
+
+    rows: StatusCounts
+    cases: StatusCounts
+    distinct: int
+    flaky: int
+    trials: int
+
+
+class OverviewRates(Struct, frozen=True):
+    """Rates of a run.
+
+    Attributes:
+        run: of all of its rows; null: nothing was judged, or too many cases depend on each other.
+        by: nothing: `facts.summary` has the rates by suite, target, prompt, variant and tag.
+    """
+
+    run: Rate | None
+    by: dict[str, Any]
+    assertions: list[AssertionRate]
+
+
+class RunOverview(Struct, frozen=True):
+    """A run.
+
+    Attributes:
+        facts: what `run.json` and `summary.json` say, as in the static report.
+        done: trials with a row.
+        failures: groups, those of the most cases first, and the command that runs them again. Each of their members has
+            the `route` of its case, and its `trial`.
+        scores: their distribution in ten columns: of each how many cases passed, and how many failed.
+        problem: why the run, or some of its rows, cannot be read; empty: nothing is wrong.
+        indexed: share of the rows that is read, 0..1; below 1 the numbers are of these.
+        cursor: what `/events` starts after.
+    """
+
+    run_id: str
+    name: str
+    state: ViewedState
+    problem: str
+    done: int
+    planned: int | None
+    facts: dict[str, Any]
+    counts: OverviewCounts
+    tables: NameTables
+    failures: dict[str, Any]
+    rates: OverviewRates
+    scores: list[tuple[int, int]]
+    indexed: float
+    cursor: str
+
+
+def overview(run: GrowingRun, run_id: str) -> RunOverview:
+    """The run as its first page shows it.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    record = read_document(run.path / RUN)
+    listed = listed_run(run.path)
+    summary = _totals(run, record, listed)
+    report = HtmlReport(str(record.get("run_id", run_id)), record, summary, (), run.root)
+    ended = None if listed.state == "being written" else summary
+    with run.lock:
+        progress = run.progress()
+        facts = run.facts(cut_of(run.path))
+        with run.index() as index:
+            tables, counts = _tables(index), _counts(index, facts, ended)
+        failures = _failures(run, report)
+    return RunOverview(
+        run_id,
+        name_of(record),
+        state_in_views(listed.state),
+        without_directories(progress.problem or listed.problem or ""),
+        counts.trials if listed.state == "being written" else listed.done,
+        listed.planned,
+        report.facts(),
+        counts,
+        tables,
+        failures,
+        OverviewRates(facts.rate, {}, facts.assertions),
+        facts.scores,
+        progress.indexed,
+        progress.cursor,
+    )
+
+
+def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary | None:
+    if listed.state == "being written":
+        return run.totals(record)
+    if listed.state == "unreadable":
+        return None
+    try:
+        if listed.done > _COMPARED:
+            return totals_of(run.path, record)[0]
+        return compared_totals_of(run.path, record)
+    except StoreError:
+        return listed.summary
+
+
+def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
+    groups = run.failures()
+    with run.index() as index:
+        found = failures_json(groups, report)
+        for group in found["groups"]:
+            del group["numbers"]
+            for member in group["members"]:
+                number = member.pop("number")
+                case = index.case_of(number)
+                entries = [] if case is None else index.entries([case])
+                member["trial"] = str(number)
+                member["route"] = entries[0].route if entries else None
+    return found
+
+
+def _counts(index: CaseIndex, facts: IndexFacts, ended: Summary | None) -> OverviewCounts:
+    """The numbers of the rows; of a run that has ended those of its cases are of all that were planned."""
+    rows = StatusCounts.of(index.counts)
+    if ended is None:
+        cases = StatusCounts.of(facts.worst)
+    else:
+        cases = StatusCounts.of([getattr(ended.cases, status) for status in STATUSES])
+    return OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
+
+
+def _tables(index: CaseIndex) -> NameTables:
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, group in index.groups():
+        found["suites"][group.suite] = found["targets"][group.target] = None
+        for kind, name in (("prompts", group.prompt), ("variants", group.variant)):
+            if name is not None:
+                found[kind][name] = None
+        found["tags"].update(dict.fromkeys(group.tags))
+    names = {kind: list(found[kind]) for kind in ("suites", "targets", "prompts", "variants", "tags")}
+    return NameTables(**names, assertions=[AssertionName(*one) for one in index.assertions])

@@ -1,0 +1,242 @@
+"""Pass rates of chosen cases and of assertions, with their intervals; those of all cases, an index keeps."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import msgspec
+from msgspec import Struct
+
+from agentv.extensions.view.case_index import CaseIndex
+from agentv.extensions.view.case_queries import ClusterSums
+from agentv.extensions.view.case_rows import CaseChoice, CaseGroup
+from agentv.extensions.view.pages.entries import ERRORED, FAILED, PASSED
+from agentv.model.run.cases import CASE
+from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
+
+MOST_CLUSTERED = 50_000
+"""Cases that depend on each other whose rate is computed while somebody waits."""
+
+_MOST_NAMES = 25
+"""Assertions that are distinguished by name; where there are more, by type."""
+
+
+class Rate(Struct, frozen=True):
+    """A pass rate.
+
+    Attributes:
+        rate: the mean of the cases' rates, unbiased ones where samples may end early; of grades the share that passed.
+        interval: its 95 % interval, by clusters; null: nothing can be said.
+        judged: how many it is of.
+        clusters: how many clusters these form.
+        by: what forms them: `case`, `conversation_id`, or a key of the metadata.
+        bounds: the rate if all that errored had failed, and if all had passed.
+        of: what was judged, such as `judged case`.
+        cut: what ended the run by how its cases ended; no interval holds then.
+    """
+
+    rate: float
+    interval: tuple[float, float] | None
+    judged: int
+    clusters: int
+    by: list[str]
+    bounds: tuple[float, float]
+    errored: int
+    of: str
+    cut: str | None
+
+
+class GradeCounts(Struct, frozen=True):
+    """How many grades ended how."""
+
+    passed: int
+    failed: int
+    errored: int
+    skipped: int = 0
+    shown: int = 0
+
+
+class AssertionRate(Struct, frozen=True):
+    """Grades of an assertion.
+
+    Attributes:
+        name: its name; its type where names are too many to tell apart.
+        rate: of the grades; null: nothing was judged, or samples may end early.
+    """
+
+    name: str
+    types: list[str]
+    counts: GradeCounts
+    rate: Rate | None
+
+
+def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | None) -> Rate | None:
+    """The rate of the chosen cases; None where they are chosen by how they ended, or nothing was judged.
+
+    Args:
+        index: of the run.
+        choice: of its cases.
+        total: how many are chosen.
+        cut: as in `Rate`.
+    """
+    if choice.statuses or choice.trials is not None or choice.assertion.startswith("failed "):
+        return None
+    groups = [group for _, group in index.groups() if choice.takes(group)]
+    early = any(group.alpha is not None for group in groups)
+    if not early and _alone(groups):
+        passed, failed, errored, *_ = index.totals.by_status(choice)
+        kinds = Counter({(1, 1.0): passed, (1, 0.0): failed})
+        return _rate(_sums(kinds, passed, failed, errored), groups, "judged case", cut)
+    if total > MOST_CLUSTERED:
+        return None
+    sums = index.totals.rates(choice)
+    if early:
+        return _rate(sums, groups, "rates of judged cases", cut, estimated_mean)
+    several = any(group.repeat > 1 for group in groups)
+    of = "judged sample" if several else "judged trial" if index.totals.distinct(choice) < total else "judged case"
+    return _rate(sums, groups, of, cut, partial(estimated_rate, samples=sums.samples))
+
+
+def _alone(groups: Iterable[CaseGroup]) -> bool:
+    """Whether each trial is a cluster of its own."""
+    found = list(groups)
+    ran_with = {(group.target, group.prompt, group.variant) for group in found}
+    return len(ran_with) < 2 and all(group.repeat == 1 and group.clustered_by is None for group in found)
+
+
+def _sums(kinds: Counter[tuple[int, float]], passed: int, failed: int, errored: int) -> ClusterSums:
+    """Clusters of what was judged once."""
+    whole = max(1, passed + failed + errored)
+    return ClusterSums(kinds, passed + failed, 1.0, (passed / whole, (passed + errored) / whole), errored)
+
+
+def _rate(
+    sums: ClusterSums,
+    groups: Iterable[CaseGroup],
+    of: str,
+    cut: str | None,
+    estimated: Callable[[Sums], Estimate] = estimated_rate,
+) -> Rate | None:
+    if not sums.judged:
+        return None
+    found = estimated(sums.kinds)
+    by = sorted({group.clustered_by or CASE for group in groups})
+    interval = None if cut else found.interval
+    return Rate(found.mean, interval, sums.judged, found.clusters, by, sums.bounds, sums.errored, of, cut)
+
+
+class _Graded:
+    """The grades of one assertion, cluster by cluster."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, None] = {}
+        self.counts = [0, 0, 0]
+        self.kinds: Counter[tuple[int, float]] = Counter()
+        self._cluster, self._judged, self._passed = 0, 0, 0
+
+    def add(self, cluster: int, state: int, number: int) -> None:
+        """Count grades of a cluster; clusters come one after the other."""
+        if cluster != self._cluster:
+            self.end(cluster)
+        self.counts[state] += number
+        self._judged += number * (state != ERRORED)
+        self._passed += number * (state == PASSED)
+
+    def end(self, following: int = 0) -> None:
+        """End a cluster."""
+        if self._judged:
+            self.kinds[self._judged, float(self._passed)] += 1
+        self._cluster, self._judged, self._passed = following, 0, 0
+
+
+def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
+    """The rates of all assertions, by name where names are few, the worst first."""
+    groups = [group for _, group in index.groups()]
+    early = any(group.alpha is not None for group in groups)
+    known = index.assertions
+    names = {name for _, name in known}
+    by_name = len(names) <= _MOST_NAMES and None not in names
+    shown = [(name if by_name and name is not None else kind) for kind, name in known]
+    found: dict[str, _Graded] = defaultdict(_Graded)
+    for (kind, _), name in zip(known, shown, strict=True):
+        found[name].types[kind] = None
+    lists = dict(index.grades())
+    for cluster, grades, number in index.totals.grades():
+        for assertion, state in zip(lists[grades][::2], lists[grades][1::2], strict=True):
+            found[shown[assertion]].add(cluster, state, number)
+    rates: list[AssertionRate] = []
+    for name, graded in sorted(found.items(), key=lambda one: -(one[1].counts[FAILED] + one[1].counts[ERRORED])):
+        graded.end()
+        passed, failed, errored = graded.counts
+        sums = _sums(graded.kinds, passed, failed, errored)
+        rate = None if early else _rate(sums, groups, "grade", cut)
+        rates.append(AssertionRate(name, list(graded.types), GradeCounts(passed, failed, errored), rate))
+    return rates
+
+
+class IndexFacts(Struct, frozen=True):
+    """Counts and rates over all cases, as far as the rows are read.
+
+    Attributes:
+        worst: how many cases ended how, each once with the worst of its results; in the order of `STATUSES`.
+        distinct: how many cases they are, whatever they run with.
+        flaky: how many have samples that disagree.
+        scores: of each column of their distribution how many cases passed, and how many failed.
+        rate: of all of them.
+        assertions: rates of all assertions.
+    """
+
+    worst: list[int]
+    distinct: int
+    flaky: int
+    scores: list[tuple[int, int]]
+    rate: Rate | None
+    assertions: list[AssertionRate]
+
+    def with_cut(self, cut: str | None) -> IndexFacts:
+        """These of a run that ended by how its cases ended, so that no interval holds."""
+        if cut is None:
+            return self
+        assertions = [msgspec.structs.replace(one, rate=_cut(one.rate, cut)) for one in self.assertions]
+        return msgspec.structs.replace(self, rate=_cut(self.rate, cut), assertions=assertions)
+
+
+def index_facts(index: CaseIndex) -> IndexFacts:
+    """What an index keeps, or else what its tables say."""
+    return kept_facts(index) or _computed(index)
+
+
+def kept_facts(index: CaseIndex) -> IndexFacts | None:
+    """What an index keeps; None: it keeps nothing of its rows yet."""
+    saved = index.saved(_saved_as(index))
+    return None if saved is None else _decode(saved)
+
+
+def save_facts(index: CaseIndex) -> None:
+    """Keep them in an index."""
+    index.save(_saved_as(index), msgspec.json.encode(_computed(index)))
+
+
+_decode = msgspec.json.Decoder(IndexFacts).decode
+
+
+def _computed(index: CaseIndex) -> IndexFacts:
+    totals, grid, every = index.totals, index.grid, CaseChoice()
+    return IndexFacts(
+        grid.counts(grid.outcomes(every)).by_status,
+        totals.distinct(every),
+        totals.flaky(),
+        totals.scores(),
+        rate_of_cases(index, every, sum(index.counts), None),
+        assertion_rates(index, None),
+    )
+
+
+def _saved_as(index: CaseIndex) -> str:
+    return f"facts {index.read.next_trial}"
+
+
+def _cut(rate: Rate | None, cut: str) -> Rate | None:
+    return None if rate is None else msgspec.structs.replace(rate, interval=None, cut=cut)

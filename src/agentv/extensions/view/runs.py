@@ -1,0 +1,432 @@
+"""The runs of a project as a list shows them, and those that are open, with their indexes."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from agentv.app.results.listing import listed_run
+from agentv.app.results.project import Project, check_files, stamp_of
+from agentv.authoring.source.files import repository_root
+from agentv.errors import AgentvError, StoreError
+from agentv.extensions.view.cases import StatusCounts
+from agentv.extensions.view.growing import GrowingRun
+from agentv.model.run.matrix import Interval
+from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.run.summary import PartialRun
+from agentv.model.values.formatting import shorten
+from agentv.model.values.usage import total_cost
+from agentv.model.values.values import JsonObject
+from agentv.reports.text.escaping import safe, without_directories
+from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
+
+_OPEN = 8
+"""Runs that are held open; the one that was asked for longest ago is closed for another."""
+
+_PAUSE_S = 0.02
+"""Between two batches of rows that are read in the background, so that questions come first."""
+
+
+class OpenRuns:
+    """The runs of a project as they are asked for. A thread reads the rows of those that are not read yet.
+
+    Attributes:
+        tell: called with what whoever started the server should know.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.tell: Callable[[str], None] = lambda _: None
+        self._told = False
+        self._directory = tempfile.TemporaryDirectory(prefix="agentv-view-")
+        self._runs: OrderedDict[Path, GrowingRun] = OrderedDict()
+        self._numbers = count()
+        self._lock = Lock()
+        self._ended = Event()
+        self._behind: Thread | None = None
+
+    def run(self, run_id: str) -> GrowingRun:
+        """The run with an id, read as far as a moment allows.
+
+        Raises:
+            NoSuchRunError: no run has this id.
+            StoreError: its files cannot be read.
+        """
+        return self.opened(self.project.run(run_id))
+
+    def opened(self, path: Path) -> GrowingRun:
+        """As `run`, by its directory."""
+        check_files(path)
+        with self._lock:
+            found = self._runs.get(path)
+            closed = []
+            if found is None:
+                closed = [self._runs.pop(one) for one in list(self._runs) if not one.is_dir()]  # deleted by others
+                temporary = Path(self._directory.name, f"{next(self._numbers)}.sqlite")
+                found = self._runs[path] = GrowingRun(path, repository_root(str(path.parent)), temporary)
+            self._runs.move_to_end(path)
+            closed += [self._runs.popitem(last=False)[1] for _ in range(len(self._runs) - _OPEN)]
+        for one in closed:
+            one.close()
+        if found.catch_up().indexed < 1 or found.to_keep:
+            self._read_in_background()
+        return found
+
+    def is_open(self, path: Path) -> bool:
+        """Whether somebody asked for a run lately."""
+        with self._lock:
+            return path in self._runs
+
+    def forget(self, path: Path) -> None:
+        """Close a run that is gone."""
+        with self._lock:
+            found = self._runs.pop(path, None)
+        if found is not None:
+            found.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._ended.set()
+        if self._behind is not None:
+            self._behind.join(timeout=1)
+        for path in list(self._runs):
+            self.forget(path)
+        with suppress(OSError):
+            self._directory.cleanup()
+
+    def _tell_apart(self, run: Path) -> None:
+        if not self._told:
+            self._told = True
+            self.tell(
+                f"note: no index can be written in {safe(str(run))}: it is kept in {self._directory.name} until the"
+                " server stops, and made again at the next start"
+            )
+
+    def _read_in_background(self) -> None:
+        with self._lock:
+            if self._behind is None or not self._behind.is_alive():
+                self._behind = Thread(target=self._read_all, name="agentv-view-rows", daemon=True)
+                self._behind.start()
+
+    def _read_all(self) -> None:
+        broken: set[GrowingRun] = set()
+        while not self._ended.is_set():
+            with self._lock:
+                runs = list(self._runs.values())
+            behind = [run for run in runs if run not in broken and run.changed()]
+            to_keep = [run for run in runs if run not in broken and run.to_keep]
+            if not behind and not to_keep:
+                return
+            for run in behind or to_keep[:1]:
+                try:
+                    run.catch_up(0)
+                    if not behind and not run.keep():
+                        self._tell_apart(run.path)
+                except (AgentvError, OSError, sqlite3.Error):  # the next caller gets the error
+                    broken.add(run)
+            time.sleep(_PAUSE_S)
+
+
+ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
+RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
+MOST = 500
+"""Runs of one page."""
+
+_LARGE = 64 << 20
+"""Bytes of rows from which a run in progress is listed without its pass rate until somebody opens it: an index of its
+rows, which costs time and memory, would be built for the list alone."""
+
+
+class ViewedRun(Struct, frozen=True):
+    """A run in the list.
+
+    Attributes:
+        name: that somebody gave it; empty: none.
+        problem: why it cannot be read; empty: nothing is wrong.
+        started: time in ISO 8601; empty: unknown.
+        tags: of its cases.
+        done, planned: trials with a row, and trials to do; null: unknown.
+        cases: how its cases ended, each once; null: not known yet.
+        total: number of cases.
+        cost_usd: with its judges.
+        partial: which part of its suites ran; null: all of their cases.
+        failed_gates: how many of its gates failed.
+        trend: pass rates of earlier finished whole runs of the same suites and targets, at most 12, the oldest first.
+    """
+
+    run_id: str
+    name: str
+    state: ViewedState
+    problem: str
+    started: str
+    suites: tuple[str, ...]
+    targets: tuple[str, ...]
+    tags: tuple[str, ...]
+    done: int
+    planned: int | None
+    cases: StatusCounts | None
+    total: int
+    pass_rate: float | None
+    pass_rate_interval: Interval | None
+    cost_usd: float | None
+    duration_ms: float | None
+    partial: PartialRun | None = None
+    trend: tuple[float, ...] = ()
+    failed_gates: int = 0
+
+
+class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which runs, in what order, and which part of them.
+
+    Attributes:
+        q: a text in its id, its name, or a name of a suite, target or tag.
+        after: the cursor of the page before.
+    """
+
+    q: str = ""
+    tag: str = ""
+    suite: str = ""
+    target: str = ""
+    state: ViewedState | Literal[""] = ""
+    sort: RunSort = "started"
+    order: Literal["asc", "desc"] = "desc"
+    limit: int = 50
+    after: str = ""
+
+
+class RunNames(Struct, frozen=True):
+    """Names that occur in the runs of the project."""
+
+    tags: list[str]
+    suites: list[str]
+    targets: list[str]
+
+
+class RunPage(Struct, frozen=True):
+    """A part of the chosen runs.
+
+    Attributes:
+        next: the cursor of the next page; null: this is the last.
+        total: how many are chosen.
+    """
+
+    runs: list[ViewedRun]
+    next: str | None
+    total: int
+    names: RunNames
+
+
+def state_in_views(state: RunState) -> ViewedState:
+    """The state as pages name it."""
+    return "running" if state == "being written" else state
+
+
+def name_of(record: JsonObject) -> str:
+    """The name that somebody gave a run, cut where a file has a longer one than may be given; empty: none."""
+    found = record.get("name")
+    return shorten(found, LONGEST_NAME) if isinstance(found, str) else ""
+
+
+class RunList:
+    """The runs of a project as the list shows them; each is read again only if its files changed."""
+
+    def __init__(self, opened: OpenRuns) -> None:
+        self._opened = opened
+        self._known: dict[Path, tuple[str, ViewedRun]] = {}
+        self._lock = Lock()
+
+    def all(self) -> list[ViewedRun]:
+        """Every run, newest first."""
+        runs = self._opened.project.runs()
+        with self._lock:
+            for path in [path for path in self._known if path not in set(runs.values())]:
+                del self._known[path]
+        found = sorted((self._viewed(run_id, path) for run_id, path in runs.items()), key=_begun)
+        return _with_trends(found)[::-1]
+
+    def one(self, run_id: str) -> ViewedRun:
+        """One run.
+
+        Raises:
+            NoSuchRunError: no run has this id.
+        """
+        return self._viewed(run_id, self._opened.project.run(run_id))
+
+    def page(self, query: RunQuery) -> RunPage:
+        """The runs that a page asks for.
+
+        Raises:
+            ValueError: a number is out of range, or a cursor is malformed.
+        """
+        if not 0 < query.limit <= MOST:
+            raise ValueError(f"limit must be 1 to {MOST}")
+        every = self.all()
+        chosen = [one for one in every if _takes(query, one)]
+        if query.sort != "started" or query.order == "asc":
+            # a stable sort, so that equal ones stay newest first; those without the value come last
+            known = [one for one in chosen if _SORTS[query.sort](one) is not None]
+            unknown = [one for one in chosen if _SORTS[query.sort](one) is None]
+            chosen = sorted(known, key=_SORTS[query.sort], reverse=query.order == "desc") + unknown
+        start = 0
+        if query.after:
+            places = [place for place, one in enumerate(chosen) if one.run_id == query.after]
+            start = places[0] + 1 if places else len(chosen)
+        shown = chosen[start : start + query.limit]
+        following = shown[-1].run_id if shown and start + len(shown) < len(chosen) else None
+        return RunPage(shown, following, len(chosen), _names(every))
+
+    def _viewed(self, run_id: str, path: Path) -> ViewedRun:
+        try:
+            check_files(path)
+            going = is_being_written(path)
+            stamp = f"{stamp_of(path)} {going} {going and self._opened.is_open(path)}"
+        except StoreError as error:
+            return _unreadable(run_id, str(error))
+        known = self._known.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        try:
+            found = self._read(run_id, path)
+        except AgentvError as error:
+            return _unreadable(run_id, str(error))
+        with self._lock:
+            self._known[path] = (stamp, found)
+        return found
+
+    def _read(self, run_id: str, path: Path) -> ViewedRun:
+        listed = listed_run(path)
+        if listed.state == "unreadable":
+            return _unreadable(run_id, listed.problem or "its files cannot be read")
+        record = read_document(path / RUN)
+        started = record.get("started")
+        found = _of_listed(run_id, listed, name_of(record), started if isinstance(started, str) else "")
+        if listed.state != "being written" or not self._is_indexed(path):
+            return found
+        with suppress(StoreError):
+            run = self._opened.opened(path)
+            summary = run.totals(record)
+            with run.index() as index:
+                counts, trials = StatusCounts.of(index.counts), index.trials
+            found = msgspec.structs.replace(
+                found, done=trials, cases=counts, total=sum(msgspec.structs.astuple(counts))
+            )
+            if summary is not None:
+                found = _with_totals(found, summary.as_json())
+        return found
+
+    def _is_indexed(self, path: Path) -> bool:
+        """Whether the rows of a run in progress are few, or read for somebody."""
+        try:
+            return (path / INDEX).stat().st_size < _LARGE or self._opened.is_open(path)
+        except OSError:
+            return True
+
+
+_TREND = 12
+"""Earlier runs whose pass rates are shown with a run."""
+
+
+def _begun(run: ViewedRun) -> str:
+    """When a run began, as ids of runs have it."""
+    return run.started.replace("-", "").replace(":", "") or run.run_id
+
+
+def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
+    """Runs, the oldest first, with the pass rates of those before."""
+    rates: dict[tuple[tuple[str, ...], ...], list[float]] = defaultdict(list)
+    found: list[ViewedRun] = []
+    for run in runs:
+        before = rates[run.suites, run.targets]
+        found.append(run if run.partial is not None else msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
+        if run.state == "finished" and run.partial is None and run.pass_rate is not None:
+            before.append(run.pass_rate)
+    return found
+
+
+_SORTS: dict[RunSort, Callable[[ViewedRun], Any]] = {
+    "started": _begun,
+    "name": lambda one: (one.name or one.run_id).casefold(),
+    "pass_rate": lambda one: one.pass_rate,
+    "cost": lambda one: one.cost_usd,
+    "duration": lambda one: one.duration_ms,
+    "cases": lambda one: one.total,
+}
+
+
+def _takes(query: RunQuery, run: ViewedRun) -> bool:
+    texts = (run.run_id, run.name, *run.suites, *run.targets, *run.tags)
+    return (
+        query.tag in ("", *run.tags)
+        and query.suite in ("", *run.suites)
+        and query.target in ("", *run.targets)
+        and (not query.state or run.state in query.state.split())
+        and all(any(term in text.casefold() for text in texts) for term in query.q.casefold().split())
+    )
+
+
+def _names(runs: Sequence[ViewedRun]) -> RunNames:
+    return RunNames(
+        _sorted(name for run in runs for name in run.tags),
+        _sorted(name for run in runs for name in run.suites),
+        _sorted(name for run in runs for name in run.targets),
+    )
+
+
+def _sorted(names: Iterable[str]) -> list[str]:
+    return sorted(set(names), key=lambda name: (name.casefold(), name))
+
+
+def _unreadable(run_id: str, problem: str) -> ViewedRun:
+    return ViewedRun(
+        run_id, "", "unreadable", without_directories(problem), "", (), (), (), 0, None, None, 0, None, None, None, None
+    )
+
+
+def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> ViewedRun:
+    found = ViewedRun(
+        run_id,
+        name,
+        state_in_views(listed.state),
+        "",
+        started,
+        listed.suites,
+        listed.targets,
+        (),
+        listed.done,
+        listed.planned,
+        None,
+        0,
+        None,
+        None,
+        None,
+        listed.duration_ms,
+        listed.partial,
+    )
+    return found if listed.summary is None else _with_totals(found, listed.summary.as_json())
+
+
+def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
+    """The run with the numbers of its summary."""
+    totals: dict[str, Any] = dict(summary)
+    cases = {key: number for key, number in totals["cases"].items() if key in StatusCounts.__struct_fields__}
+    return msgspec.structs.replace(
+        run,
+        cases=StatusCounts(**cases),
+        total=totals["cases"].get("total", sum(cases.values())),
+        pass_rate=totals.get("pass_rate"),
+        pass_rate_interval=totals.get("pass_rate_interval"),
+        cost_usd=total_cost(*(totals.get(f"{whose}cost_usd") for whose in ("", "judge_", "user_"))),
+        tags=tuple(totals.get("by_tag") or ()),
+        failed_gates=sum(not gate["passed"] for gate in totals.get("gates") or ()),
+    )

@@ -1,0 +1,337 @@
+import json
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import httpx
+import pytest
+
+from agentv.errors import StoreError, UsageError
+from agentv.extensions.team import pushing
+from agentv.extensions.team.connection import Connection, PushError, RemoteError
+from agentv.extensions.team.pushing import RunPush, pull_labels, redactor_of
+from agentv.extensions.team.remote import Remote
+from agentv.extensions.team.replica import Replica
+from agentv.extensions.team.uploaded import RunName
+from agentv.store.journal.verification import check_rows
+from doubles.dripping_server import dripping_server
+from doubles.team_servers import RUN_ID, pushed_summary, row, write_rows, write_run
+
+
+@pytest.fixture
+def remote(server):
+    found = Remote.of(server.address, server.token())
+    yield found
+    server.state.uploads.delete(RunName("support", RUN_ID, "test"))
+
+
+def pushed(run, remote, env=None, **options):
+    with Connection(remote, **options) as requests:
+        return RunPush(run, requests, redactor_of(env or {}, remote.token)).push(), requests.sent
+
+
+def copy_of(server, tmp_path):
+    replica = Replica(server.state.database, tmp_path / "copies", pushed_summary)
+    replica.update()
+    replica.close()
+    return tmp_path / "copies/support/.agentv/results" / RUN_ID
+
+
+def files_in(run):
+    names = ("run.json", "index.jsonl", "summary.json", "artifacts")
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for name in names
+        for path in [run / name, *(run / name).rglob("*")]
+        if path.is_file()
+    }
+
+
+def test_a_new_run_counts_as_running_until_all_of_its_rows_are_sent(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run, name, going = write_run(tmp_path, *map(row, range(40))), RunName("support", RUN_ID, "test"), []
+
+    def progress(*_):
+        going.append(server.state.uploads.state(name).writing)
+
+    with Connection(remote) as requests:
+        RunPush(run, requests, redactor_of({}, remote.token), progress).push()
+    assert len(going) > 1
+    assert set(going) == {True}
+    assert not server.state.uploads.state(name).writing
+
+
+def test_a_run_reaches_the_server_whole_and_the_same_again_sends_nothing(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run = write_run(tmp_path, *(row(number, "é" * number) for number in range(40)))
+    (run / "artifacts" / "trial").mkdir(parents=True)
+    (run / "artifacts" / "trial" / "changes.diff").write_bytes(b"\x00\xff" * 1000)
+    (run / "artifacts" / "trial" / "link").symlink_to("/etc/passwd")
+    (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
+    first, _ = pushed(run, remote)
+    assert (first.rows, first.artifacts, first.changed) == (40, 1, True)
+    shown = files_in(copy_of(server, tmp_path))
+    assert shown == {name: content for name, content in files_in(run).items() if not name.endswith("link")}
+    again, sent = pushed(run, remote)
+    assert (again.rows, again.changed) == (0, False)
+    assert sent < 500  # the list of artifacts
+
+
+def test_a_file_that_grew_or_was_rewritten_is_followed(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    rows = [row(number) for number in range(20)]
+    run = write_run(tmp_path, *rows, b'{"test_id": "half of a r')
+    assert pushed(run, remote)[0].rows == 20
+    for now, sent in (
+        ([*rows, row(20)], 1),
+        ([*rows[:15], row(17, "again")], 16),  # a rerun moved rows away
+        (rows[:12], 12),
+        ([], 0),
+    ):
+        write_rows(run, *now)
+        found, _ = pushed(run, remote)
+        assert found.rows == sent
+        copy = copy_of(server, tmp_path)
+        assert (copy / "index.jsonl").read_bytes() == b"".join(now)
+        check_rows(copy)
+
+
+def test_rows_that_were_edited_are_not_pushed(remote, tmp_path):
+    run = write_run(tmp_path, row(1), row(2))
+    index = run / "index.jsonl"
+    index.write_bytes(index.read_bytes().replace(b'"output": "x"', b'"output": "y"', 1))
+    with pytest.raises(StoreError, match=r"index.jsonl:1: this row was changed after it was written"):
+        pushed(run, remote)
+
+
+def test_pushes_at_once_give_the_file(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 300)
+    run = write_run(tmp_path, *(row(number) for number in range(60)))
+    with ThreadPoolExecutor(3) as pool:
+        assert len(list(pool.map(lambda _: pushed(run, remote), range(3)))) == 3
+    assert (copy_of(server, tmp_path) / "index.jsonl").read_bytes() == (run / "index.jsonl").read_bytes()
+
+
+def test_a_push_that_was_cut_goes_on_where_it_stopped(server, remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(pushing, "_BATCH", 200)
+    run = write_run(tmp_path, *(row(number) for number in range(40)))
+
+    class Cut(httpx.HTTPTransport):
+        left = 8
+
+        def handle_request(self, request):
+            self.left -= 1
+            if self.left < 0:
+                raise httpx.ReadError("connection reset by peer")
+            return super().handle_request(request)
+
+    waited = []
+    with pytest.raises(PushError, match=r"cannot reach http://127.*connection reset by peer"):
+        pushed(run, remote, transport=Cut(), sleep=waited.append)
+    assert waited == [0.5, 1, 2, 4, 8]
+    before = server.state.uploads.state(RunName("support", RUN_ID, "test")).size
+    assert before > 0
+    rest, _ = pushed(run, remote)
+    assert 0 < rest.rows < 40
+    assert (copy_of(server, tmp_path) / "index.jsonl").read_bytes() == (run / "index.jsonl").read_bytes()
+
+
+def test_a_server_that_is_away_for_a_moment_is_tried_again(server, remote, tmp_path):
+    class Restarting(httpx.HTTPTransport):
+        left = 2
+
+        def handle_request(self, request):
+            self.left -= 1
+            return (
+                httpx.Response(503, headers={"retry-after": "3"}) if self.left >= 0 else super().handle_request(request)
+            )
+
+    waited = []
+    run = write_run(tmp_path, row(1))
+    assert pushed(run, remote, transport=Restarting(), sleep=waited.append)[0].rows == 1
+    assert waited == [3, 6]
+
+
+def test_what_must_not_leave_stays(server, remote, tmp_path):
+    secret = "hunter2-but-much-longer-93ac"
+    run = write_run(tmp_path, row(1, f"the key is {secret}"))
+    with pytest.raises(PushError, match="contains a secret of this environment") as raised:
+        pushed(run, remote, {"SUPPORT_API_KEY": secret})
+    assert secret not in str(raised.value)
+    assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == 0
+
+
+def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+    wrong = {
+        "does not know this token; check AGENTV_TOKEN, or make": Remote(remote.address, "agentv_wrong"),
+        "the token is for the project 'support', not for 'other'": Remote(
+            f"{server.root}/projects/other", remote.token
+        ),
+        "does not have the scope 'push'": Remote(remote.address, server.token("read")),
+        "no project 'other'": Remote(f"{server.root}/projects/other", server.token("push", project=None)),
+        "nothing at this address": Remote(f"{server.root}/x/projects/support", remote.token),
+    }
+    for message, one in wrong.items():
+        with pytest.raises(PushError, match=message) as raised:
+            pushed(run, one)
+        assert one.token not in str(raised.value)
+    write_rows(run, row(1), b"{}\n")
+    with pytest.raises(PushError, match="not a row of a run"):
+        pushed(run, remote)
+    (run / "run.json").write_text("{}")
+    with pytest.raises(StoreError, match="it has no run_id"):
+        pushed(run, remote)
+
+
+def test_certificates_and_strangers_are_named(remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+
+    def untrusted(request):
+        error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        error.verify_message = "self-signed certificate"
+        raise httpx.ConnectError("TLS") from error
+
+    with pytest.raises(PushError, match=r"certificate is not valid: self-signed certificate; .*SSL_CERT_FILE"):
+        pushed(run, remote, transport=httpx.MockTransport(untrusted))
+    for page in (b"<html>", b"[]"):
+        answer = httpx.MockTransport(lambda request, page=page: httpx.Response(200, content=page))
+        with pytest.raises(PushError, match="not an agentv server"):
+            pushed(run, remote, transport=answer)
+
+
+def test_a_server_that_always_has_other_rows_ends_the_push(remote, tmp_path):
+    def claiming(request):
+        if request.method == "GET":
+            return httpx.Response(200, json={"generation": 0, "size": 7, "files": 0})
+        return httpx.Response(409, json={"error": {"message": "others came first"}})
+
+    with pytest.raises(PushError, match="other pushes of this run always come first"):
+        pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(claiming))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    ],
+    ids=["header", "body", "body without a length"],
+)
+def test_a_request_ends_at_its_deadline_however_slowly_its_answer_comes(tmp_path, head):
+    run, waited = write_run(tmp_path, row(1)), []
+    with (
+        dripping_server(head) as address,
+        pytest.raises(RemoteError, match=r"did not answer within 0\.8 sec") as raised,
+    ):
+        pushed(run, Remote(f"{address}/projects/support", "agentv_x"), timeout_s=0.4, sleep=waited.append)
+    assert (raised.value.passing, waited) == (True, [])
+
+
+def test_no_more_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr("agentv.extensions.team.connection._LONGEST_ANSWER", 1_000)
+    endless = httpx.MockTransport(lambda _: httpx.Response(200, content=b"{}" + b" " * 1_000))
+    with pytest.raises(PushError, match="not an agentv server"):
+        pushed(write_run(tmp_path, row(1)), remote, transport=endless)
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends every request on to the server's `target`, with the status of its path."""
+
+    def answer(self):
+        self.server.seen.append(dict(self.headers))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(self.server.status)
+        self.send_header("Location", self.server.target)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = do_PUT = answer  # noqa: N815  # names of http.server
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def http_server(**attributes):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        server.seen = []
+        vars(server).update(attributes)
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield server, f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_other_server_gets_the_token_or_a_row(remote, tmp_path, status):
+    with (
+        http_server(status=200, target="") as (other, there),
+        http_server(status=status, target=there) as (first, here),
+    ):
+        own = Remote.of(f"{here}/projects/support", remote.token)
+        with pytest.raises(PushError, match=f"it redirects to {there}") as raised:
+            pushed(write_run(tmp_path, row(1)), own)
+        with pytest.raises(PushError, match=f"it redirects to {there}"), Connection(own) as connection:
+            pull_labels(tmp_path, connection)
+    assert not raised.value.passing
+    assert [one["Authorization"] for one in first.seen] == [f"Bearer {remote.token}"] * 2
+    assert other.seen == []
+
+
+def test_addresses_and_tokens_are_checked_before_anything_is_sent():
+    good = "https://evals.example.org/projects/support"
+    assert Remote.of(f" {good}/ ", "agentv_x\n") == Remote(good, "agentv_x")
+    assert Remote.of(good.replace("https", "http"), "t").is_exposed
+    assert not Remote.of("http://localhost:4290/projects/a", "t").is_exposed
+    for address in (
+        "",
+        "evals.example.org",
+        "ftp://h/projects/a",
+        "https:///projects/a",
+        "https://h/",
+        "http://[x/projects/a",
+    ):
+        with pytest.raises(UsageError):
+            Remote.of(address, "agentv_x")
+    with pytest.raises(UsageError, match="contains a password") as raised:
+        Remote.of("https://me:secret@h/projects/a", "agentv_x")
+    assert "secret" not in str(raised.value)
+    for token in ("", "  ", "two words", "agentv_é", "a\nb"):
+        with pytest.raises(UsageError) as raised:
+            Remote.of(good, token)
+        assert not token.strip() or token not in str(raised.value)
+
+
+def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
+    run = write_run(tmp_path, row(1))
+
+    def pushed_at():
+        with server.state.database.reading() as transaction:
+            return transaction.rows("SELECT pushed FROM runs WHERE name = :run", run=RUN_ID)[0][0]
+
+    with Connection(remote) as requests:
+        push = RunPush(run, requests, redactor_of({}, remote.token))
+        push.push(writing=True)
+        with server.state.database.transaction() as transaction:
+            transaction.run("UPDATE runs SET pushed = '2026-11-21T14:00:00.000Z' WHERE name = :run", run=RUN_ID)
+        push.say_that_it_goes_on()
+        assert pushed_at() > "2026-11-21T14:00:00.000Z"
+        assert not push.push_new_rows()
+        server.state.uploads.delete(RunName("support", RUN_ID, "test"))  # an admin deletes it meanwhile
+        write_rows(run, row(1), row(2))
+        assert push.push_new_rows()
+    assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == (run / "index.jsonl").stat().st_size
+
+
+def test_artifacts_that_are_a_link_to_another_directory_stay(remote, tmp_path):
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "key").write_bytes(b"x")
+    run = write_run(tmp_path, row(1))
+    (run / "artifacts").symlink_to(private, target_is_directory=True)
+    assert pushed(run, remote)[0].artifacts == 0
