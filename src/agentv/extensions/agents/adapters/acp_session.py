@@ -23,14 +23,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from agentv.extensions.agents.adapters.acp_stream import (
-    AcpClient,
-    AcpTransport,
-    TraceBuilder,
-    is_call,
-    model_in,
-    usage_of,
-)
+from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, start_agent
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import (
@@ -46,7 +39,7 @@ from agentv.extensions.agents.adapters.trials import (
     file_clock,
     new_messages,
 )
-from agentv.extensions.agents.traces.acp import usage_of_turn
+from agentv.extensions.agents.traces.acp import is_call, model_in, usage_of_turn
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -269,7 +262,7 @@ class AcpSession:
             made = await connection.new_session(self._root, mcp_servers=servers)
         self._facts.id = made.session_id
         options = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
-        self._facts.model = model_in(options)
+        self._facts.model = model_in(options) or None
         return await self._configured(options)
 
     async def _configured(self, options: Any) -> Failure | None:

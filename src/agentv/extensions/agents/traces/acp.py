@@ -8,7 +8,7 @@ A record may carry `at_ms` or `timestamp`, or be `{"message": …}` with one of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,17 +68,14 @@ class AcpReader:
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        self._parts: list[AcpMessage | AcpCall | PermissionStep | UsageStep] = []
-        self._open: AcpMessage | None = None
-        self._calls: dict[str, AcpCall] = {}
+        self._steps = AcpSteps()
         self._asked: dict[str, JsonObject] = {}
-        self._about: dict[str, str] = {"agent": "", "agent_version": "", "session_id": "", "model": ""}
+        self._about: dict[str, str] = {"agent": "", "agent_version": "", "session_id": ""}
         self._started: float | None = None
-        self._now: float | None = None
-        self._cost: float | None = None
         self._requests: dict[str, list[str]] = {}
         self._error = ""
-        self._waits = self._called_tools = False
+        self._waits = False
+        self._calls_before = 0
         self._stop_reason = ""
 
     def add(self, record: Any, where: str) -> None:
@@ -93,7 +90,9 @@ class AcpReader:
         if method == "session/update" or "update" in message or "sessionUpdate" in message:
             fields = mapping(first({**message, **params}, "update") or message)
             self._set_session(params or message)
-            self._update(fields, where)
+            fault = self._steps.update(fields)
+            if fault is not None:
+                self._problems.note(f"{where}: a session/update {fault}")
         elif method == "session/request_permission":
             self._permission_asked(message, params)
         elif method == "session/prompt":
@@ -107,18 +106,12 @@ class AcpReader:
 
     def trace(self, native: bytes = b"") -> Trace | Failure:
         """The trace of all records so far; a Failure where there was no update."""
-        if not self._parts:
+        if not self._steps.parts:
             why = f": {self._problems}" if self._problems else ""
             return Failure("bad-trace", f"the stream has no session update of the Agent Client Protocol{why}")
         if self._waits:
             self._problems.note(f"the stream {UNFINISHED}")
-        cancelled = self._stop_reason == "cancelled"
-        steps: list[Step] = []
-        for one in self._parts:
-            if isinstance(one, AcpCall):
-                steps.append(one.step(cancelled=cancelled))
-            else:
-                steps.append(one.step() if isinstance(one, AcpMessage) else one)
+        steps = self._steps.steps(cancelled=self._stop_reason == "cancelled")
         return Trace(
             sound_parents(steps, self._problems),
             source="acp",
@@ -127,8 +120,8 @@ class AcpReader:
             session_id=self._about["session_id"],
             stop_reason=self._stop_reason,
             error=self._error,
-            session_cost_usd=self._cost or None,
-            duration_ms=self._now,
+            session_cost_usd=self._steps.cost_usd,
+            duration_ms=self._steps.now_ms,
             native=native,
             native_name=NATIVE_NAME if native else "",
             partial=str(self._problems),
@@ -141,75 +134,21 @@ class AcpReader:
         if at is None:
             return
         self._started = at if self._started is None else self._started
-        self._now = round(max(at - self._started, self._now or 0.0), 3)
+        self._steps.at_ms = round(max(at - self._started, self._steps.at_ms or 0.0), 3)
 
     def _set_session(self, params: JsonObject) -> None:
         self._about["session_id"] = self._about["session_id"] or string(params.get("sessionId"))
 
     def _prompted(self, params: JsonObject) -> None:
         self._set_session(params)
-        said = AcpMessage("user", None, self._now)
-        said.texts.append(text_of(params.get("prompt")))
-        self._parts.append(said)
-        self._open, self._waits = None, True
-        self._stop_reason = self._error = ""
-        self._called_tools = False
-
-    def _update(self, fields: JsonObject, where: str) -> None:
-        kind = string(fields.get("sessionUpdate"))
-        takers: Mapping[str, Callable[[JsonObject], str | None]] = {
-            "tool_call": self._call,
-            "tool_call_update": self._call,
-            "usage_update": self._used,
-            "config_option_update": self._options,
-        }
-        fault = None
-        if kind in takers:
-            fault = takers[kind](fields)
-        elif kind in _CHUNKS:
-            fault = self._chunk(fields, _CHUNKS[kind], thought="thought" in kind)
-        elif not kind:
-            fault = "the update has no 'sessionUpdate'"
-        if fault is not None:
-            self._problems.note(f"{where}: {fault}")
-
-    def _chunk(self, fields: JsonObject, role: Role, *, thought: bool = False) -> str | None:
-        content = fields.get("content")
-        if not isinstance(content, str | Mapping | list):
-            return "a chunk has no 'content'"
-        said, identity = self._open, fields.get("messageId")
-        follows = (
-            said is not None
-            and said.role == role
-            and (said.identity is None or identity is None or said.identity == identity)
-            and not (thought and said.texts)
-        )
-        if said is None or not follows:
-            said = self._open = AcpMessage(role, identity, self._now)
-            self._parts.append(said)
-        (said.thoughts if thought else said.texts).append(text_of(content))
-        said.identity = identity if said.identity is None and not thought else said.identity
-        return None
-
-    def _call(self, fields: JsonObject) -> str | None:
-        identity = string(fields.get("toolCallId"))
-        if not identity:
-            return "a tool call has no 'toolCallId'"
-        self._open, self._called_tools = None, True
-        self._called(identity).update(fields, self._now)
-        return None
-
-    def _called(self, identity: str) -> AcpCall:
-        call = self._calls.get(identity)
-        if call is None:
-            call = self._calls[identity] = AcpCall(identity, self._now)
-            self._parts.append(call)
-        return call
+        self._steps.say("user", text_of(params.get("prompt")))
+        self._waits, self._stop_reason, self._error = True, "", ""
+        self._calls_before = len(self._steps.calls)
 
     def _permission_asked(self, message: JsonObject, params: JsonObject) -> None:
         self._set_session(params)
         fields = mapping(params.get("toolCall"))
-        self._call(fields)
+        self._steps.call(fields)
         self._asked[_key(message.get("id"))] = params
         answer = first({**params, **mapping(message.get("result")), **message}, "outcome")
         if answer is not None:
@@ -226,11 +165,9 @@ class AcpReader:
             for one in items(params.get("options"))
         }
         allowed = outcome.get("outcome") == "selected" and not kinds.get(option, option).startswith("reject")
-        call = self._calls.get(string(mapping(params.get("toolCall")).get("toolCallId")))
-        if call is not None:
-            call.denied = not allowed
-        name = "tool" if call is None else call.names.name
-        self._parts.append(PermissionStep(name, allowed, option or string(outcome.get("outcome")) or None, self._now))
+        identity = string(mapping(params.get("toolCall")).get("toolCallId"))
+        reason = option or string(outcome.get("outcome")) or None
+        self._steps.permission(identity, allowed=allowed, reason=reason)
 
     def _response(self, message: JsonObject) -> None:
         result, error = mapping(message.get("result")), mapping(message.get("error"))
@@ -240,7 +177,7 @@ class AcpReader:
             if method not in _OF_THE_AGENT:
                 return  # the client has no such file or terminal, and the agent goes on
             said = string(error.get("message")) or "the agent answered with an error"
-            self._parts.append(UsageStep(error=said, started_ms=self._now))
+            self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
             self._waits, self._stop_reason, self._error = False, "error", said
         elif "outcome" in result:
             self._permission_told(_key(message.get("id")), result["outcome"])
@@ -253,38 +190,19 @@ class AcpReader:
         else:
             self._set_session(result)
 
-    def _ended(self, fields: JsonObject) -> str | None:
+    def _ended(self, fields: JsonObject) -> None:
         self._stop_reason = string(fields.get("stopReason")) or self._stop_reason
-        self._open, self._waits = None, False
+        self._waits, steps = False, self._steps
         reported = tokens_of(first({**mapping(fields.get("_meta")), **fields}, "usage"))
-        tokens = usage_of_turn(self._about["agent"], reported, called_tools=self._called_tools)
+        called = len(steps.calls) > self._calls_before
+        tokens = usage_of_turn(self._about["agent"], reported, called_tools=called)
+        steps.end_message()
         if tokens is not None:
-            self._parts.append(UsageStep(self._about["model"] or None, tokens, started_ms=self._now))
-        return None
-
-    def _used(self, fields: JsonObject) -> str | None:
-        cost = mapping(fields.get("cost"))
-        amount = number(cost.get("amount"))
-        if amount is not None and cost.get("currency") == "USD":
-            self._cost = amount
-        return None
-
-    def _options(self, fields: JsonObject) -> str | None:
-        for one in map(mapping, items(fields.get("configOptions"))):
-            if one.get("category") == "model":
-                self._about["model"] = string(one.get("currentValue"))
-        return None
+            steps.parts.append(UsageStep(steps.model or None, tokens, started_ms=steps.now_ms))
 
 
 def _key(identity: Any) -> str:
     return repr(identity)
-
-
-_CHUNKS: Mapping[str, Role] = {
-    "user_message_chunk": "user",
-    "agent_message_chunk": "assistant",
-    "agent_thought_chunk": "assistant",
-}
 
 
 _NAMES_OF_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -389,7 +307,7 @@ class AcpMessage:
         """What was said so far."""
         return "".join(self.texts)
 
-    def step(self) -> MessageStep:
+    def step(self, *, cancelled: bool = False) -> MessageStep:  # noqa: ARG002  # as of calls
         """The step of the trace."""
         return MessageStep(self.role, self.text, "".join(self.thoughts) or None, self.started_ms)
 
@@ -490,6 +408,140 @@ class AcpCall:
         if given is not None:
             return {"input": given}
         return {"path": self.paths[0]} if self.paths else {}
+
+
+_CALLS = frozenset({"tool_call", "tool_call_update"})
+_CHUNKS: Mapping[str, Role] = {
+    "user_message_chunk": "user",
+    "agent_message_chunk": "assistant",
+    "agent_thought_chunk": "assistant",
+}
+
+
+class AcpSteps:
+    """The steps that the updates of a session give, taken as they come.
+
+    Attributes:
+        at_ms: when the next update came, from the start; None: unknown.
+        turns: calls of the model, as far as updates show them: one begins where the agent says or calls something
+            after results of tools.
+        cost_usd: of the session so far; None where the agent does not say.
+        model: its name; empty where the agent does not say.
+        latest: the call that was updated last.
+    """
+
+    def __init__(self) -> None:
+        self.at_ms: float | None = None
+        self.parts: list[AcpMessage | AcpCall | Step] = []
+        self.calls: dict[str, AcpCall] = {}
+        self.turns = 0
+        self.cost_usd: float | None = None
+        self.model = ""
+        self.latest: AcpCall | None = None
+        self._open: AcpMessage | None = None
+        self._after_result = True
+
+    @property
+    def now_ms(self) -> float | None:
+        """Milliseconds since the start."""
+        return self.at_ms
+
+    def update(self, fields: Mapping[str, Any]) -> str | None:
+        """Take an update; what is wrong with it. Kinds that say nothing of the work are passed over."""
+        kind = string(fields.get("sessionUpdate"))
+        if is_call(fields):
+            return self.call(fields)
+        if kind in _CHUNKS:
+            return self._chunk(fields, _CHUNKS[kind], thought="thought" in kind)
+        if kind == "usage_update":
+            cost = mapping(fields.get("cost"))
+            self.cost_usd = (number(cost.get("amount")) if cost.get("currency") == "USD" else None) or self.cost_usd
+        elif kind == "config_option_update":
+            self.model = model_in(fields.get("configOptions")) or self.model
+        return None if kind else "has no 'sessionUpdate'"
+
+    def say(self, role: Role, text: str) -> None:
+        """Add a whole message."""
+        said = AcpMessage(role, None, self.now_ms)
+        said.texts.append(text)
+        self.parts.append(said)
+        self._open = None
+
+    def end_message(self) -> None:
+        """What is said from now on is another message."""
+        self._open = None
+
+    def call(self, fields: Mapping[str, Any]) -> str | None:
+        """Take what is said of a tool call; what is wrong with it."""
+        identity = string(fields.get("toolCallId"))
+        if not identity:
+            return "has no 'toolCallId'"
+        self._open = None
+        call = self.calls.get(identity)
+        if call is None:
+            call = self.calls[identity] = AcpCall(identity, self.now_ms)
+            self.parts.append(call)
+            self._count_turn()
+        call.update(fields, self.now_ms)
+        self.latest = call
+        self._after_result = self._after_result or call.ended
+        return None
+
+    def permission(self, identity: str, *, allowed: bool, reason: str | None) -> None:
+        """Take what was answered to a request for permission."""
+        call = self.calls.get(identity)
+        if call is not None:
+            call.denied = not allowed
+        name = "tool" if call is None else call.names.name
+        self.parts.append(PermissionStep(name, allowed, reason, self.now_ms))
+
+    @property
+    def answer(self) -> str:
+        """The text of the agent's last message that has one."""
+        said = (one for one in reversed(self.parts) if isinstance(one, AcpMessage) and one.role == "assistant")
+        return next((one.text for one in said if one.texts), "")
+
+    def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
+        """All steps so far; `cancelled`: the agent was ended before its calls were over."""
+        return tuple(
+            one.step(cancelled=cancelled) if isinstance(one, AcpMessage | AcpCall) else one for one in self.parts
+        )
+
+    def _chunk(self, fields: Mapping[str, Any], role: Role, *, thought: bool) -> str | None:
+        content = fields.get("content")
+        if not isinstance(content, str | Mapping | list):
+            return "has no 'content'"
+        if isinstance(content, Mapping) and content.get("type") == "text" and not isinstance(content.get("text"), str):
+            return "has a 'text' that is not text"
+        said, identity = self._open, fields.get("messageId")
+        follows = (
+            said is not None
+            and said.role == role
+            and (said.identity is None or identity is None or said.identity == identity)
+            and not (thought and said.texts)
+        )
+        if said is None or not follows:
+            said = self._open = AcpMessage(role, identity, self.now_ms)
+            self.parts.append(said)
+        self._count_turn()
+        (said.thoughts if thought else said.texts).append(text_of(content))
+        said.identity = identity if said.identity is None and not thought else said.identity
+        return None
+
+    def _count_turn(self) -> None:
+        self.turns += self._after_result
+        self._after_result = False
+
+
+def is_call(fields: Mapping[str, Any]) -> bool:
+    """Whether an update is about a tool call."""
+    return string(fields.get("sessionUpdate")) in _CALLS
+
+
+def model_in(options: Any) -> str:
+    """The model that a session is set to, out of its options; empty: they do not say."""
+    models = (one for one in map(mapping, items(options)) if one.get("category") == "model")
+    return next((found for one in models if (found := string(one.get("currentValue")))), "")
 
 
 def _texts_in(value: Any) -> Iterator[str]:

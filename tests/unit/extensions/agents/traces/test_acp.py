@@ -101,8 +101,8 @@ def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
         (lines(*CLAUDE)[:-40], "line 17: the stream ends in the middle of a record; the stream ends before the agent has answered"),
         (lines(chunk("agent_message_chunk", "x")) + b"{oops}\n" + lines(CLAUDE[-1]), "line 2: "),
         (lines(chunk("agent_message_chunk", "x"), 7), "line 2 is no message of the protocol"),
-        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="tool_call")), "line 2: a tool call has no 'toolCallId'"),
-        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="agent_message_chunk", content=9)), "line 2: a chunk has no 'content'"),
+        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="tool_call")), "line 2: a session/update has no 'toolCallId'"),
+        (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="agent_message_chunk", content=9)), "line 2: a session/update has no 'content'"),
         (lines(chunk("agent_message_chunk", "x")) + b'{"a":' + b"[" * 100_000 + b"\n", "line 2: it is nested more than 100 levels deep"),
     ],
 )  # fmt: skip
