@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from agentv.assertions.evidence import excerpt
@@ -70,28 +70,8 @@ def all_or_nothing(checks: Sequence[Check]) -> Grade:
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a name is the one that a pattern describes: `*` any characters, `?` one, in any case of letters.
-
-    Walks once over the name with one place to go back to, so that no name makes it slow.
-    """
-    wanted, found = _folded(pattern), name.casefold()
-    at = place = 0
-    star, resumed = -1, 0
-    while place < len(found):
-        if at < len(wanted) and wanted[at] == "*":
-            star, resumed = at, place
-            at += 1
-        elif at < len(wanted) and wanted[at] in ("?", found[place]):
-            at, place = at + 1, place + 1
-        elif star >= 0:
-            resumed += 1
-            at, place = star + 1, resumed
-        else:
-            return False
-    return all(mark == "*" for mark in wanted[at:])
-
-
-_folded = lru_cache(maxsize=1024)(str.casefold)
+    """Whether a name is the one that a pattern describes: `*` any characters, `?` one, in any case of letters."""
+    return fnmatchcase(name.casefold(), pattern.casefold().replace("[", "[[]"))
 
 
 def in_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:

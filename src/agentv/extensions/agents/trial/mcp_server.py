@@ -6,15 +6,14 @@ import asyncio
 import json
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.lowlevel import Server
-from mcp.shared.message import SessionMessage
+from mcp.server.stdio import stdio_server
 
 from agentv.extensions.agents.trial.tool_calls import Result, ToolCalls
 from agentv.model.suite.tools import ScriptedServer
@@ -96,32 +95,9 @@ class SocketServer:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        said, heard = anyio.create_memory_object_stream[SessionMessage | Exception](1)
-        answers, answered = anyio.create_memory_object_stream[SessionMessage](1)
-
-        async def read() -> None:
-            async with said:
-                with suppress(OSError, ValueError):  # a line over the limit ends the session
-                    while line := await reader.readline():
-                        try:
-                            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                        except ValueError as error:
-                            await said.send(error)
-                        else:
-                            await said.send(SessionMessage(message))
-
-        async def write() -> None:
-            async with answered:
-                async for one in answered:
-                    writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-                    with suppress(OSError):
-                        await writer.drain()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(read)
-            group.start_soon(write)
+        lines: Any = _Lines(reader, writer)
+        async with stdio_server(lines, lines) as (heard, answers):
             await self._server.run(heard, answers, self._server.create_initialization_options())
-            group.cancel_scope.cancel()
 
     async def close(self) -> None:
         """End all sessions."""
@@ -131,6 +107,23 @@ class SocketServer:
             task.cancel()
         if self._sessions:
             await asyncio.wait(tuple(self._sessions), timeout=1)
+
+
+class _Lines:
+    """A connection as the library takes standard streams. A line over the limit ends the session."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while line := await self._reader.readline():
+            yield line
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        await self._writer.drain()
 
 
 class HttpServer:

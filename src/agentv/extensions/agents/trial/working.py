@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentv.model.run.events import AgentProgress
-from agentv.model.values.formatting import ELLIPSIS, elapsed, money, plural
+from agentv.model.values.formatting import elapsed, money, plural
 from agentv.model.values.trace import AgentActivity
 from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.text.tables import fitted
 
 LISTED = 3
 """Agents that a line of a log names."""
@@ -69,9 +70,9 @@ class AgentsView:
             return []
         shown = working if len(working) <= most else working[: most - 1]
         now = self._clock()
-        found = [cut(f"  {self._said(one, now)}", width) for one in shown]
+        found = [fitted(f"  {self._said(one, now)}", width) for one in shown]
         more = len(working) - len(shown)
-        return [*found, cut(f"  and {plural(more, 'more agent')}", width)] if more else found
+        return [*found, fitted(f"  and {plural(more, 'more agent')}", width)] if more else found
 
     def log_line(self) -> str:
         """What the first of them do, for a log: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
@@ -84,7 +85,7 @@ class AgentsView:
     def _said(self, one: WorkingAgent, now: float) -> str:
         activity = one.activity
         words = [
-            cut(one_line(activity.last_tool, _LONGEST) or "working", _LOG_NAME),
+            fitted(one_line(activity.last_tool, _LONGEST) or "working", _LOG_NAME),
             f"turn {activity.turns}" if activity.turns else "",
             money(activity.cost_usd) if activity.cost_usd is not None else "",
             tokens(activity.tokens) if activity.tokens is not None else "",
@@ -103,7 +104,7 @@ class AgentsView:
             rest += f" as {one_line(progress.variant, _LONGEST)}"
         rest += f" #{progress.sample}" if progress.repeat > 1 else ""
         case = one_line(progress.case, _LONGEST)
-        return cut(cut(case, max(_LOG_NAME // 3, _LOG_NAME - cells(rest))) + rest, _LOG_NAME)
+        return fitted(fitted(case, max(_LOG_NAME // 3, _LOG_NAME - cells(rest))) + rest, _LOG_NAME)
 
 
 def tokens(number: int) -> str:
@@ -112,16 +113,3 @@ def tokens(number: int) -> str:
         return plural(number, "token")
     shown, unit = (number / 1e3, "k") if number < 999_950 else (number / 1e6, "M")
     return f"{shown:.1f}{unit} tokens"
-
-
-def cut(text: str, width: int) -> str:
-    """Safe text in so many columns; `…` stands for what does not fit."""
-    if cells(text) <= width:
-        return text
-    found, used = [], 0
-    for letter in text:
-        used += cells(letter)
-        if used > width - 1:
-            break
-        found.append(letter)
-    return "".join(found) + ELLIPSIS if width > 0 else ""
