@@ -27,15 +27,24 @@ from agentv.app.registries import registries
 from agentv.app.settings import LOCAL
 from agentv.authoring.cases.triggering import AuthoredQueries
 from agentv.authoring.config import AuthoredConfig
-from agentv.authoring.dialects.exam_cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.dialects.recognition import FORMATS
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
-from agentv.authoring.fields.names import ASSERTION_TYPES, SETTINGS
-from agentv.authoring.fields.schema import AuthoredPrice, AuthoredRate, AuthoredRetry, AuthoredSettings, AuthoredTarget
+from agentv.authoring.fields.schema import (
+    AuthoredExam,
+    AuthoredExamCase,
+    AuthoredExamDefaults,
+    AuthoredExamJudge,
+    AuthoredPrice,
+    AuthoredRate,
+    AuthoredRetry,
+    AuthoredSettings,
+    AuthoredTarget,
+)
 from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TURN, Spellings
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.authoring.prompt_library import AuthoredMeta
+from agentv.authoring.source.nearest import ASSERTION_TYPES, SETTINGS
 from agentv.cli.main import cli
 from agentv.codes import FILES, RUNS
 from agentv.extensions.agents.authoring.activation import AuthoredActivation

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.catalogue import registry as assertion_registry
-from agentv.authoring.fields.names import ASSERTION_TYPES, provider_name, type_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
+from agentv.authoring.source.nearest import ASSERTION_TYPES, provider_name, type_name
 from agentv.errors import Diagnostic
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure

@@ -19,9 +19,8 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, AuthoredTrials, Unread
 from agentv.authoring.fields.spellings import RUN
-from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import is_file, shown, upwards
-from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, holds_placeholder, kind_of
+from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, holds_placeholder
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.suite_targets import one_default, places_of, referenced
@@ -111,7 +110,7 @@ def _read(path: str, reading: Reading) -> Config:
     if root is None or (isinstance(root, Scalar) and root.value is None):
         return Config()
     if not isinstance(root, MapNode):
-        reading.report.error("bad-value", root, f"a config file must be a mapping, found {kind_of(root)}")
+        reading.report.unfit(root, "a config file must be a mapping")
         return Config()
     reading = reading.rendering(holds_placeholder(root))
     root = canonical_config(root, reading)
@@ -160,7 +159,7 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if isinstance(node, Scalar) and node.value is None:
         return RunSettings()
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'run' must be a mapping")
         return RunSettings()
     name = reading.report.spelled(node, "run")
     items = dict(node.items)
@@ -317,7 +316,7 @@ def canonical_config(root: MapNode, reading: Reading) -> MapNode:
             defaults[role].append(node)
             made.keys.setdefault(role, at)
         elif role is not None and outer:
-            report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+            report.unfit(node, f"'{key}' must be the name of a target")
         elif not outer:
             made.items[key], made.keys[key] = node, at
         elif key in known:
@@ -364,7 +363,7 @@ def _values(root: MapNode, reading: Reading, passed: dict[str, Place]) -> Iterat
         elif node is not None and key not in {"execution", "defaults"}:
             yield "", root, key, node
         elif node is not None and not (isinstance(node, Scalar) and node.value is None):
-            reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+            reading.report.unfit(node, f"'{key}' must be a mapping")
 
 
 _ENTRY = lazy_pattern(
@@ -396,11 +395,8 @@ def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
     """The variables of one file: `NAME=value` lines, quotes, comments, `export`."""
     try:
         text = reader.read(path).decode("utf-8-sig")
-    except OutsideError:
-        report.error(OUTSIDE, Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
-        return {}
     except OSError as error:
-        report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {error.strerror}")
+        report.unreadable(path, error)
         return {}
     except UnicodeDecodeError as error:
         report.error("not-utf-8", Span(path, 1, 1, 1, 2), f"not UTF-8 (byte {error.start + 1} of the file)")

@@ -33,7 +33,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredJudgeMinimums, AuthoredSuite
 from agentv.authoring.source.masking import secrets_in
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of, one_default, open_registry
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
@@ -226,7 +226,7 @@ class HeaderReader(Struct, frozen=True):
         if kind.accepts(rendered):
             found = kind.read(rendered, reading, "preprocessors")
             return reading if found is INVALID else reading.with_rubric({"preprocessors": (found, node.at)})
-        reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
+        reading.report.unfit(node, "'preprocessors' must be a list")
         return reading
 
     def environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
@@ -299,7 +299,7 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     if isinstance(node, Scalar) and node.value is None:
         return {}
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'env' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'env' must be a mapping")
         return {}
     found = {}
     for key, item in node.items.items():
@@ -310,7 +310,7 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
                 hint = "to pass a variable of the environment on, leave it out; a target's own 'env' is rendered"
                 reading.report.warning("bad-value", item, message, hint=hint)
         else:
-            reading.report.error("bad-value", item, f"'{key}' must be text, found {kind_of(item)}")
+            reading.report.unfit(item, f"'{key}' must be text")
     return found
 
 

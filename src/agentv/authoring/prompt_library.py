@@ -30,7 +30,7 @@ from agentv.authoring.source.files import (
     upwards,
 )
 from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
@@ -85,7 +85,7 @@ def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = 
 
 def check_prompt(directory: str | Path, reading: Reading) -> None:
     """Report what is wrong with the text of a prompt that has no exam."""
-    from agentv.authoring.cases.sections import sections_of
+    from agentv.authoring.cases.prompts import sections_of
 
     file = the_prompt_file(directory, reading)
     if file is not None:
@@ -128,7 +128,7 @@ def read_meta(directory: str, reading: Reading) -> PromptMeta:
     if isinstance(root, MapNode):
         return _meta(root, PromptMeta(default.id, path), reading.rendering(False))
     if root is not None and not (isinstance(root, Scalar) and root.value is None):
-        reading.report.error("bad-value", root, f"{META} must be a mapping, found {kind_of(root)}")
+        reading.report.unfit(root, f"{META} must be a mapping")
     return PromptMeta(default.id, path)
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from agentv.app.authored import validate
-from agentv.authoring.loading.check import check_file
+from agentv.authoring.loading.load import check_file
 from agentv.user_code.excerpts import tail
 from agentv.user_code.load_limit import GivenUp, begin_record, within_limits
 

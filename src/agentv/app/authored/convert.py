@@ -13,8 +13,7 @@ from msgspec import structs
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
-from agentv.authoring.convert.csv_emit import csv_table
-from agentv.authoring.convert.emit import FoundPaths, jsonl_text, python_text, with_inputs, yaml_text
+from agentv.authoring.convert.emit import FoundPaths, csv_table, jsonl_text, python_text, with_inputs, yaml_text
 from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.header import name_of
 from agentv.authoring.loading.load import LoadRequest, load

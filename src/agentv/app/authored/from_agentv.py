@@ -18,8 +18,7 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.request import Registries
-from agentv.authoring.loading.check import check_file
-from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.loading.load import LoadRequest, check_file, load
 from agentv.errors import Diagnostic, LoadError, UsageError
 
 MOST_REWRITTEN = 10_000

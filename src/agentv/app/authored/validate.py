@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from agentv.app.registries import registries
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.fields.request import Registries
-from agentv.authoring.loading.check import FileCheck, check_file, unused_in
-from agentv.authoring.loading.load import LoadRequest, eval_files
+from agentv.authoring.loading.load import FileCheck, LoadRequest, check_file, eval_files, unused_in
 from agentv.authoring.source.files import repository_root
 from agentv.errors import Diagnostic
 from agentv.model.values.values import Span

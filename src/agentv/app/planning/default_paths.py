@@ -16,9 +16,17 @@ from agentv.authoring.loading.load import collected, is_named_eval_file
 from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, Boundary, boundary_around
-from agentv.authoring.source.files import PASSED_OVER, is_directory, is_file, shown, upwards
+from agentv.authoring.source.files import (
+    PASSED_OVER,
+    climbs,
+    is_directory,
+    is_file,
+    literal_part,
+    matched,
+    shown,
+    upwards,
+)
 from agentv.authoring.source.nodes import ListNode, Node, span_of
-from agentv.authoring.source.patterns import climbs, literal_part, matched
 from agentv.errors import LoadError, UsageError
 from agentv.model.values.formatting import plural
 

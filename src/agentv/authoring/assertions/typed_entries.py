@@ -11,12 +11,11 @@ from msgspec.structs import asdict
 
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.kinds import names_file, refuse_data
-from agentv.authoring.fields.names import ASSERTION_TYPES, type_name
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.masking import secrets_in
-from agentv.authoring.source.nearest import MEANT, did_you_mean
+from agentv.authoring.source.nearest import ASSERTION_TYPES, MEANT, did_you_mean, type_name
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings

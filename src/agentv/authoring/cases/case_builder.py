@@ -513,7 +513,7 @@ class InputReader(Struct, frozen=True):
 
     def _of_prompt(self, prompt: SuitePrompt, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
         """The suite's prompt with the variables of a case; what is wrong is reported at the prompt."""
-        from agentv.authoring.cases.sections import filled
+        from agentv.authoring.cases.prompts import filled
 
         own = reading.of_suite().reporting_to(reading.report.beside()).rendering(prompt.templated)
         messages = filled(prompt.sections, own) if prompt.sections else _question(prompt.node, prompt.node, own)

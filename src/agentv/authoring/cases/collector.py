@@ -18,7 +18,7 @@ from agentv.authoring.cases.streamed import SHOWN, StreamedCases
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case, Cases
@@ -246,8 +246,7 @@ def read_dependencies(node: Node, reading: Reading) -> tuple[Dependency, ...]:
         if isinstance(item, Scalar) and item.value is not None and item.text.strip():
             found.setdefault(item.text, Dependency(item.text, span_of(item.at)))
         else:
-            message = f"'depends_on' must be the id of a case, or a list of ids, found {kind_of(item)}"
-            reading.report.error("bad-value", item, message)
+            reading.report.unfit(item, "'depends_on' must be the id of a case, or a list of ids")
     return tuple(found.values())
 
 

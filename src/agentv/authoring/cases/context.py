@@ -38,7 +38,6 @@ from agentv.authoring.source.nodes import (
     Scalar,
     holds_placeholder,
     is_empty,
-    kind_of,
     plain,
     span_of,
 )
@@ -136,7 +135,7 @@ def read_defaults(
     else:
         renders = False
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'default_test' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'default_test' must be a mapping")
         return base
     name, shape = f"'{reading.report.spelled(node, 'default_test')}'", shape_of(AuthoredDefaultTest)
     written = translation.default_test(node, reading)
@@ -176,7 +175,7 @@ def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:
     if node is None or is_empty(node):
         return {}
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, f"'{key}' must be a mapping")
         return {}
     found: dict[str, Json] = plain(node)
     return found

@@ -1,9 +1,10 @@
-"""Sources of the cases of a suite: the eval file, other files, Python, or a mix (SPEC section 3)."""
+"""Sources of the cases of a suite: the eval file, other files, a directory, code, or a mix (SPEC section 3)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,23 @@ from msgspec.structs import replace
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.streamed import Format, StreamedCases
+from agentv.authoring.fields.kinds import selected
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.spellings import CASE
-from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
+from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import EXCEL, TABLES, DiskReader, checkout_of, is_directory, shown
-from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, file_of, kind_of
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import (
+    NOWHERE,
+    ListNode,
+    MapNode,
+    Node,
+    Scalar,
+    file_of,
+    holds_placeholder,
+    is_empty,
+    span_of,
+)
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
@@ -27,6 +40,7 @@ if TYPE_CHECKING:
     from agentv.authoring.cases.data_files.alike_lines import AlikeLines
     from agentv.authoring.cases.data_files.rows import Table
     from agentv.authoring.cases.data_files.table_cases import Column
+
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
@@ -73,9 +87,10 @@ class CaseSources(Struct):
         elif isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         else:
-            message = f"'tests' must be a list of cases or the path of a file with cases, found {kind_of(node)}"
             hint = "start each case with '- '" if isinstance(node, MapNode) else None
-            self.reading.report.error("bad-value", node, message, hint=hint)
+            self.reading.report.unfit(
+                node, "'tests' must be a list of cases or the path of a file with cases", hint=hint
+            )
 
     def add(self, node: Node) -> None:
         """One item of the list: a case, or where more are."""
@@ -102,9 +117,9 @@ class CaseSources(Struct):
             if isinstance(kind, Scalar) and kind.value == "suite":
                 report.error("not-yet", kind, "'type: suite' of an 'include' is recognized but not supported yet")
             else:
-                report.error("bad-value", kind, f"'type' of an 'include' must be tests, found {kind_of(kind)}")
+                report.unfit(kind, "'type' of an 'include' must be tests")
         elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
-            report.error("bad-value", path, f"'include' must be the path of a file with cases, found {kind_of(path)}")
+            report.unfit(path, "'include' must be the path of a file with cases")
         else:
             self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
 
@@ -158,11 +173,8 @@ class CaseSources(Struct):
         """Whether the file can be read, whose digest is kept; reported where it cannot."""
         try:
             self.disk.remember(path)
-        except OutsideError:
-            reading.report.error(OUTSIDE, _top(path), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
-            return False
         except OSError as error:
-            reading.report.error("missing-file", _top(path), f"cannot read {shown(path)}: {error.strerror}")
+            reading.report.unreadable(path, error)
             return False
         return True
 
@@ -217,7 +229,6 @@ class CaseSources(Struct):
 
     def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
         """Cases in other files, or made by a function; `reading` resolves the path, that of the suite by default."""
-        from agentv.authoring.cases.case_files import matching
         from agentv.authoring.cases.data_files.rows import HUB, split_sheet
 
         reading = reading or self.reading
@@ -242,7 +253,6 @@ class CaseSources(Struct):
 
     def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
         """The transcripts of a directory, else its cases."""
-        from agentv.authoring.cases.case_files import in_directory
         from agentv.authoring.cases.data_files.jsonl import transcripts_in
 
         recorded, boundary = transcripts_in(path), reading.places.boundary
@@ -261,8 +271,6 @@ class CaseSources(Struct):
             self._streamed(self._table(found, written.partition("://")[2], written), reading)
 
     def _file(self, path: str, node: Scalar) -> None:
-        from agentv.authoring.cases.case_files import cases_in
-
         reading = self._of_data(path)
         columns = path.endswith(".csv") and self.reader.prompted  # its columns are variables
         samples = self.samples(path, reading.report) if not columns else None
@@ -318,3 +326,143 @@ def _table_of(path: str, sheet: str | None) -> Table:
 
 def _top(path: str) -> Span:
     return Span(path, 1, 1, 1, 2)
+
+
+CASE_FILES = ("case.yaml", "case.yml")
+"""A file of this name is one case, which takes the name of its directory where it gives no id."""
+
+_WORKSPACE = "workspace"
+"""A directory of this name beside such a file is the template of its workspace."""
+
+_WORKSPACES = frozenset({"workspace", "environment"})
+"""Keys of a case that say what its workspace is."""
+
+_HELD = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
+"""Suffixes of files that hold cases: what a pattern selects; other files may lie beside them.
+
+JSON is selected by a pattern that says so: much of what has that suffix is no case.
+"""
+
+_YAML = (".yaml", ".yml")
+_NAMED = (*_YAML, ".json", ".jsonl", ".csv", *TABLES)
+"""Suffixes of a file with cases that is named."""
+
+_ALLOWED = f"files with cases end in {', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
+
+_RENAMED = {".ndjson": ".jsonl", ".ldjson": ".jsonl", ".jsonlines": ".jsonl"}
+"""Other suffixes of one format."""
+
+_SAVED_AS = {
+    ".xls": "save it as .xlsx",
+    ".xlsb": "save it as .xlsx",
+    ".ods": "save it as .xlsx",
+    ".numbers": "save it as .xlsx",
+    ".tsv": "save it with commas, as .csv",
+    ".txt": "save it with one case per line, as .jsonl",
+}
+"""Formats that are not read, and what to do about it."""
+
+
+def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
+    """The files, or the one directory, that an item of `tests:` matches; reports an item without a match.
+
+    Args:
+        node: a path or a pattern, with or without `file://`.
+        reading: of the suite.
+        own: the eval file, which no pattern matches.
+    """
+    written = node.text.strip().removeprefix("file://")
+    places = reading.places
+    literal, _ = places.find(written, span_of(node.at).file)
+    if literal is not None or not has_magic(written) or GIT_URL.match(written):
+        found = literal or reading.find(node, "file")
+        if found == own:
+            message = f"'{node.text}' is this file itself; 'tests' must be another file or a list"
+            reading.report.error("bad-value", node, message)
+            return ()
+        return [found] if found and _has_format(found, node, reading) else ()
+    suffixes = (".json",) if written.endswith(".json") else _HELD
+
+    def holds_cases(path: str) -> bool:  # unlike what Excel keeps beside a workbook while it is open
+        return path.endswith(suffixes) and path != own and not Path(path).name.startswith("~$")
+
+    return selected(node, written, reading, holds_cases)
+
+
+def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
+    """Whether a file that is named can hold cases by its suffix; reported where it cannot."""
+    name = Path(path)
+    if name.suffix in _NAMED or is_directory(path):
+        return True
+    found = f"the suffix '{name.suffix}'" if name.suffix else "no suffix"
+    message = f"the format of '{node.text}' is unknown: it has {found}; {_ALLOWED}"
+    meant = _RENAMED.get(name.suffix.lower(), name.suffix.lower())
+    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else _SAVED_AS.get(meant)
+    reading.report.error("bad-value", node, message, hint=hint)
+    return False
+
+
+def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
+    """The `case.yaml` of a directory and of each directory in it; reports a directory without any."""
+    folder = Path(path)
+    try:
+        folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))]
+        found = [_case_file(one, node, reading, warns=one != folder) for one in folders]
+    except OSError as error:
+        reading.report.error("missing-file", node, f"cannot read {shown(path)}: {error.strerror}")
+        return ()
+    paths = [str(one) for one in found if one is not None]
+    if not paths:
+        message = f"'{node.text}' holds no transcripts, and no directory in it contains a 'case.yaml'"
+        hint = f"for the files in it, write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
+        reading.report.error("no-tests", node, message, hint=hint)
+    return paths
+
+
+def _case_file(folder: Path, node: Scalar, reading: Reading, *, warns: bool) -> Path | None:
+    found = next((folder / name for name in CASE_FILES if (folder / name).is_file()), None)
+    near = did_you_mean(CASE_FILES[0], _yaml_in(folder)) if found is None and warns else None
+    if near is not None:
+        message = f"{shown(str(folder))} contains no 'case.yaml', so it is not a case"
+        reading.report.warning("missing-file", node, message, hint=near.replace("did you mean", "rename", 1))
+    return found
+
+
+def _yaml_in(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.suffix in _YAML)
+
+
+def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, Reading]]:
+    """The cases of a YAML or JSON file as nodes, with what reads them; what is wrong is reported."""
+    from agentv.authoring.source.json_text import read_document
+
+    text = reading.text_of(path, node)
+    if text is None:
+        return
+    root, valid = read_document(path, text, reading.report)
+    if root is None and not valid:
+        return
+    if root is None or is_empty(root) or isinstance(root, Scalar):
+        reading.report.error("no-tests", node, f"'{shown(path)}' contains no cases")
+        return
+    reading = reading.rendering(reading.renders or holds_placeholder(root))
+    for item in root.items if isinstance(root, ListNode) else [_with_id(root, path)]:
+        yield item, reading
+
+
+def _with_id(case: MapNode, path: str) -> MapNode:
+    """A `case.yaml` takes its directory's name (SPEC section 4), and the `workspace/` in it."""
+    file = Path(path)
+    if file.name not in CASE_FILES:
+        return case
+    added: dict[str, Node] = {}
+    if not any(key in case.items for key in CASE.spelled("id")):
+        added["id"] = Scalar(file.parent.name, file.parent.name, case.at)
+    workspace = case.items.get("workspace")
+    own = isinstance(workspace, MapNode) and "template" not in workspace.items
+    if (own or not case.items.keys() & _WORKSPACES) and (file.parent / _WORKSPACE).is_dir():
+        template = Scalar(f"./{_WORKSPACE}", f"./{_WORKSPACE}", case.at)
+        said, keys = (workspace.items, workspace.keys) if isinstance(workspace, MapNode) else ({}, {})
+        merged = MapNode({"template": template, **said}, {"template": case.at, **keys}, case.at)
+        case = MapNode({**case.items, "workspace": merged}, {"workspace": case.at, **case.keys}, case.at)
+    return MapNode({**added, **case.items}, {**dict.fromkeys(added, case.at), **case.keys}, case.at) if added else case

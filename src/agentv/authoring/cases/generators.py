@@ -13,7 +13,6 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.streamed import SHOWN
 from agentv.authoring.fields.python_source import Definitions, read_definitions
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Node, Scalar, node_of
 from agentv.authoring.source.python_values import AS_AUTHORED, BAD_SUITE, as_authored, traced
@@ -278,7 +277,7 @@ def _defined(path: str, report: Report) -> Span | None:
     try:
         source = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
-        report.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
+        report.unreadable(path, error)
         return None
     except UnicodeDecodeError as error:
         report.error("not-utf-8", top, f"not UTF-8 text (byte {error.start + 1})")

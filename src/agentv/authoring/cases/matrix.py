@@ -81,7 +81,7 @@ class PromptMatrix:
     def _case(
         self, case: Case, prompt: SuitePrompt, targets: Sequence[TargetSpec], reading: Reading, around: Around
     ) -> Case | None:
-        from agentv.authoring.cases.sections import filled
+        from agentv.authoring.cases.prompts import filled
 
         own = Report()
         prompted = (

@@ -98,7 +98,7 @@ def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
         return Result(None)
     if not isinstance(node, Scalar):
         hint = "for a list, use 'rubrics'" if isinstance(node, ListNode) else None
-        reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
+        reading.report.unfit(node, "'criteria' must be text", hint=hint)
         return Result(None, valid=False)
     read = with_content(node, reading, "criteria")
     if not isinstance(read, Scalar):
@@ -115,7 +115,7 @@ def _item(node: Node, reading: Reading) -> Message | None:
     if isinstance(node, MapNode) and "role" in node.items:
         return _message(node, reading)
     hint = "start each with 'role:'" if isinstance(node, MapNode) else "for a single text, omit the list"
-    reading.report.error("bad-message", node, f"a message needs a role, found {kind_of(node)}", hint=hint)
+    reading.report.unfit(node, "a message needs a role", "bad-message", hint=hint)
     return None
 
 
@@ -129,7 +129,7 @@ def _message(node: MapNode, reading: Reading) -> Message | None:
     name = node.get("name")
     named = name is None or (isinstance(name, Scalar) and name.value is not None)
     if name is not None and not named:
-        reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
+        reading.report.unfit(name, "'name' must be text")
     if role is None or content is None or calls is None or unknown or not named:
         return None
     return Message(role, content, name.text if isinstance(name, Scalar) else None, calls)
@@ -178,7 +178,7 @@ def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...] | N
         return ()
     if not isinstance(node, ListNode) or not all(isinstance(item, MapNode) for item in node.items):
         wrong = next((item for item in children(node) if not isinstance(item, MapNode)), node)
-        reading.report.error("bad-value", wrong, f"'tool_calls' must be a list of mappings, found {kind_of(wrong)}")
+        reading.report.unfit(wrong, "'tool_calls' must be a list of mappings")
         return None
     calls = [_tool_call(item, reading) for item in node.items]
     return None if None in calls else tuple(call for found in calls for call in found or ())
@@ -197,7 +197,7 @@ def _block(node: Node, reading: Reading) -> Block | None:
     if isinstance(node, Scalar) and isinstance(node.value, str):
         return TextBlock(node.value)
     if not isinstance(node, MapNode):
-        reading.report.error("bad-block", node, f"a block of content must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "a block of content must be a mapping", "bad-block")
         return None
     kind, value = node.get("type"), node.get("value")
     text = kind.value if isinstance(kind, Scalar) else None
@@ -227,7 +227,7 @@ def _text(node: Node, _reading: Reading) -> Block:
 
 def _file(node: Node, reading: Reading) -> Block | None:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"expected the path of a file, found {kind_of(node)}")
+        reading.report.unfit(node, "expected the path of a file")
         return None
     found = reading.find(node, "file")
     if found is None:
@@ -253,7 +253,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
     ):
         return ImageBlock(node.value)
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"expected the path or URL of a picture, found {kind_of(node)}")
+        reading.report.unfit(node, "expected the path or URL of a picture")
         return None
     found = reading.find(node, "picture")
     return None if found is None else _picture(node, found, reading)

@@ -1,6 +1,7 @@
 """`prompts:` of a suite: texts, lists of messages, files that contain them, objects that name them (SPEC section 3).
 
-A prompt is a template. It is rendered with each case's variables by `authoring.cases.matrix`.
+A prompt is a template. It is rendered with each case's variables by `authoring.cases.matrix`. In a file, the tags
+`<system>`, `<user>` and `<assistant>` may begin messages (SPEC section 11).
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple, NoReturn
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.fields.code_kinds import read_function, read_javascript
 from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.kinds import selected
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredPrompt
 from agentv.authoring.source.boundary import GIT_URL
@@ -34,13 +38,196 @@ from agentv.authoring.source.nodes import (
     plain,
     span_of,
 )
-from agentv.authoring.source.yaml import read_yaml
-from agentv.model.values.values import lazy_pattern
+from agentv.authoring.source.report import Report
+from agentv.model.values.message import Message, Role
+from agentv.model.values.values import Span, lazy_pattern
 from agentv.registry.fields import FunctionRef, JavaScriptSource
 from agentv.templating import has_placeholder
 
-if TYPE_CHECKING:
-    from agentv.authoring.cases.sections import Section
+_TAG = lazy_pattern(r"<(?P<role>system|user|assistant)>")
+_LINE_WITH_TAG = lazy_pattern(r"^<(?P<role>system|user|assistant)>(?P<rest>.*)$", re.MULTILINE)
+_END = lazy_pattern(r"</(?P<role>system|user|assistant)>(?=[^\S\n]*$)", re.MULTILINE)
+_ROOT = lazy_pattern(r"<prompt(?:\s[^<>]*)?>")
+_END_OF_ROOT = "</prompt>"
+_PASSED_OVER = lazy_pattern(r"\s+|<\?xml\b.*?\?>|<!--.*?-->", re.DOTALL)
+_BLANK_LINES = lazy_pattern(r"(?:[^\S\n]*\n)*")
+_BLANK_END = lazy_pattern(r"(?:\n[^\S\n]*)+\Z")
+
+
+class Point(NamedTuple):
+    """A point in a file, as libyaml counts: lines and columns from 0."""
+
+    name: str
+    line: int
+    column: int
+
+
+class Lines(Struct):
+    """The place of some lines of a file, in which a placeholder can be looked for."""
+
+    start_mark: Point
+    end_mark: Point
+
+
+class Section(Struct, frozen=True):
+    """Content of one message, with its position in the prompt's file; placeholders are not filled in."""
+
+    role: Role
+    text: Scalar
+
+
+def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
+    """The sections of a prompt file, or its whole text as one message of the user; empty if invalid, as is reported.
+
+    Args:
+        path: of the file, absolute.
+        text: its content.
+        report: gets what is wrong.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        report.error("empty-file", Span(path, 1, 1, 1, 2), "this prompt is empty")
+        return ()
+    try:
+        return _Sections(path, text).read()
+    except _UnreadableError as error:
+        report.error("bad-prompt-file", error.at, str(error), hint=error.hint)
+        return ()
+
+
+def filled(sections: tuple[Section, ...], reading: Reading) -> tuple[Message, ...] | None:
+    """The messages of a prompt for one case; None if a placeholder cannot be filled in, which is reported.
+
+    Variables are inserted as text. A section that comes out blank is left out; a question that does is an error.
+    """
+    messages: list[Message] = []
+    for section in sections:
+        text = reading.filled(section.text)
+        if text is not None and section.role == "user" and not text.strip():
+            message = "this prompt is empty after its placeholders are filled in"
+            reading.report.error("missing-input", section.text, message)
+        if text is not None and text.strip():
+            messages.append(Message(section.role, text))
+    return tuple(messages) if reading.report.valid else None
+
+
+class _UnreadableError(Exception):
+    """The sections of a prompt cannot be distinguished."""
+
+    def __init__(self, at: Span, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.at = at
+        self.hint = hint
+
+
+class _Sections:
+    """Takes a prompt's text apart."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path = path
+        self._text = text
+        self._indented = False
+        self._last = {found["role"]: found.start() for found in _END.finditer(text)}
+
+    def read(self) -> tuple[Section, ...]:
+        """The sections in their order, or the whole text as one message of the user.
+
+        Raises:
+            _UnreadableError: there is text outside the sections, a tag is not closed, or there is no question.
+        """
+        if not self._has_sections():
+            return (self._section("user", 0, len(self._text)),)
+        found: list[Section] = []
+        place, rooted, ended = self._pass_over(0), False, False
+        while place < len(self._text):
+            root = _ROOT.match(self._text, place) if not rooted and not found else None
+            tag = self._tag_at(place) if not ended else None
+            if root:
+                rooted, end = True, root.end()
+            elif rooted and not ended and self._text.startswith(_END_OF_ROOT, place):
+                ended, end = True, place + len(_END_OF_ROOT)
+            elif tag:
+                section, end = self._closed(tag)
+                found.append(section)
+            else:
+                self._refuse_outside(place)
+            place = self._pass_over(end)
+        if rooted and not ended:
+            self._refuse(len(self._text.rstrip()), "'<prompt>' is not closed", "write </prompt> after the last section")
+        if not any(section.role == "user" for section in found):
+            self._refuse(0, "the sections contain no question: there is no <user> section", None, whole_line=True)
+        return tuple(found)
+
+    def _has_sections(self) -> bool:
+        """Whether a tag at the beginning of a line opens a section.
+
+        Inside a root element the first tag may be indented, and the others are then, too.
+        """
+        start = self._pass_over(0)
+        root = _ROOT.match(self._text, start)
+        first = self._pass_over(root.end()) if root else start
+        tag = _TAG.match(self._text, first)
+        if root and tag and self._end_of(tag) is not None:
+            self._indented = True
+            return True
+        return any(
+            not line["rest"].strip() or self._end_of(line) is not None for line in _LINE_WITH_TAG.finditer(self._text)
+        )
+
+    def _tag_at(self, place: int) -> re.Match[str] | None:
+        begin = self._text.rfind("\n", 0, place) + 1
+        if self._text[begin:place].strip() or (begin < place and not self._indented):
+            return None
+        return _TAG.match(self._text, place)
+
+    def _end_of(self, tag: re.Match[str]) -> re.Match[str] | None:
+        """The closing tag: the first one that ends a line."""
+        if self._last.get(tag["role"], -1) < tag.end("role"):
+            return None
+        return re.compile(rf"</{tag['role']}>(?=[^\S\n]*$)", re.MULTILINE).search(self._text, tag.end("role"))
+
+    def _closed(self, tag: re.Match[str]) -> tuple[Section, int]:
+        role: Role = tag["role"]  # type: ignore[assignment]  # the pattern names no other
+        end = self._end_of(tag)
+        if end is None:
+            hint = f"write </{role}> at the end of a line"
+            self._refuse(tag.start(), f"the section '<{role}>' is not closed", hint)
+        section = self._section(role, tag.end("role") + 1, end.start())
+        if not section.text.text.strip():
+            self._refuse(tag.start(), f"the section '<{role}>' is empty", None)
+        return section, end.end()
+
+    def _section(self, role: Role, start: int, end: int) -> Section:
+        """The text between two places, without the blank lines at its ends."""
+        blank = _BLANK_LINES.match(self._text, start, end)
+        start = blank.end() if blank else start
+        text = _BLANK_END.sub("", self._text[start:end])
+        points = (self._position(place) for place in (start, start + len(text)))
+        place: Place = Lines(*(Point(self._path, line - 1, column - 1) for line, column in points))
+        return Section(role, Scalar(text, text, place))
+
+    def _pass_over(self, place: int) -> int:
+        """Behind white space, comments and the XML declaration."""
+        while found := _PASSED_OVER.match(self._text, place):
+            place = found.end()
+        return place
+
+    def _position(self, place: int) -> tuple[int, int]:
+        return self._text.count("\n", 0, place) + 1, place - self._text.rfind("\n", 0, place)
+
+    def _refuse_outside(self, place: int) -> NoReturn:
+        message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
+        hint = "move it into a section; if the tags are meant as text, indent them"
+        self._refuse(place, message, hint, whole_line=True)
+
+    def _refuse(self, place: int, message: str, hint: str | None, *, whole_line: bool = False) -> NoReturn:
+        line, column = self._position(place)
+        line_end = self._text.find("\n", place) if whole_line else -1
+        length = (
+            len(self._text[place : line_end if line_end >= 0 else None].split("\n")[0].rstrip()) if whole_line else 1
+        )
+        raise _UnreadableError(Span(self._path, line, column, line, column + max(length, 1)), message, hint)
+
 
 TEXTS = (".txt", ".md", ".j2", ".xml")
 """Suffixes of files whose text is a prompt."""
@@ -129,15 +316,6 @@ def read_prompt(node: Node | None, reading: Reading) -> SuitePrompt | None:
     return found[0] if found else None
 
 
-class _Piece(Struct, frozen=True):
-    """What a prompt says, and what it is called where nobody gives it a name; None: by its number."""
-
-    node: Node
-    name: str | None = None
-    function: PromptFunction | None = None
-    sections: tuple[Section, ...] = ()
-
-
 class _PromptReader(Struct):
     reading: Reading
     found: list[SuitePrompt] = field(default_factory=list)
@@ -148,8 +326,7 @@ class _PromptReader(Struct):
         """One entry of the list."""
         self._entries += 1
         if not isinstance(item, MapNode):
-            for piece in self._pieces(item):
-                self._keep(piece, piece.name or f"prompt-{self._entries}", None, item)
+            self._keep_all(list(self._pieces(item)), AuthoredPrompt(), None, item)
             return
         if "role" in item.items:
             hint = "a list of messages is a single prompt: wrap it in another list, '- - role: …'"
@@ -174,8 +351,7 @@ class _PromptReader(Struct):
             self.reading.report.error("missing-key", item, "a prompt needs 'prompt'")
             return
         if isinstance(path, MapNode):
-            message = f"'prompt' must be text or messages, found {kind_of(path)}"
-            self.reading.report.error("bad-value", path, message)
+            self.reading.report.unfit(path, "'prompt' must be text or messages")
             return
         self._keep_all(list(self._pieces(path)), authored, identity, item)
 
@@ -186,63 +362,58 @@ class _PromptReader(Struct):
             message = "a prompt has both a text and 'file'; keep one of them"
             self.reading.report.error("bad-prompt", node, message)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-            self.reading.report.error("bad-value", node, f"'file' must be the path of a prompt, found {kind_of(node)}")
+            self.reading.report.unfit(node, "'file' must be the path of a prompt")
         elif authored.sections:
             self._keep_all(list(self._of_sections(node)), authored, authored.id, item)
         else:
             self._keep_all(list(self._of_files(node)), authored, authored.id, item)
 
     def _keep_all(
-        self, pieces: Sequence[_Piece], authored: AuthoredPrompt, identity: str | None, item: MapNode
+        self, pieces: Sequence[SuitePrompt], authored: AuthoredPrompt, identity: str | None, item: Node
     ) -> None:
         name = identity or authored.label
         for number, piece in enumerate(pieces, 1):
             own = name and (f"{name}#{number}" if len(pieces) > 1 else name)
             label = authored.label if identity else None
-            self._keep(piece, own or piece.name or f"prompt-{self._entries}", label, item)
+            self._keep(replace(piece, id=own or piece.id or f"prompt-{self._entries}", label=label), item)
 
-    def _keep(self, piece: _Piece, identity: str, label: str | None, item: Node) -> None:
-        first = self._taken.setdefault(identity, item.at)
+    def _keep(self, prompt: SuitePrompt, item: Node) -> None:
+        first = self._taken.setdefault(prompt.id, item.at)
         if first is not item.at:
             place = span_of(first)
             where = f"the first is at {shown(place.file)}:{place.line}"
-            self.reading.report.error("duplicate-id", item, f"two prompts have the id '{identity}'; {where}")
-            return
-        if piece.function is not None:
-            self.found.append(SuitePrompt(identity, piece.node, label, shows_input=True, function=piece.function))
-            return
-        if piece.sections:
-            shows = any(_shows_input(section.text) for section in piece.sections)
-            self.found.append(SuitePrompt(identity, piece.node, label, shows_input=shows, sections=piece.sections))
-            return
-        templated = holds_placeholder(piece.node)
-        if not templated and read_messages(piece.node, "user", self.reading.rendering(False)) is None:
-            return
-        self.found.append(SuitePrompt(identity, piece.node, label, templated, _shows_input(piece.node)))
+            self.reading.report.error("duplicate-id", item, f"two prompts have the id '{prompt.id}'; {where}")
+        elif prompt.function is not None:
+            self.found.append(replace(prompt, shows_input=True))
+        elif prompt.sections:
+            shows = any(_shows_input(section.text) for section in prompt.sections)
+            self.found.append(replace(prompt, shows_input=shows))
+        elif (templated := holds_placeholder(prompt.node)) or read_messages(
+            prompt.node, "user", self.reading.rendering(False)
+        ) is not None:
+            self.found.append(replace(prompt, templated=templated, shows_input=_shows_input(prompt.node)))
 
-    def _of_sections(self, node: Scalar) -> Iterator[_Piece]:
+    def _of_sections(self, node: Scalar) -> Iterator[SuitePrompt]:
         """The prompt of a file whose tags begin messages."""
-        from agentv.authoring.cases.sections import sections_of
-
         path = self.reading.find(node, "file")
         text = self.reading.text_of(path, node) if path is not None else None
         if path is not None and text is not None and (sections := sections_of(path, text, self.reading.report)):
-            yield _Piece(node, node.text, sections=sections)
+            yield SuitePrompt(node.text, node, sections=sections)
 
-    def _pieces(self, node: Node) -> Iterator[_Piece]:
-        """The prompts that a text, a list or a path stands for; only a path can stand for several."""
+    def _pieces(self, node: Node) -> Iterator[SuitePrompt]:
+        """The prompts that a text, a list or a path stands for; only a path can stand for several, and gives an id."""
         if is_empty(node) and not (isinstance(node, Scalar) and node.value is None):
             self.reading.report.error("missing-value", node, "this prompt is empty")
         elif isinstance(node, ListNode):
-            yield _Piece(node)
+            yield SuitePrompt("", node)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             self._refuse(node, f"a prompt is text, a list of messages, or an object, found {kind_of(node)}")
         elif _is_path(node.value.strip()):
             yield from self._of_files(node)
         else:
-            yield _Piece(node)
+            yield SuitePrompt("", node)
 
-    def _of_function(self, node: Scalar, found: re.Match[str]) -> Iterator[_Piece]:
+    def _of_function(self, node: Scalar, found: re.Match[str]) -> Iterator[SuitePrompt]:
         """The function of a file; it is called when the suite runs, with each case's variables."""
         path, name = found["path"], found["name"]
         written = Scalar(found[0].removeprefix("file://"), found[0], node.at)
@@ -252,9 +423,9 @@ class _PromptReader(Struct):
         read = read_function if found["suffix"] == "py" else read_javascript
         function = read(written, self.reading, "prompts")
         if function is not INVALID:
-            yield _Piece(node, found[0].removeprefix("file://").removeprefix("./"), function)
+            yield SuitePrompt(found[0].removeprefix("file://").removeprefix("./"), node, function=function)
 
-    def _of_files(self, node: Scalar) -> Iterator[_Piece]:
+    def _of_files(self, node: Scalar) -> Iterator[SuitePrompt]:
         code = _FUNCTION.fullmatch(node.value.strip())
         if code is not None:
             yield from self._of_function(node, code)
@@ -268,20 +439,16 @@ class _PromptReader(Struct):
             text = self.reading.text_of(path, node)
             if text is None:
                 continue
-            pieces = list(self._of_text(path, text) if suffix in TEXTS else self._of_messages(path, text, suffix))
+            pieces = list(self._of_text(path, text) if suffix in TEXTS else self._of_messages(path, text))
             if not text.strip() or (suffix == ".txt" and not pieces):
                 self.reading.report.error("missing-value", node, f"'{shown(path)}' contains no prompt: it is empty")
                 continue
             written = node.value.strip().removeprefix("file://")
             name = written if GIT_URL.match(written) else os.path.relpath(path, self.reading.places.suite)
             for number, piece in enumerate(pieces, 1):
-                yield _Piece(piece, f"{name}#{number}" if len(pieces) > 1 else name)
+                yield SuitePrompt(f"{name}#{number}" if len(pieces) > 1 else name, piece)
 
     def _matching(self, node: Scalar) -> list[str]:
-        from glob import has_magic
-
-        from agentv.authoring.cases.case_files import selected
-
         reading = self.reading
         written = node.value.strip().removeprefix("file://")
         mentioned_in = span_of(node.at).file
@@ -289,16 +456,10 @@ class _PromptReader(Struct):
         if plain or reading.places.find(written, mentioned_in)[0] is not None:
             found = reading.find(Scalar(written, written, node.at), "file")
             return [found] if found else []
-        base, found_paths = selected(node, written, reading)
-        paths = [path for path in found_paths or () if is_file(path)]
-        if not paths and found_paths is not None:
-            reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
-        return paths
+        return selected(node, written, reading, is_file)
 
     def _of_text(self, path: str, text: str) -> Iterator[Node]:
         """The text of a file; that of a `.txt` file may hold several prompts."""
-        from agentv.authoring.cases.sections import Lines, Point
-
         lines = text.splitlines()
         ends = [number for number, line in enumerate(lines) if path.endswith(".txt") and line.strip() == SEPARATOR]
         for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
@@ -307,12 +468,11 @@ class _PromptReader(Struct):
                 place = Lines(Point(path, begin, 0), Point(path, end - 1, len(lines[end - 1])))
                 yield Scalar(part, part, place)
 
-    def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
-        from agentv.authoring.source.json_text import read_json
+    def _of_messages(self, path: str, text: str) -> Iterator[Node]:
+        from agentv.authoring.source.json_text import read_document
 
         report = self.reading.report
-        is_json = suffix == ".json"
-        root = (read_json(path, text, report) if is_json else read_yaml(path, text.encode(), report)).value
+        root = read_document(path, text, report).value
         if root is None:
             return
         if isinstance(root, Scalar) and not isinstance(root.value, str):

@@ -19,11 +19,12 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.authoring.source.files import shown
-from agentv.authoring.source.json_text import read_json
+from agentv.authoring.source.json_text import read_document
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, span_of
-from agentv.authoring.source.yaml import read_yaml
+from agentv.authoring.source.report import Report
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.exam import PromptMeta
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message
 from agentv.model.values.values import EMPTY, Json, JsonObject
@@ -98,7 +99,7 @@ Authored: TypeAlias = "tuple[AuthoredTriggering | None, list[Query]]"
 def read_queries(node: Node, reading: Reading) -> Authored:
     """The queries of `triggering:`, and how they are asked. What is wrong is reported."""
     if not isinstance(node, MapNode) or not node.items:
-        reading.report.error("bad-value", node, f"'triggering' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'triggering' must be a mapping")
         return None, []
     settings = shape_of(AuthoredTriggering).decode(node.items, node, reading, "'triggering'")
     given = shape_of(AuthoredQueries).unread(node.items) if settings is INVALID else settings
@@ -110,8 +111,7 @@ def read_queries(node: Node, reading: Reading) -> Authored:
     elif isinstance(more, ListNode):
         queries += _listed(more, reading, of_file=False)
     elif more is not None:
-        message = f"'queries' must be a list, or the path of a file, found {kind_of(more)}"
-        reading.report.error("bad-value", more, message)
+        reading.report.unfit(more, "'queries' must be a list, or the path of a file")
     if not reading.report.failed and not queries:
         hint = "write 'should_trigger', 'should_not_trigger' or 'queries'"
         reading.report.error("missing-value", node, "'triggering' contains no queries", hint=hint)
@@ -125,8 +125,7 @@ def _in_file(node: Scalar, reading: Reading) -> list[Query]:
     text = None if path is None else reading.text_of(path, node)
     if path is None or text is None:
         return []
-    is_json = path.endswith(".json")
-    root, valid = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
+    root, valid = read_document(path, text, reading.report)
     if isinstance(root, ListNode) and root.items:
         return list(_listed(root, reading, of_file=True))
     if valid:
@@ -142,13 +141,12 @@ def _texts(node: Node | None, loads: bool, reading: Reading) -> Iterator[Query]:
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return
     if not isinstance(node, ListNode):
-        message = f"'{key}' must be a list of queries, found {kind_of(node)}"
-        reading.report.error("bad-value", node, message, hint="start each query with '- '")
+        reading.report.unfit(node, f"'{key}' must be a list of queries", hint="start each query with '- '")
         return
     for item in node.items:
         if not isinstance(item, Scalar):
             hint = "quote a query that contains ': '" if isinstance(item, MapNode) else None
-            reading.report.error("bad-value", item, f"a query must be text, found {kind_of(item)}", hint=hint)
+            reading.report.unfit(item, "a query must be text", hint=hint)
         elif is_empty(item):
             reading.report.error("missing-value", item, "this query is empty")
         else:
@@ -159,8 +157,7 @@ def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Quer
     """The queries of a list of `query` and `should_trigger`."""
     for item in of_agentskills(node).items if of_file else node.items:
         if not isinstance(item, MapNode):
-            message = f"an entry must have 'query' and 'should_trigger', found {kind_of(item)}"
-            reading.report.error("bad-value", item, message)
+            reading.report.unfit(item, "an entry must have 'query' and 'should_trigger'")
             continue
         read = shape_of(AuthoredQuery).decode(item.items, item, reading, "a query")
         if read is not INVALID:
@@ -170,6 +167,23 @@ def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Quer
 def of_agentskills(node: ListNode) -> ListNode:
     """The list of a file in the form of agentskills.io, with what it says of a query besides as its metadata."""
     return ListNode([_with_metadata(item) for item in node.items], node.at)
+
+
+def told_by(meta: PromptMeta, others: Mapping[str, str], at: Node, hint: str, report: Report) -> dict[str, Json]:
+    """What `triggering:` says of a prompt and of the others of its library; a prompt needs a description to be loaded.
+
+    Args:
+        meta: of the prompt.
+        others: id → description of the others.
+        at: where a missing description is reported.
+        hint: where to write it.
+        report: gets that.
+    """
+    if not (meta.description or "").strip():
+        message = f"'{meta.id}' has no description to decide by whether it is loaded"
+        report.error("missing-value", at, message, hint=f"write 'description: …' into {hint}")
+    shown = {name: text for name, text in others.items() if text}
+    return {"name": meta.id, "description": meta.description or meta.id, "others": dict(shown)}
 
 
 def _with_metadata(item: Node) -> Node:

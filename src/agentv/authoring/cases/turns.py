@@ -15,7 +15,7 @@ from agentv.authoring.fields import translation
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredTurn
-from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, is_empty, kind_of
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, is_empty
 from agentv.authoring.source.report import Result
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
@@ -85,7 +85,7 @@ class TurnReader(Struct, frozen=True):
             reading: of the case.
         """
         if not isinstance(node, ListNode):
-            reading.report.error("bad-value", node, f"'turns' must be a list of turns, found {kind_of(node)}")
+            reading.report.unfit(node, "'turns' must be a list of turns")
             return Result((), valid=False)
         if not node.items:
             reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
@@ -101,7 +101,7 @@ class TurnReader(Struct, frozen=True):
         what = f"turn {number}"
         if not isinstance(node, MapNode):
             hint = "write '- input: …'" if isinstance(node, Scalar) else None
-            report.error("bad-turn", node, f"{what} must be a mapping with 'input', found {kind_of(node)}", hint=hint)
+            report.unfit(node, f"{what} must be a mapping with 'input'", "bad-turn", hint=hint)
             return None
         reading = reading.part()
         written, shape = translation.turn(node, reading), shape_of(AuthoredTurn)

@@ -21,34 +21,20 @@ from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.values import lazy_pattern
-from agentv.registry.fields import (
-    Command,
-    Declared,
-    DeclaredAssertion,
-    Document,
-    FileGlobs,
-    FunctionRef,
-    JavaScriptSource,
-    LoadedJson,
-    LoadedSchema,
-    Preprocessor,
-    PromptCode,
-    PythonSource,
-    is_declared,
-    options_of,
-)
+from agentv.registry import fields as declared
+from agentv.registry.fields import Command, Declared, DeclaredAssertion, PromptCode, is_declared, options_of
 
 _BEARERS = (
     Command,
-    Document,
-    FileGlobs,
-    FunctionRef,
-    JavaScriptSource,
-    LoadedJson,
-    LoadedSchema,
+    declared.Document,
+    declared.FileGlobs,
+    declared.FunctionRef,
+    declared.JavaScriptSource,
+    declared.LoadedJson,
+    declared.LoadedSchema,
     PromptCode,
-    PythonSource,
-    Preprocessor,
+    declared.PythonSource,
+    declared.Preprocessor,
     Transform,
 )
 
@@ -127,7 +113,7 @@ def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[
     from agentv.authoring.code.code_imports import with_imports
 
     for value in _values(options):
-        if not isinstance(value, Document | LoadedJson):
+        if not isinstance(value, declared.Document | declared.LoadedJson):
             yield from ((path, with_imports(path, homes)) for path, homes in _paths_from(value, search))
 
 
@@ -153,8 +139,8 @@ def commands_of(options: object) -> Iterator[Command]:
 def functions_behind(options: object) -> Iterator[tuple[str | None, str | None]]:
     """The (file, module) of Python that is imported into this process when the options are used."""
     for value in _values(options):
-        function = value.function if isinstance(value, PythonSource | PromptCode) else value
-        if isinstance(function, FunctionRef):
+        function = value.function if isinstance(value, declared.PythonSource | PromptCode) else value
+        if isinstance(function, declared.FunctionRef):
             yield function.path, function.module
         elif isinstance(value, Transform) and value.kind == "function" and value.file is not None:
             yield value.file, None
@@ -167,7 +153,7 @@ def is_unfollowed(options: object, search: SearchPaths | None = None) -> bool:
 
     False if the author names the files (`fingerprint`).
     """
-    opened = [value for value in _values(options) if not isinstance(value, Document | LoadedJson)]
+    opened = [value for value in _values(options) if not isinstance(value, declared.Document | declared.LoadedJson)]
     if not opened or getattr(options, "fingerprint", None) is not None:
         return False
     from agentv.authoring.code.code_imports import loads_unknown
@@ -217,7 +203,7 @@ def _values(options: object) -> Iterator[Any]:
     for name in _bearing(type(options)):
         value = getattr(options, name)
         if isinstance(value, tuple):
-            yield from (one.command for one in value if isinstance(one, Preprocessor))
+            yield from (one.command for one in value if isinstance(one, declared.Preprocessor))
             continue
         cwd = getattr(options, "cwd", None) if isinstance(value, Command) else None
         yield replace(value, cwd=cwd) if isinstance(cwd, str) and cwd else value
@@ -254,22 +240,22 @@ def _may_bear(annotation: object) -> bool:
 
 
 def _paths(value: Any) -> Iterator[str]:
-    from agentv.authoring.source.patterns import files_of_globs
+    from agentv.authoring.source.files import files_of_globs
 
     if isinstance(value, str):
         yield value
-    elif isinstance(value, JavaScriptSource):
+    elif isinstance(value, declared.JavaScriptSource):
         yield from _paths(value.path)
-    elif isinstance(value, PythonSource):
+    elif isinstance(value, declared.PythonSource):
         yield from _paths(value.function)
     elif isinstance(value, PromptCode):
         for code in (value.function, value.script):
             yield from _paths(code)
     elif isinstance(value, Transform):
         yield from _paths(value.file)
-    elif isinstance(value, FileGlobs):
+    elif isinstance(value, declared.FileGlobs):
         yield from files_of_globs(value)
-    elif isinstance(value, Document | FunctionRef | LoadedJson):
+    elif isinstance(value, declared.Document | declared.FunctionRef | declared.LoadedJson):
         yield from (value.path,) if value.path is not None else _of_module(value)
 
 
@@ -277,7 +263,7 @@ def _of_module(value: object) -> Iterator[str]:
     """The files of an importable module, unless it is installed."""
     from agentv.authoring.code.code_imports import files_of_module, is_installed
 
-    if isinstance(value, FunctionRef) and value.module:
+    if isinstance(value, declared.FunctionRef) and value.module:
         yield from (path for path in files_of_module(value.module) if not is_installed(path))
 
 

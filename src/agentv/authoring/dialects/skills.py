@@ -23,7 +23,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from agentv.authoring.assertions.entries import JUDGED
-from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills
+from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills, told_by
 from agentv.authoring.dialects.exam import PROVIDER, exam_record
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -182,7 +182,7 @@ def _text(key: str, front_matter: MapNode, report: Report) -> str | None:
         return None
     if isinstance(node, Scalar):
         return node.text.strip() if not isinstance(node.value, str) else node.value.strip()
-    report.error("bad-value", node, f"'{key}' must be text, found {kind_of(node)}")
+    report.unfit(node, f"'{key}' must be text")
     return None
 
 
@@ -277,7 +277,7 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
         pairs["input"] = as_data(node_of([{"role": "system", "content": skill.instructions}], skill.at))
     evals = root.items["evals"]
     if not isinstance(evals, ListNode):
-        reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
+        reading.report.unfit(evals, "'evals' must be a list")
         return pairs
     cases = [_case_of(item, number, reading, of_agents=of_agents) for number, item in enumerate(evals.items, 1)]
     pairs["tests"] = ListNode([case for case in cases if case is not None], evals.at)
@@ -287,18 +287,8 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
 def _queries(root: ListNode, skill: Skill, reading: Reading) -> Node:
     """The queries; the judge also sees the descriptions of the other skills next to this one."""
     meta = skill.meta
-    if not (meta.description or "").strip():
-        message = f"'{meta.id}' has no description to decide by whether it is loaded"
-        reading.report.error(
-            "missing-value", root, message, hint=f"write 'description: …' into {shown(meta.path or '')}"
-        )
     others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, reading)}
-    about: dict[str, Json] = {
-        "name": meta.id,
-        "description": meta.description or meta.id,
-        "others": {name: text for name, text in others.items() if text},
-        "runs": RUNS_OF_FILES,
-    }
+    about = {**told_by(meta, others, root, shown(meta.path or ""), reading.report), "runs": RUNS_OF_FILES}
     return mapping(
         {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
     )
@@ -326,7 +316,7 @@ def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
 def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> MapNode | None:
     """The case that an entry of `evals` stands for; None where it is wrong, which is reported."""
     if not isinstance(item, MapNode):
-        reading.report.error("bad-case", item, f"an entry of 'evals' must be a mapping, found {kind_of(item)}")
+        reading.report.unfit(item, "an entry of 'evals' must be a mapping", "bad-case")
         return None
     rules = shape_of(AuthoredEval).rules
     extra = {key: node for key, node in item.items.items() if key not in rules and not nearest(key, rules)}
@@ -392,7 +382,7 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
         node = item.items[given[0]]
         if isinstance(node, ListNode):
             return node
-        reading.report.error("bad-value", node, f"'{given[0]}' must be a list of sentences, found {kind_of(node)}")
+        reading.report.unfit(node, f"'{given[0]}' must be a list of sentences")
         return None
     expected = item.get("expected_output")
     if expected is not None and not is_empty(expected):

@@ -11,7 +11,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading, RubricOptions
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredSuite
 from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, children, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, children, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.values import Json, JsonObject, Span
@@ -29,8 +29,7 @@ def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
     if isinstance(node, MapNode) and all(isinstance(item, Scalar) for item in node.items.values()):
         return tuple(f"{key}:{item.text}" for key, item in node.items.items() if isinstance(item, Scalar))
     wrong = next((item for item in children(node) if not isinstance(item, Scalar) or item.value is None), node)
-    message = f"'tags' must be a list of words, or a mapping of words, found {kind_of(wrong)}"
-    reading.report.error("bad-value", wrong, message)
+    reading.report.unfit(wrong, "'tags' must be a list of words, or a mapping of words")
     return ()
 
 
@@ -195,7 +194,7 @@ def read_options(node: Node | None, where: str, reading: Reading) -> CaseOptions
     if is_empty(node) or node is None:
         return NO_OPTIONS
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'options' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'options' must be a mapping")
         return NO_OPTIONS
     read = _SCHEMA.decode(node.items, node, reading, f"'options' of {where}")
     if read is INVALID:

@@ -253,7 +253,7 @@ def _compiled(cls: type) -> OptionsSchema:
     older: dict[str, OptionRule] = {}
     marked: dict[str, list[Any]] = {}
     for option, default in options_of(cls).items():
-        markers = _markers(hints[option])
+        markers, _ = unwrapped(hints[option])
         needed = default is NODEFAULT
         kind = kind_for(hints[option])
         unread = kind is NODE
@@ -304,11 +304,12 @@ _PROBE = MapNode({}, {}, _NOWHERE)
 """A mapping that shows whether a kind accepts mappings."""
 
 
-def _markers(annotation: Any) -> list[Any]:
+def unwrapped(annotation: Any) -> tuple[list[Any], Any]:
+    """The markers of an annotated type, and the type."""
+    markers: list[Any] = []
     if get_origin(annotation) is Annotated:
-        base, *markers = get_args(annotation)
-        return [*markers, *_markers(base)]
-    return []
+        annotation, *markers = get_args(annotation)
+    return markers, annotation
 
 
 def kind_for(annotation: Any) -> FieldType:
@@ -317,10 +318,8 @@ def kind_for(annotation: Any) -> FieldType:
     Raises:
         TypeError: the type is not in the closed set of `registry.fields`.
     """
-    markers = _markers(annotation)
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    kind = _base_kind(annotation, markers)
+    markers, base = unwrapped(annotation)
+    kind = _base_kind(base, markers)
     for marker in markers:
         refine = _REFINEMENTS.get(type(marker))
         if refine is not None:

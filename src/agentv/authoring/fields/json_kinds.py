@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
-from agentv.authoring.fields.decode import OptionsSchema, hints_of, shape_of
+from agentv.authoring.fields.code_kinds import PromptCommand
+from agentv.authoring.fields.decode import OptionsSchema, hints_of, shape_of, unwrapped
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.values import Json
 from agentv.registry import fields as declared
@@ -39,17 +40,6 @@ LINES: Schema = {"type": "string", "pattern": r"^\s*file://\s*\S"}
 
 _WORD: Schema = {"type": "string"}
 _COMMAND: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}
-_PROMPT_COMMAND: Schema = {
-    "type": "object",
-    "properties": {
-        "command": _COMMAND,
-        "script": {"description": "older spelling of 'command'", **OLDER, **_COMMAND},
-        "config": {"type": "object"},
-    },
-    "patternProperties": FREE_KEYS,
-    "additionalProperties": False,
-    "oneOf": [{"required": ["command"]}, {"required": ["script"]}],
-}
 _FUNCTION: Schema = {"type": "string", "pattern": r":[A-Za-z_][A-Za-z0-9_.]*\s*$"}
 
 PLAIN: Mapping[Any, Schema] = {
@@ -67,7 +57,6 @@ PLAIN: Mapping[Any, Schema] = {
     declared.JavaScriptSource: NAME,
     declared.Command: _COMMAND,
     declared.FileGlobs: _COMMAND,
-    declared.PromptCode: {"anyOf": [NAME, _PROMPT_COMMAND]},
     Transform: NAME,
 }
 MARKED: Mapping[type, Schema] = {
@@ -91,7 +80,7 @@ def schema_for(annotation: Any, *, rendered: bool = True) -> Schema:
     Raises:
         TypeError: the type has no translation.
     """
-    markers, _ = _unwrapped(annotation)
+    markers, _ = unwrapped(annotation)
     rendered = rendered and not any(isinstance(marker, _VERBATIM) for marker in markers)
     schema = _bare(annotation, rendered=rendered)
     return schema if not rendered or _takes_text(schema) else _any_of([schema, PLACEHOLDER])
@@ -124,14 +113,21 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
     return found
 
 
-def object_of(cls: type) -> Schema:
-    """The schema of a mapping with the options of a class."""
-    shape = shape_of(cls)
+def mapping_of(properties: Mapping[str, Schema]) -> Schema:
+    """The schema of a mapping with these keys, and those that are free everywhere."""
     return {
         "type": "object",
-        "properties": properties_of(cls),
+        "properties": dict(properties),
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
+    }
+
+
+def object_of(cls: type, unread: Mapping[str, Schema] | None = None) -> Schema:
+    """The schema of a mapping with the options of a class; `unread`: as for `properties_of`."""
+    shape = shape_of(cls)
+    return {
+        **mapping_of(properties_of(cls, unread)),
         **needed(spellings_of(shape, name) for name in shape.required),
         **spelled_once(spellings_of(shape, name) for name in {rule.name: None for rule in shape.rules.values()}),
     }
@@ -162,20 +158,11 @@ def spelled_once(groups: Iterable[Sequence[str]]) -> Schema:
 
 def doc_of(annotation: Any) -> str:
     """The declared description of an option."""
-    return next((one.text for one in _unwrapped(annotation)[0] if isinstance(one, declared.Doc)), "")
-
-
-def _unwrapped(annotation: Any) -> tuple[list[Any], Any]:
-    """The markers of an annotated type, and the type."""
-    markers: list[Any] = []
-    while get_origin(annotation) is Annotated:
-        annotation, *more = get_args(annotation)
-        markers += more
-    return markers, annotation
+    return next((one.text for one in unwrapped(annotation)[0] if isinstance(one, declared.Doc)), "")
 
 
 def _bare(annotation: Any, *, rendered: bool) -> Schema:
-    markers, base = _unwrapped(annotation)
+    markers, base = unwrapped(annotation)
     schema = dict(_base(base, markers, rendered=rendered))
     for marker in markers:
         if isinstance(marker, declared.Between):
@@ -191,6 +178,8 @@ def _bare(annotation: Any, *, rendered: bool) -> Schema:
 
 def _base(base: Any, markers: Sequence[Any], *, rendered: bool) -> Schema:
     named = next((MARKED[type(marker)] for marker in markers if type(marker) in MARKED), PLAIN.get(base))
+    if base is declared.PromptCode:
+        named = {"anyOf": [NAME, object_of(PromptCommand)]}
     if named is not None:
         return named
     origin, arguments = get_origin(base), get_args(base)

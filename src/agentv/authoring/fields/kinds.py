@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,13 +13,13 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from agentv.authoring.fields.names import provider_name
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.boundary import ALLOW_DATA, GIT_URL, UNTRUSTED
-from agentv.authoring.source.files import is_directory, is_file
-from agentv.authoring.source.nodes import ListNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain, span_of
+from agentv.authoring.source.boundary import ALLOW, ALLOW_DATA, GIT_URL, OUTSIDE, UNTRUSTED
+from agentv.authoring.source.files import climbs, files_of_globs, is_directory, is_file, literal_part, matched, shown
+from agentv.authoring.source.nearest import provider_name
+from agentv.authoring.source.nodes import ListNode, Node, Place, Scalar, is_empty, node_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.yaml import resolve
+from agentv.authoring.source.yaml import read_yaml, resolve
 from agentv.model.values.values import Json, lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.table import Registry
@@ -62,7 +63,7 @@ class AsNode(Struct, frozen=True):
 
 def refuse(node: Node, reading: Reading, key: str, wanted: str, hint: str | None = None) -> Any:
     """Report a value that is not what it must be; INVALID."""
-    reading.report.error("bad-value", node, f"'{key}' must be {wanted}, found {kind_of(node)}", hint=hint)
+    reading.report.unfit(node, f"'{key}' must be {wanted}", hint=hint)
     return INVALID
 
 
@@ -269,8 +270,6 @@ def _read_loaded(node: Node, reading: Reading, key: str) -> Any:
 
 
 def _yaml_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
-    from agentv.authoring.source.yaml import read_yaml
-
     content, valid = read_yaml(path, text.encode(), reading.report)
     if content is None and valid:
         reading.report.error("missing-value", node, f"'{node.text}' contains only comments")
@@ -328,9 +327,22 @@ def _refers(document: Json) -> bool:
     return isinstance(document, list | tuple) and any(map(_refers, document))
 
 
-def _read_globs(node: Node, reading: Reading, key: str) -> Any:
-    from agentv.authoring.source.patterns import files_of_globs
+def selected(node: Scalar, written: str, reading: Reading, wanted: Callable[[str], bool]) -> list[str]:
+    """The paths that match a pattern and are wanted; a pattern without any, or out of the repository, is reported."""
+    places = reading.places
+    base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)
+    pattern = written.lstrip("/")
+    start = os.path.normpath(Path(base) / literal_part(pattern))
+    if not places.admits(start) or (climbs(pattern) and not places.admits(os.sep)):
+        reading.report.error(OUTSIDE, node, f"'{written}' points outside the repository", hint=ALLOW)
+        return []
+    found = list(filter(wanted, (os.path.normpath(Path(base) / path) for path in matched(pattern, base))))
+    if not found:
+        reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
+    return found
 
+
+def _read_globs(node: Node, reading: Reading, key: str) -> Any:
     items = node.items if isinstance(node, ListNode) else [node]
     if not items or not all(isinstance(item, Scalar) and type(item.value) is str and item.value for item in items):
         return refuse(node, reading, key, "a list of paths, which may contain * and **")

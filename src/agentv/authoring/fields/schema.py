@@ -1,4 +1,4 @@
-"""The authored models: keys of a suite, a case, a run block and a target (SPEC sections 3, 4 and 12).
+"""The authored models: keys of a suite, a case, a run block, a target and an exam (SPEC sections 3, 4, 11 and 12).
 
 Keys whose meaning depends on other keys are declared as `AsNode` and read elsewhere.
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from agentv.authoring.fields.decode import AsNode
 from agentv.model.suite.assertion import Transform
@@ -72,14 +73,8 @@ class AuthoredRetry(Declared, Struct, frozen=True):
 
     def over(self, base: Retry) -> Retry:
         """These settings, with the base's for those that are not set."""
-        first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
-        return Retry(
-            max_retries=base.max_retries if self.max_retries is None else self.max_retries,
-            initial_delay_ms=base.initial_delay_ms if first is None else first,
-            max_delay_ms=base.max_delay_ms if longest is None else longest,
-            backoff_factor=base.backoff_factor if self.retry_backoff_factor is None else self.retry_backoff_factor,
-            status_codes=base.status_codes if self.retry_status_codes is None else self.retry_status_codes,
-        )
+        said = {key.removeprefix("retry_"): value for key, value in asdict(self).items() if value is not None}
+        return replace(base, **said)
 
 
 class AuthoredRate(Declared, Struct, frozen=True):
@@ -388,6 +383,63 @@ class AuthoredDefaultTest(Declared, Struct, frozen=True):
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
     threshold: Annotated[Fraction | None, Verbatim(), Doc("minimum score of every case to pass")] = None
     options: Annotated[Unread, Doc("options of every case; a case overrides single keys")] = None
+
+
+class AuthoredExam(Declared, Struct, frozen=True):
+    """The outermost mapping of an exam."""
+
+    defaults: Annotated[Unread, Doc("settings for every case that does not override them")] = None
+    triggering: Annotated[Unread, Doc("queries, and which of them should load the prompt based on its description")] = (
+        None
+    )
+    cases: Annotated[Unread, Doc("the cases of the exam; the prompt must pass all of them")] = None
+
+
+class AuthoredExamDefaults(Declared, Struct, frozen=True):
+    """`defaults:` of an exam."""
+
+    model: Annotated[
+        Unread,
+        Alias(("target",)),
+        Doc("the model under test: a target name, provider:model, or an Anthropic model id"),
+    ] = None
+    judge: Annotated[Unread, Doc("the model that grades rubrics, or a mapping with the model and its settings")] = None
+    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
+
+
+class AuthoredExamJudge(Declared, Struct, frozen=True):
+    """`judge:` of a case, or of all cases."""
+
+    model: Annotated[Unread, Alias(("target",)), Doc("the model that grades; same forms as the exam's model")] = None
+    pass_threshold: Annotated[Unread, Doc("minimum points to pass; 4 of 1-5")] = None
+    scale: Annotated[Unread, Doc("lowest and highest points; default: 1-5")] = None
+    votes: Annotated[Unread, Doc("number of verdicts to request, odd; the median counts")] = None
+    temperature: Annotated[Unread, Doc("sampling temperature of the judge")] = None
+
+
+class AuthoredExamCase(Declared, Struct, frozen=True):
+    """One entry of `cases:`."""
+
+    name: Annotated[Unread, Doc("unique in the exam; the log lists failed cases by name")] = None
+    description: Annotated[Label, Doc("shown, not graded")] = None
+    inputs: Annotated[Unread, Doc("values for {{ name }} in the prompt; they override those of inputs_from")] = None
+    inputs_from: Annotated[
+        Unread,
+        Doc("a directory with inputs.yml, relative to the repository root, else to the prompt's directory"),
+    ] = None
+    assert_: Annotated[Unread, Alias(("assertions",)), Doc("assertions; the answer must pass all of them")] = None
+    rubric: Annotated[Unread, Doc("what a judge grades with points; the answer must reach the pass_threshold")] = None
+    expected_output: Annotated[Unread, Doc("the reference answer, for assertions that compare with one")] = None
+    judge: Annotated[Unread, Doc("the model that grades this case, or a mapping with the model and its settings")] = (
+        None
+    )
+    model: Annotated[Unread, Alias(("target",)), Doc("the model under test for this case")] = None
+    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
+    repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs; every answer must pass")] = None
+    tags: Annotated[Unread, Doc("labels to select cases by")] = None
+    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and judge, and kept in the row")] = (
+        field(default=EMPTY)
+    )
 
 
 class AuthoredTemplate(Declared, Struct, frozen=True):

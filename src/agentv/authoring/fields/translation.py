@@ -1,20 +1,39 @@
 """Mappings of a file with their canonical keys; from there on, nothing knows how a key was spelled.
 
 Each function reports what is wrong with the keys: unknown ones, two spellings of one, and those that are not built yet.
-Values keep their positions, and diagnostics about a value name the key as authored.
+Values keep their positions, and diagnostics about a value name the key as authored. Targets come last: AgentV has more
+ways to write one, which depend on its provider (SPEC section 12).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from itertools import islice
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
-from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN, Spellings
-from agentv.authoring.source.files import TABLES
-from agentv.authoring.source.nearest import MEANT, nearest
-from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain
-from agentv.model.values.values import Json
+from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TEMPLATE, TURN, Spellings
+from agentv.authoring.source.files import TABLES, nearest_in_agentv
+from agentv.authoring.source.nearest import MEANT, PROVIDERS, SETTINGS, folded, nearest, provider_name
+from agentv.authoring.source.nodes import (
+    Canonical,
+    ListNode,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    as_data,
+    is_empty,
+    plain,
+)
+from agentv.authoring.source.report import Report
+from agentv.model.values.values import Json, lazy_pattern
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
 
 _FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
 
@@ -131,25 +150,22 @@ def translated(node: MapNode, spellings: Spellings, reading: Reading, what: str 
     """
     if node.items.keys() <= spellings.canonical:
         return Canonical(node.items, node.keys, node.at)
-    made = _Translation(spellings, reading)
-    made.add_all(node)
-    whole = Canonical(made.items, made.keys, node.at, made.spelled)
+    spelled: dict[str, str] = {}
+    made = Canonical({}, {}, node.at, spelled)
+    _Translation(spellings, reading, made, spelled).add_all(node)
     if what is not None:
-        _report_unknown(whole, spellings, reading, what)
-    return whole
+        _report_unknown(made, spellings, reading, what)
+    return made
 
 
-class _Translation:
-    def __init__(self, spellings: Spellings, reading: Reading) -> None:
-        self._spellings = spellings
-        self._reading = reading
-        self._report = reading.report
-        self.items: dict[str, Node] = {}
-        self.keys: dict[str, Place] = {}
-        self.spelled: dict[str, str] = {}
+class _Translation(Struct):
+    spellings: Spellings
+    reading: Reading
+    made: Canonical
+    spelled: dict[str, str]
 
     def add_all(self, node: MapNode) -> None:
-        spellings = self._spellings
+        spellings = self.spellings
         for key, value in node.items.items():
             at = node.keys[key]
             inside = spellings.nested.get(key)
@@ -160,45 +176,44 @@ class _Translation:
             elif isinstance(value, MapNode):
                 self._dissolve(key, value, inside)
             elif not is_empty(value):
-                self._report.error("bad-value", value, f"'{key}' must be a mapping, found {kind_of(value)}")
+                self.reading.report.unfit(value, f"'{key}' must be a mapping")
 
     def _dissolve(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
         for key, item in value.items.items():
             at = value.keys[key]
             canonical = inside.get(key)
-            if canonical in self._spellings.not_yet:
+            if canonical in self.spellings.not_yet:
                 self._postpone(f"{outer}.{key}", at)
             elif canonical is not None:
                 self._put(canonical, f"{outer}.{key}", item, at)
-            elif f"{outer}.{key}" in self._spellings.no_effect:
-                self._report.warning("no-effect", at, f"'{outer}.{key}' has no effect")
+            elif f"{outer}.{key}" in self.spellings.no_effect:
+                self.reading.report.warning("no-effect", at, f"'{outer}.{key}' has no effect")
             elif not key.startswith("x-"):
                 self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)
 
     def _postpone(self, written: str, at: Place) -> None:
         """Report a key that is known and not built yet."""
-        tolerated = self._spellings.tolerates and not self._reading.strict_env
-        add = self._report.warning if tolerated else self._report.error
+        tolerated = self.spellings.tolerates and not self.reading.strict_env
+        add = self.reading.report.warning if tolerated else self.reading.report.error
         add("not-yet", at, f"'{written}' is recognized but not supported yet")
 
     def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
-        if canonical in self.items:
+        made = self.made
+        if canonical in made.items:
             other = self.spelled[canonical]
-            self._report.error("two-spellings", at, f"'{written}' and '{other}' mean the same; keep one of them")
+            self.reading.report.error("two-spellings", at, f"'{written}' and '{other}' mean the same; keep one of them")
             return
-        if written != canonical and written not in self._spellings.equal:
-            self._report.older(written, self._singular(canonical, value), at)
+        if written != canonical and written not in self.spellings.equal:
+            self.reading.report.older(written, self._singular(canonical, value), at)
         if written != canonical:
-            self._report.spell(value, written, canonical)
-        self.items[canonical] = value
-        self.keys[canonical] = at
-        self.spelled[canonical] = written
+            self.reading.report.spell(value, written, canonical)
+        made.items[canonical], made.keys[canonical], self.spelled[canonical] = value, at, written
 
     def _singular(self, canonical: str, value: Node) -> str:
         """The key that is better for one value: `target`, where several are `targets`."""
         if isinstance(value, ListNode):
             return canonical
-        spellings = self._spellings
+        spellings = self.spellings
         return next((one for one in spellings.equal if spellings.older.get(one) == canonical), canonical)
 
 
@@ -220,3 +235,153 @@ def _report_unknown(made: Canonical, spellings: Spellings, reading: Reading, wha
         made.not_missing |= {"input", "assert"}  # which a case with turns may lack
     for key in unknown:
         del made.items[key]
+
+
+NO_EFFECT = frozenset(
+    {
+        "batch_requests",
+        "cli_verbose",
+        "fallback_targets",
+        "keep_output_files",
+        "keep_temp_files",
+        "log_dir",
+        "log_directory",
+        "log_format",
+        "log_output_format",
+        "provider_batching",
+        "stream_log",
+        "subagent_mode_allowed",
+        "timeout_ms",
+        "trace",
+        "verbose",
+        "workspace_template",
+    }
+)
+"""They show or keep more of a call, join calls that are made one by one here, or belong to agents. AgentV itself never
+reads `timeout_ms` of a target, and no longer the keys of batches."""
+
+_DEFAULTS = {"runtime": ("host",)}
+"""Keys that ask for nothing at these values, and otherwise for what is not built."""
+
+_NOT_YET = frozenset({"container", "environment", "execution_traces", "install", "transcripts"})
+
+_WRAPPER = "agentv"
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_PROGRAMS = (".ts", ".js", ".mts", ".mjs")
+
+
+def translated_target(node: MapNode, providers: Registry[Provider], reading: Reading) -> Canonical:
+    """The mapping of a target by its canonical keys; mistakes of its keys are reported."""
+    flat = _with_provider(_flattened(node, providers, reading.report), providers, reading)
+    said = flat.get("provider")
+    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    taken = shape_of(provider.settings).rules.keys() if provider is not None else frozenset()
+    older = {old: new for old, new in SETTINGS.items() if new in taken and old not in taken}
+    made = translated(flat, replace(TARGET, older={**TARGET.older, **older}), reading, None)
+    gathered(made, "retry", reading)
+    for key in [one for one in made.items if provider is not None and one not in {*taken, *TARGET.canonical}]:
+        value, at = made.items[key], made.keys[key]
+        nothing = isinstance(value, Scalar) and (value.value is None or value.value in _DEFAULTS.get(key, ()))
+        if key in _NOT_YET or (key in _DEFAULTS and not nothing):
+            text = f"'{key}: {value.text}'" if isinstance(value, Scalar) and key in _DEFAULTS else f"'{key}'"
+            reading.report.error("not-yet", at, f"{text} is recognized but not supported yet")
+        elif key in NO_EFFECT or key in _DEFAULTS:
+            made.no_effect[key] = at
+        else:
+            continue
+        del made.items[key]
+    return made
+
+
+def canonical_provider(written: str, at: Node | None, report: Report) -> str:
+    """A `provider:rest` string with the canonical name of its provider; an older one is a hint."""
+    text = without_wrapper(written)
+    head, colon, rest = text.partition(":")
+    if folded(head) in PROVIDERS:
+        report.older(text, f"{provider_name(head)}{colon}{rest}", at)
+    return f"{provider_name(head)}{colon}{rest}"
+
+
+def without_wrapper(written: str) -> str:
+    """The `provider:model` string inside `agentv:provider:model`, which is AgentV's way to name a model's provider."""
+    head, colon, rest = written.partition(":")
+    return rest if colon and folded(head) == _WRAPPER and ":" in rest else written
+
+
+def _flattened(node: MapNode, providers: Registry[Provider], report: Report) -> MapNode:
+    """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
+
+    A `config` that is a setting of the provider's own stays. `id` is the provider where there is no other, as in
+    promptfoo.
+    """
+    for outer in ("config", "settings"):
+        inner = node.get(outer)
+        if isinstance(inner, MapNode) and not (outer == "config" and _takes_config(node, inner, providers)):
+            items = {key: one for key, one in node.items.items() if key != outer}
+            own = _named_variables(inner) if outer == "settings" else inner
+            for key, one in own.items.items():
+                if key in items and plain(one) != plain(items[key]):
+                    message = f"'{key}' is set in '{outer}' and beside it too; keep one of them"
+                    report.error("two-spellings", own.keys[key], message)
+            node = MapNode({**own.items, **items}, {**inner.keys, **node.keys}, node.at)
+    identity = node.get("id")
+    if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
+        return node
+    head = provider_name(identity.value)
+    if head not in providers.names and head not in providers.not_yet:
+        return node
+    pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
+    keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
+    return MapNode(pairs, keys, node.at)
+
+
+def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
+    """Whether the provider declares `config` itself, and its main setting does not stand in there (newer AgentV)."""
+    said = node.get("provider") or node.get("id")
+    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    return (
+        provider is not None
+        and "config" in shape_of(provider.settings).rules
+        and provider.settings.short not in config.items
+    )
+
+
+def _named_variables(settings: MapNode) -> MapNode:
+    """`settings:` of the oldest files, where a value that looks like the name of a variable is one."""
+    items: dict[str, Node] = {}
+    for key, node in settings.items.items():
+        items[key] = node
+        if isinstance(node, Scalar) and isinstance(node.value, str) and _VARIABLE.fullmatch(node.value):
+            items[key] = Scalar(f"${{{{ {node.value} }}}}", node.text, node.at)
+        elif isinstance(node, MapNode) and key == "env":
+            items[key] = _named_variables(node)
+    return MapNode(items, settings.keys, settings.at)
+
+
+def _with_provider(flat: MapNode, providers: Registry[Provider], reading: Reading) -> MapNode:
+    """The target with the canonical name of its provider, on which the meaning of other keys depends.
+
+    A target of `agentv` is one of the provider that its model names; one of `.agentv/providers/NAME.ts` is `cli`.
+    """
+    said = flat.get("provider")
+    rendered = reading.rendered(said) if said is not None else None
+    if not isinstance(rendered, Scalar) or not isinstance(rendered.value, str):
+        return flat
+    items, keys = dict(flat.items), dict(flat.keys)
+    model, home = items.get("model"), reading.places.suite
+    written, at = rendered.value, rendered.at
+    if folded(written) == _WRAPPER and isinstance(model, Scalar) and ":" in model.text:
+        written, at = model.text, items.pop("model").at
+    elif provider_name(written) not in {_WRAPPER, *providers.names, *providers.not_yet} and ":" not in written:
+        names = [os.path.join("providers", f"{written.strip()}{suffix}") for suffix in _PROGRAMS]  # noqa: PTH118  # as in files
+        path, _ = nearest_in_agentv(home, reading.places.root, *names)
+        if path is not None:
+            command = f"bun run {os.path.relpath(path, home)} {{PROMPT}}"
+            items = {"command": Scalar(command, command, at), **items}
+            keys = {"command": keys["provider"], **keys}
+            written = "cli"
+    place: Place = at
+    value = canonical_provider(written, Scalar(written, written, place), reading.report)
+    # what was written is the name of a target without one
+    items["provider"] = as_data(Scalar(value, without_wrapper(written), place))
+    return MapNode(items, keys, flat.at)

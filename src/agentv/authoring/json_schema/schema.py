@@ -14,24 +14,25 @@ from typing import Any
 from msgspec import Struct
 
 from agentv.authoring.cases.triggering import AuthoredQueries, AuthoredQuery, AuthoredTriggering
-from agentv.authoring.dialects.exam_cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
-    FREE_KEYS,
     NAME,
     PLACEHOLDER_DEF,
     TEXT,
     Schema,
+    mapping_of,
     needed,
     object_of,
     properties_of,
-    spelled_once,
-    spellings_of,
 )
 from agentv.authoring.fields.schema import (
     AuthoredCase,
     AuthoredDefaultTest,
+    AuthoredExam,
+    AuthoredExamCase,
+    AuthoredExamDefaults,
+    AuthoredExamJudge,
     AuthoredJudgeMinimums,
     AuthoredOptions,
     AuthoredPrompt,
@@ -42,8 +43,17 @@ from agentv.authoring.fields.schema import (
 )
 from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.fields.spellings import TARGET as TARGET_KEYS
-from agentv.authoring.json_schema.entries import MESSAGE_DEFS, MESSAGES, assertion_defs
-from agentv.authoring.json_schema.targets import BY_ID, OLDER_RUN, TARGET, older_spelling, spelled_mapping, target_defs
+from agentv.authoring.json_schema.entries import (
+    BY_ID,
+    MESSAGE_DEFS,
+    MESSAGES,
+    OLDER_RUN,
+    TARGET,
+    assertion_defs,
+    older_spelling,
+    spelled_mapping,
+    target_defs,
+)
 from agentv.authoring.prompt_library import meta_schema
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
 from agentv.registry.table import Registry
@@ -146,13 +156,8 @@ def _targets_file(words: Vocabulary) -> _Document:
     listed: Schema = {"type": "array", "items": entry}
     names = dict.fromkeys(("target", "provider", "judge", "grader", "user"), NAME)
     defaults = {"type": "object", "properties": names, "additionalProperties": False}
-    file: Schema = {
-        "type": "object",
-        "properties": {"$schema": NAME, "schema": NAME, "targets": listed, "providers": listed, "defaults": defaults},
-        "patternProperties": FREE_KEYS,
-        "additionalProperties": False,
-    }
-    body = {"if": {"type": "array"}, "then": listed, "else": file}
+    keys = {"$schema": NAME, "schema": NAME, "targets": listed, "providers": listed, "defaults": defaults}
+    body = {"if": {"type": "array"}, "then": listed, "else": mapping_of(keys)}
     return "agentv targets file", body, {"placeholder": PLACEHOLDER_DEF, **target_defs(words.providers)}
 
 
@@ -246,11 +251,8 @@ _SUITE_VALUES: Mapping[str, Schema] = {
 
 _INCLUDED_TESTS: Schema = {
     "description": "the cases of another file",
-    "type": "object",
-    "properties": {"include": NAME, "type": {"const": "tests"}},
+    **mapping_of({"include": NAME, "type": {"const": "tests"}}),
     "required": ["include"],
-    "patternProperties": FREE_KEYS,
-    "additionalProperties": False,
 }
 
 _CASE_VALUES: Mapping[str, Schema] = {
@@ -326,10 +328,7 @@ def prompt_defs() -> dict[str, Schema]:
     """One prompt: a text or a path, a list of messages, or an object."""
     schema: Schema = {"if": {"type": "array"}, "then": MESSAGES, "else": NAME}
     named: Schema = {
-        "type": "object",
-        "properties": properties_of(AuthoredPrompt, {"prompt": schema}),
-        "patternProperties": FREE_KEYS,
-        "additionalProperties": False,
+        **mapping_of(properties_of(AuthoredPrompt, {"prompt": schema})),
         "anyOf": [
             *({"required": [key], "properties": {one: False for one in _TEXTS if one != key}} for key in _TEXTS),
             {"required": ["id"], "properties": dict.fromkeys(_TEXTS, False)},  # the id is where the prompt is
@@ -388,16 +387,16 @@ _EXAM_VALUES: Mapping[str, Schema] = {
 
 def exam_body() -> Schema:
     """The outermost mapping."""
-    return {**_object(AuthoredExam, _EXAM_VALUES), "required": ["cases"]}
+    return {**object_of(AuthoredExam, _EXAM_VALUES), "required": ["cases"]}
 
 
 def exam_defs() -> dict[str, Schema]:
     """Definitions that it refers to, besides those of eval files."""
-    case = _object(AuthoredExamCase, _EXAM_CASE_VALUES)
+    case = object_of(AuthoredExamCase, _EXAM_CASE_VALUES)
     given = needed([["inputs", "inputs_from"], ["assert", "assertions", "rubric"]])
     return {
-        "defaults": _object(AuthoredExamDefaults, _DEFAULTS_VALUES),
-        "judge": {**_object(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
+        "defaults": object_of(AuthoredExamDefaults, _DEFAULTS_VALUES),
+        "judge": {**object_of(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
         "case": {**case, "required": ["name"], **given},
         **triggering_defs(AuthoredQueries),
     }
@@ -407,21 +406,9 @@ def triggering_defs(cls: type) -> dict[str, Schema]:
     """The definitions of `triggering:`, declared by a class: of an exam or of a suite."""
     return {
         "triggering": {
-            **_object(cls, _TRIGGERING_VALUES),
+            **object_of(cls, _TRIGGERING_VALUES),
             "anyOf": [{"required": [key]} for key in _TRIGGERING_VALUES],
         },
         "queries": {**_PAIRS, "minItems": 1},
         "query": object_of(AuthoredQuery),
-    }
-
-
-def _object(cls: type, values: Mapping[str, Schema]) -> Schema:
-    """The schema of a mapping some of whose keys are declared to be read elsewhere."""
-    shape = shape_of(cls)
-    return {
-        "type": "object",
-        "properties": properties_of(cls, values),
-        "patternProperties": FREE_KEYS,
-        "additionalProperties": False,
-        **spelled_once(spellings_of(shape, name) for name in {rule.name: None for rule in shape.rules.values()}),
     }

@@ -27,7 +27,7 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.spellings import TEMPLATE
 from agentv.authoring.header import HeaderReader, names_judge
 from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import Sink, read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
@@ -120,7 +120,7 @@ class SuiteReader:
 
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
-        from agentv.authoring.assertions.includes import load_template
+        from agentv.authoring.assertions.entries import load_template
 
         self._shared = True
         header = self._begin(self._nothing).header
@@ -204,8 +204,7 @@ class SuiteReader:
     def _suite_of(self, root: Node) -> Suite | None:
         """The suite of a file that is no exam."""
         if not isinstance(root, MapNode):
-            message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
-            self._report.error("bad-eval-file", root, message)
+            self._report.unfit(root, "an eval file is a mapping with 'tests'", "bad-eval-file")
             return None
         if not self._context.request.for_run and _looks_like_template(root):
             self.check_template()

@@ -19,9 +19,9 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.header import Header
-from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, OutsideError, boundary_around
-from agentv.authoring.source.files import DiskReader, Places, is_file, repository_root, shown, template_home
-from agentv.authoring.source.nodes import MapNode, Node, kind_of
+from agentv.authoring.source.boundary import Boundary, boundary_around
+from agentv.authoring.source.files import DiskReader, Places, is_file, repository_root, template_home
+from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.target import report_missing
@@ -98,10 +98,8 @@ class SuiteContext(Struct, frozen=True):
         """Content of a file; None if it cannot be read, which is reported."""
         try:
             return self.disk.read(path)
-        except OutsideError:
-            self.report.error(OUTSIDE, Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
         except OSError as error:
-            self.report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {error.strerror}")
+            self.report.unreadable(path, error)
         return None
 
     def diagnostics(self, reading: Reading, *, shared: bool) -> tuple[Diagnostic, ...]:
@@ -165,7 +163,7 @@ def read_sidecar(context: SuiteContext) -> Sidecar:
     root, valid = read_yaml(path, data, report)
     if not isinstance(root, MapNode):
         if root is not None:
-            report.error("bad-eval-file", root, f"a sidecar is a mapping, found {kind_of(root)}")
+            report.unfit(root, "a sidecar is a mapping", "bad-eval-file")
         return Sidecar(nothing, valid)
     for key in root.items.keys() & TESTS:
         message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"

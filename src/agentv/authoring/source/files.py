@@ -1,22 +1,29 @@
-"""File lookup, and a record of the files that were read (SPEC sections 2 and 5)."""
+"""File lookup, patterns of paths, and a record of the files that were read (SPEC sections 2 and 5)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from errno import EINVAL
+from fnmatch import translate
+from functools import lru_cache
+from glob import escape, has_magic, iglob
 from io import BytesIO
+from itertools import islice
+from os.path import normpath
 from pathlib import Path
 from stat import S_ISREG
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.source.boundary import Boundary
 from agentv.model.values.values import Span, lazy_pattern
+from agentv.registry.fields import FileGlobs
 
 PARQUET = (".parquet",)
 ARROW = (".arrow", ".feather", ".ipc")
@@ -45,6 +52,9 @@ META = "meta.yaml"
 
 EXAM_FILES = ("eval.yml", "eval.yaml")
 """What the exam beside a prompt is called."""
+
+INPUT_FILES = ("inputs.yml", "inputs.yaml")
+"""What the inputs that a case of an exam takes from a directory are called."""
 
 OF_PROMPTS = frozenset({*PROMPT_FILES, META})
 """Files that make a directory that of a prompt."""
@@ -155,19 +165,8 @@ def repository_root(directory: str) -> str:
     return working if directory == working or directory.startswith(working + os.sep) else directory
 
 
-def exists(path: str) -> bool:
-    """Whether something exists at an authored path; `Path` would raise if the name is too long."""
-    return os.path.exists(path)  # noqa: PTH110
-
-
-def is_file(path: str) -> bool:
-    """Whether a file exists at an authored path."""
-    return os.path.isfile(path)  # noqa: PTH113  # as exists
-
-
-def is_directory(path: str) -> bool:
-    """Whether a directory exists at an authored path."""
-    return os.path.isdir(path)  # noqa: PTH112  # as exists
+# at an authored path, for which `Path` would raise if a name is too long
+exists, is_file, is_directory = os.path.exists, os.path.isfile, os.path.isdir
 
 
 def upwards(directory: str, root: str) -> Iterator[str]:
@@ -351,3 +350,94 @@ def shown(path: str) -> str:
     except ValueError:
         return path
     return path if relative.startswith(".." + os.sep + ".." + os.sep + "..") else relative
+
+
+EVERYWHERE: Final = "**"
+
+
+def literal_part(pattern: str) -> str:
+    """The directories that a pattern begins with, before its first part that is one."""
+    parts = pattern.split("/")
+    first = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
+    return "/".join(parts[:first])
+
+
+def climbs(pattern: str) -> bool:
+    """Whether a pattern leaves a directory after its first wildcard, so that it can lead anywhere."""
+    return ".." in pattern.removeprefix(literal_part(pattern)).split("/")
+
+
+def matched(pattern: str, base: str) -> list[str]:
+    """The paths below a directory that match, relative to it and sorted, as `glob` has it.
+
+    Hidden names match only a part that begins with a dot. What cannot be read matches nothing.
+    """
+    parts = [part for part in pattern.split("/") if part not in {"", "."}]
+    return sorted({path for path in _below(base, "", tuple(parts), set()) if path})
+
+
+def _below(base: str, inside: str, parts: Sequence[str], seen: set[tuple[str, int]]) -> Iterator[str]:
+    key = (inside, len(parts))
+    if key in seen:
+        return
+    seen.add(key)
+    if not parts:
+        yield inside
+        return
+    part, rest = parts[0], parts[1:]
+    if part == EVERYWHERE:
+        yield from _below(base, inside, rest, seen)
+        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # texts, for every file of a tree
+            if not entry.name.startswith("."):
+                path = os.path.join(inside, entry.name)  # noqa: PTH118  # as above
+                yield from _below(base, path, parts, seen) if _is_directory(entry) else ()
+                yield from (path,) if not rest and not _is_directory(entry) else ()
+    elif has_magic(part):
+        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # as above
+            if _matches(part, entry.name):
+                yield from _below(base, os.path.join(inside, entry.name), rest, seen)  # noqa: PTH118  # as above
+    else:
+        path = os.path.join(inside, part)  # noqa: PTH118  # as above
+        if os.path.lexists(os.path.join(base, path)):  # noqa: PTH118  # as above
+            yield from _below(base, path, rest, seen)
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory or ".") as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _matches(part: str, name: str) -> bool:
+    hidden = name.startswith(".") and not part.startswith(".")
+    return not hidden and _compiled(part).match(name) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(part: str) -> re.Pattern[str]:
+    return re.compile(translate(part))
+
+
+MOST_FILES = 10_000
+"""Files that one list of patterns may name."""
+
+
+def files_of_globs(globs: FileGlobs) -> tuple[str, ...]:
+    """The files that the patterns name, absolute and sorted, a bounded number."""
+    home = escape(globs.cwd.rstrip("/"))
+    found = (
+        normpath(path)
+        for pattern in globs.patterns
+        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # noqa: PTH207  # Path's follows no links
+        if is_file(path)
+    )
+    return tuple(sorted(set(islice(found, MOST_FILES))))

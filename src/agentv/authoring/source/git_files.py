@@ -92,14 +92,14 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise BadUrlError("this URL is not UTF-8 after decoding its '%' escapes", f"write {form}") from None
     parts = tuple(rest.split("/"))
-    if _UNPRINTABLE.search(rest):
-        raise BadUrlError("this URL contains a control character", f"write {form}")
-    if ".." in parts:
-        raise BadUrlError("this URL leaves its repository with '..'", f"write {form}")
-    if "" in parts or "." in parts:
-        raise BadUrlError("a part of the path in this URL is empty, or '.'", f"write {form}")
-    if len(parts) < 2:
-        raise BadUrlError(f"this URL has no path after '{written}'", f"write {form}")
+    issues = {
+        "this URL contains a control character": _UNPRINTABLE.search(rest),
+        "this URL leaves its repository with '..'": ".." in parts,
+        "a part of the path in this URL is empty, or '.'": "" in parts or "." in parts,
+        f"this URL has no path after '{written}'": len(parts) < 2,
+    }
+    if (issue := next((message for message, found in issues.items() if found), None)) is not None:
+        raise BadUrlError(issue, f"write {form}")
     return parts
 
 

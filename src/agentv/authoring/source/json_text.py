@@ -60,6 +60,11 @@ def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
     return Result(placed or node, not found.failed)
 
 
+def read_document(path: str, text: str, report: Report) -> Result[Node | None]:
+    """A JSON text or the YAML of any other file as nodes; None where it cannot be read, which is reported."""
+    return read_json(path, text, report) if path.lower().endswith(".json") else read_yaml(path, text.encode(), report)
+
+
 def _harmless(escape: re.Match[str]) -> str:
     """As many letters, and others for another half, so that keys which differ still do."""
     return f"\ue000\ue001{escape['half'][1:].lower()}" if escape["half"] else escape.group()

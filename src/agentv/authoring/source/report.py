@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Place, Scalar, kind_of, span_of
 from agentv.errors import Diagnostic, Severity
 from agentv.model.values.formatting import shorten
+from agentv.model.values.values import Span
 
 LONGEST = 500
 """Characters of a message or hint."""
@@ -31,6 +34,9 @@ LISTED = 10
 
 
 T = TypeVar("T")
+
+At: TypeAlias = "Node | Place | None"
+"""What a diagnostic is about: a value, a place, or no place in particular."""
 
 
 class Result(NamedTuple, Generic[T]):
@@ -128,29 +134,25 @@ class Report:
         self.findings.occurrences[id(of)] = of, count + 1  # held, so that nothing else gets its id
         return count
 
-    def error(
-        self,
-        code: str,
-        at: Scalar | ListNode | MapNode | Place | None,
-        message: str,
-        *,
-        hint: str | None = None,
-        notes: Iterable[str] = (),
-    ) -> None:
+    def error(self, code: str, at: At, message: str, *, hint: str | None = None, notes: Iterable[str] = ()) -> None:
         """Something that must be mended before anything runs."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "error", hint, notes))
 
-    def warning(
-        self,
-        code: str,
-        at: Scalar | ListNode | MapNode | Place | None,
-        message: str,
-        *,
-        hint: str | None = None,
-        notes: Iterable[str] = (),
-    ) -> None:
+    def warning(self, code: str, at: At, message: str, *, hint: str | None = None, notes: Iterable[str] = ()) -> None:
         """Something that is probably not meant."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "warning", hint, notes))
+
+    def unfit(self, node: Node, rule: str, code: str = "bad-value", *, hint: str | None = None) -> None:
+        """An error at a value that breaks a rule, such as "'vars' must be a mapping", with what was found instead."""
+        self.error(code, node, f"{rule}, found {kind_of(node)}", hint=hint)
+
+    def unreadable(self, path: str, error: OSError) -> None:
+        """An error at the beginning of a file that cannot be read."""
+        top = Span(path, 1, 1, 1, 2)
+        if isinstance(error, OutsideError):
+            self.error(OUTSIDE, top, f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
+        else:
+            self.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
 
     def beside(self) -> Report:
         """An empty report that knows the same spellings, for what may yet turn out to be no mistake."""
@@ -177,18 +179,18 @@ class Report:
             _, written, canonical = self.findings.spelled[id(old)]
             self.findings.spelled[id(new)] = new, written, canonical
 
-    def _as_written(self, at: Scalar | ListNode | MapNode | Place | None, message: str) -> str:
+    def _as_written(self, at: At, message: str) -> str:
         found = self.findings.spelled.get(id(at)) if self.findings.spelled else None
         return message if found is None else message.replace(f"'{found[2]}'", f"'{found[1]}'", 1)
 
-    def older(self, written: str, canonical: str, at: Scalar | ListNode | MapNode | Place | None) -> None:
+    def older(self, written: str, canonical: str, at: At) -> None:
         """An older spelling, which is right and could be written better."""
         if self.hints:
             message = f"'{written}' is an older spelling of '{canonical}'"
             found = _diagnostic("older-spelling", at, message, "hint", None, ())
             self.add(replace(found, rename=(written, canonical)))
 
-    def remark(self, code: str, at: Scalar | ListNode | MapNode | Place | None, message: str) -> None:
+    def remark(self, code: str, at: At, message: str) -> None:
         """Something to know, which is no mistake."""
         if self.hints:
             self.add(_diagnostic(code, at, message, "hint", None, ()))
@@ -241,23 +243,12 @@ class Report:
 
 
 def _diagnostic(
-    code: str,
-    at: Scalar | ListNode | MapNode | Place | None,
-    message: str,
-    severity: Severity,
-    hint: str | None,
-    notes: Iterable[str],
+    code: str, at: At, message: str, severity: Severity, hint: str | None, notes: Iterable[str]
 ) -> Diagnostic:
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
     span = span_of(place) if place is not None and place is not NOWHERE else None
-    return Diagnostic(
-        code,
-        _line(message),
-        span,
-        severity,
-        _line(hint) if hint else None,
-        tuple(_line(note, LONGEST_NOTE) for note in notes),
-    )
+    told = tuple(_line(note, LONGEST_NOTE) for note in notes)
+    return Diagnostic(code, _line(message), span, severity, _line(hint) if hint else None, told)
 
 
 def _line(text: str, longest: int = LONGEST) -> str:

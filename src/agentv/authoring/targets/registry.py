@@ -10,12 +10,11 @@ from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from agentv.authoring.fields.kinds import refuse_data, refuses_provider, refuses_target
-from agentv.authoring.fields.names import provider_name
-from agentv.authoring.fields.older_targets import canonical_provider, translated_target, without_wrapper
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.spellings import TARGET
+from agentv.authoring.fields.translation import canonical_provider, translated_target, without_wrapper
 from agentv.authoring.source.files import Places, shown
-from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nearest import did_you_mean, nearest, provider_name
 from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.target import PLUGINS_COMMAND, USE_TARGET, read_target, report_not_yet
@@ -178,7 +177,7 @@ class TargetRegistry(Struct):
             spec = read_target(made, self.providers, reading, self.retry)
             return None if reading.report.failed else spec
         if found is not None:
-            reading.report.error("bad-value", found, f"a target must be a name or a mapping, found {kind_of(found)}")
+            reading.report.unfit(found, "a target must be a name or a mapping")
         return None
 
     def judge_of(self, name: str) -> Node | None:

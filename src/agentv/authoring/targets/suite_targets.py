@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.fields.older_targets import translated_target
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.fields.spellings import TARGET
+from agentv.authoring.fields.translation import translated_target
 from agentv.authoring.source.files import Places, is_file, shown, upwards
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
@@ -23,7 +23,6 @@ from agentv.authoring.source.nodes import (
     Scalar,
     holds_placeholder,
     is_empty,
-    kind_of,
     node_of,
     plain,
     span_of,
@@ -153,7 +152,7 @@ def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> 
     if isinstance(root, ListNode) or is_reference(root):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
     if not isinstance(root, MapNode):
-        reading.report.error("bad-value", root, f"{name} must be a mapping with 'targets', found {kind_of(root)}")
+        reading.report.unfit(root, f"{name} must be a mapping with 'targets'")
         return
     known = (*_LISTS, "defaults")
     passed: dict[str, Place] = {}
@@ -173,7 +172,7 @@ def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading:
     passed: dict[str, Place] = {}
     if listed is not None and not isinstance(listed, ListNode) and not is_reference(listed):
         hint = "write each target as '- name: NAME'" if isinstance(listed, MapNode) else None
-        reading.report.error("bad-value", listed, f"'{key}' must be a list, found {kind_of(listed)}", hint=hint)
+        reading.report.unfit(listed, f"'{key}' must be a list", hint=hint)
         return passed
     for entry, own in entries_of(listed, reading) if listed is not None else ():
         passed |= _enter(registry, entry, own)
@@ -184,7 +183,7 @@ def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Ite
     """The targets of a configuration, but for those that a closer file has."""
     closer, (node, reading) = frozenset(outer), more
     if not isinstance(node, ListNode) and not is_reference(node):
-        reading.report.error("bad-value", node, f"'providers' must be a list, found {kind_of(node)}")
+        reading.report.unfit(node, "'providers' must be a list")
         return
     registry.begin_file(reading)
     for entry, own in entries_of(node, reading):
@@ -195,14 +194,14 @@ def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Rea
     if defaults is None:
         return
     if not isinstance(defaults, MapNode):
-        reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
+        reading.report.unfit(defaults, "'defaults' must be a mapping")
         return
     known = [key for keys in _ROLES.values() for key in keys]
     for key, node in defaults.items.items():
         if key not in known:
             reading.unknown_key(key, defaults, tuple(_ROLES), "'defaults'")
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
-            reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+            reading.report.unfit(node, f"'{key}' must be the name of a target")
     registry.default_target = one_default("target", _texts(defaults, "target"), registry.default_target, reading)
     registry.default_judge = one_default("judge", _texts(defaults, "judge"), registry.default_judge, reading)
     registry.default_user = one_default("user", _texts(defaults, "user"), registry.default_user, reading)
@@ -241,7 +240,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Cont
     if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
         return {}  # a `provider:rest` string is a target wherever it is named
     if not isinstance(entry, MapNode):
-        reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
+        reading.report.unfit(entry, "a target must be a mapping")
         return {}
     own = reading.reporting_to(reading.report.beside())  # what is wrong counts where the target is used
     made = translated_target(entry, registry.providers, own)
@@ -298,6 +297,8 @@ class SuiteTargets(Struct, frozen=True):
         self._enter_own(node, reading)
         first: dict[str, Node | None] = {}
         for target, at in self._named(node, reading):
+            if target is None:
+                continue
             if target.name in first:
                 self._report_twice(target.name, at, first[target.name], reading)
             else:
@@ -317,21 +318,21 @@ class SuiteTargets(Struct, frozen=True):
             if isinstance(name, Scalar) and not is_empty(name):
                 self.registry.enter_own(name.text.strip(), made, item, own)
 
-    def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec, Node | None]]:
-        """Each target with what names it in a file."""
+    def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec | None, Node | None]]:
+        """Each target, None where it is wrong, with what names it in a file."""
         if self.request.given_target is not None:
-            yield from _one(next(self._given(self.request.given_target, reading), None), None)
+            yield self._given(self.request.given_target, reading), None
         elif self.request.targets:
             for name in self.request.targets:
-                yield from _one(self.registry.typed(name, reading), None)
+                yield self.registry.typed(name, reading), None
         elif node is None or is_empty(node):
             default = self.registry.default_target
             later = self.of_targets
             found = self.registry.resolve(default.text, default, reading, later=later) if default else None
-            yield from _one(found, default)
+            yield found, default
         else:
             for item, own in entries_of(node, reading):
-                yield from _one(self.registry.inline(item, own, later=self.of_targets), item)
+                yield self.registry.inline(item, own, later=self.of_targets), item
 
     def judge(self, node: Node | None, reading: Reading) -> TargetSpec | None:
         """The judge that the eval file names."""
@@ -345,7 +346,7 @@ class SuiteTargets(Struct, frozen=True):
     def forced_judge(self, reading: Reading) -> TargetSpec | None:
         """The judge of the command line, or one made in Python."""
         if self.request.given_judge is not None:
-            return next(self._given(self.request.given_judge, reading), None)
+            return self._given(self.request.given_judge, reading)
         return self.registry.typed(self.request.judge, reading) if self.request.judge is not None else None
 
     def default_judge(self, reading: Reading) -> TargetSpec | None:
@@ -409,24 +410,16 @@ class SuiteTargets(Struct, frozen=True):
         made = translated_target(node, self.registry.providers, reading.reporting_to(reading.report.beside()))
         return made.get("name") or node
 
-    def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
+    def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> TargetSpec | None:
         if isinstance(given, TargetSpec):
-            yield given
-            return
+            return given
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
         assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
         reading = reading.rendering(False)
         made = translated_target(node, self.registry.providers, reading)
-        found = read_target(made, self.registry.providers, reading, self.registry.retry)
-        if found is not None:
-            yield found
+        return read_target(made, self.registry.providers, reading, self.registry.retry)
 
 
 def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar | None:
     """A default of `config.yaml`, as a name with its place."""
     return Scalar(name, name, nodes[key].at) if name else None
-
-
-def _one(found: TargetSpec | None, at: Node | None) -> Iterator[tuple[TargetSpec, Node | None]]:
-    if found is not None:
-        yield found, at

@@ -364,7 +364,7 @@ def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dic
     """The files that the settings name and what they import, such as a command's ./agent.sh, with their sha256."""
     paths = list(files_behind(settings, search))
     if more is not None:
-        from agentv.authoring.source.patterns import files_of_globs
+        from agentv.authoring.source.files import files_of_globs
 
         paths += files_of_globs(more)
     found = ((path, digest_of(path)) for path in paths)

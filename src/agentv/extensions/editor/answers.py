@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from agentv.authoring.fields.names import type_name
+from agentv.authoring.source.nearest import type_name
 from agentv.authoring.source.nodes import ListNode, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

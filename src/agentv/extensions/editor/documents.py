@@ -17,7 +17,7 @@ from msgspec import structs
 
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.check import FileCheck, check_file
+from agentv.authoring.loading.load import FileCheck, check_file
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.index import FileIndex, FileKind, index_of, kind_of, leave_deleted_directory
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable

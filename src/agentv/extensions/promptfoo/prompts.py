@@ -12,9 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.source.files import is_file
+from agentv.authoring.source.files import climbs, is_file, literal_part
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
-from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import names_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from agentv.authoring.fields.names import SETTINGS
+from agentv.authoring.source.nearest import SETTINGS
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
 from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, number_node, providers_key, text_node
 from agentv.extensions.promptfoo.tables import (

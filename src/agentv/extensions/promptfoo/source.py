@@ -15,11 +15,10 @@ from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
-from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.files import climbs, is_file, literal_part, shown
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
-from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic

@@ -21,7 +21,7 @@ from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.values import Json
-from agentv.registry.fields import Alias, Between, Declared, Doc, Nonempty, Text
+from agentv.registry.fields import Alias, Between, Declared, Doc, Nonempty, PromptCode, Text
 from doubles.thorough import each_third
 
 ROOT = Path(__file__).parents[4]
@@ -204,7 +204,7 @@ def test_mistakes_in_messages_are_found(messages: str, tmp_path: Path) -> None:
 
 
 def test_the_schema_and_the_loader_know_the_same_kinds() -> None:
-    assert json_kinds.PLAIN.keys() == decode.BY_ANNOTATION.keys()
+    assert {*json_kinds.PLAIN, PromptCode} == decode.BY_ANNOTATION.keys()
     assert {*json_kinds.MARKED, kinds.AsNode} == kinds.MARKED.keys()
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.loading.check import check_file
-from agentv.authoring.loading.load import LoadRequest, eval_files
+from agentv.authoring.loading.load import LoadRequest, check_file, eval_files
 from agentv.authoring.prompt_library import exam_above, exam_of
 from agentv.authoring.source.files import is_exam
 from agentv.model.suite.exam import DESCRIPTION, Exam

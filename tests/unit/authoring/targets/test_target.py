@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.fields.older_targets import translated_target
+from agentv.authoring.fields.translation import translated_target
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Rate, Retry

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from agentv.app.authored.validate import Validation
 from agentv.app.registries import registries
-from agentv.authoring.loading.check import check_file
-from agentv.authoring.loading.load import LoadRequest
+from agentv.authoring.loading.load import LoadRequest, check_file
 from doubles.loading import repository
 
 

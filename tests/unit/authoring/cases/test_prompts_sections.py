@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.cases.sections import Section, sections_of
+from agentv.authoring.cases.prompts import Section, sections_of
 from agentv.authoring.prompt_library import prompt_file_of
 from agentv.authoring.source.nodes import span_of
 from agentv.authoring.source.report import Report
