@@ -93,12 +93,12 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "replies": (
-        ("judge/reply.py", "judge/quotation.py", "judge/scale.py", "judge/votes.py"),
+        ("judge/reply.py", "judge/quotation.py"),
         (
             "judge/test_reply.py",
             "judge/test_quotation.py",
-            "judge/test_scale.py",
-            "judge/test_votes.py",
+            "judge/test_reply_scale.py",
+            "judge/test_reply_votes.py",
         ),
     ),
     "redaction": (
@@ -110,7 +110,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "engine/calls/retry_policy.py",
             "engine/calls/attempts.py",
             "engine/calls/budget.py",
-            "engine/calls/circuit_breaker.py",
+            "engine/calls/target_channel.py",
             "targets/http/failures.py",
         ),
         ("engine/calls", "targets/http/test_failures.py"),

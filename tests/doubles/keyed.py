@@ -10,8 +10,7 @@ from agentv.app.registries import registries
 from agentv.authoring.fields.request import Registries
 from agentv.model.values.response import TargetResponse
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider, ProviderSettings
+from agentv.registry.types import Provider, ProviderSettings, Registry
 from agentv.targets.catalogue import PROVIDERS
 from agentv.targets.http.failures import other_server
 

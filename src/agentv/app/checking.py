@@ -13,7 +13,6 @@ from msgspec import structs
 from agentv.app.wiring import Connections
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.targets.target import how_to_set
-from agentv.engine.calls.deadlines import in_time
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import no_answer, shows_text
 from agentv.model.redaction import Redactor
@@ -25,7 +24,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.targets.http.failures import carries_key
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import attempt
 from agentv.user_code.processes import kill_all
 

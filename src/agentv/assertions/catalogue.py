@@ -5,8 +5,7 @@ from __future__ import annotations
 from agentv.registry.extensions import ASSERTIONS, registered
 from agentv.registry.fields import DeclaredAssertion, is_declared
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType
+from agentv.registry.types import AssertionType, Registry
 
 TYPES: dict[str, str] = {
     "contains": "agentv.assertions.text.matching:Contains",

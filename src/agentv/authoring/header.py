@@ -40,8 +40,7 @@ from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSp
 from agentv.model.values.values import EMPTY, Json, Span
 from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
 from agentv.registry.fields import Preprocessor
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 from agentv.templating import Language, Scope, has_placeholder
 
 _PREFIX = "min_"

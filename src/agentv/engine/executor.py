@@ -1,14 +1,25 @@
-"""The executor port, and the local executor."""
+"""The executor port, and the local executor.
+
+Answers of one case that are compared with each other, from all its prompts and targets, are graded together. One worker
+requests all of them, one after the other, and grades them when the last has arrived. So no worker waits for another,
+however few there are, and no more answers are held than those of running trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-from agentv.engine.grading import grade_entries
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import AnsweredTrial, answer_of, is_conversation, result_of
-from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.run.context import AssertionContext, ComparingAssertion
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import Failure
 
 
@@ -91,8 +102,6 @@ class LocalExecutor:
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared."""
-        from agentv.engine.comparison_group import graded_together
-
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
             results = await graded_together(answered, self._run_context)
@@ -106,3 +115,88 @@ class LocalExecutor:
     def interrupt(self) -> None:
         """End all waiting."""
         self._run_context.throttle.interrupt()
+
+
+class _GivenGrade(Struct, frozen=True):
+    """An assertion whose grade was found by comparing."""
+
+    entry: AssertionEntry
+    outcome: Grade
+
+    def label(self) -> str:
+        return self.entry.assertion.label()
+
+    def grade(self, _context: AssertionContext) -> Grade:
+        return self.outcome
+
+
+async def graded_together(
+    all_of_them: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
+) -> list[TrialResult]:
+    """The result of every trial, in their order. Those without an answer take no part in what is compared."""
+    group = [one for one in all_of_them if isinstance(one, AnsweredTrial)]
+    missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
+    settled: list[dict[int, Grade]] = [{} for _ in group]
+    entries = group[0].trial.case.assertions if group else ()
+    check = run_context.check(group[0].trial.suite) if group else None
+    for place, entry in enumerate(entries):
+        if getattr(entry.assertion, "compares", False):
+            grades = await _compared(entry, [one.context for one in group], check)
+            for own, grade in zip(settled, grades, strict=True):
+                own[place] = _with_missing(grade, missing)
+    results = {}
+    for answered, own in zip(group, settled, strict=True):
+        results[answered.trial.key] = answered.result(await _scores(answered, own, run_context))
+    return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
+
+
+async def _compared(
+    entry: AssertionEntry, contexts: Sequence[AssertionContext], check: GraderCheck | None
+) -> Sequence[Grade]:
+    refused = check.begin(entry) if check is not None else None
+    if refused is not None:
+        return (Grade.errored(refused.code, refused.message),) * len(contexts)
+    try:
+        return await _chosen(entry, contexts)
+    finally:
+        if check is not None:
+            check.end(entry)
+
+
+async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
+    shaped = [await _shaped(entry, context) for context in contexts]
+    whole = [one for one in shaped if isinstance(one, AssertionContext)]
+    choosing = cast("ComparingAssertion", entry.assertion).choose(whole)
+    found = await graded_in_time(choosing, entry, contexts[0], limit_of(entry, contexts[0]))
+    if isinstance(found, Failure):
+        found = (Grade.errored(found.code, found.message),) * len(whole)
+    grades = iter(found)
+    return [Grade.errored(one.code, one.message) if isinstance(one, Failure) else next(grades) for one in shaped]
+
+
+async def _shaped(entry: AssertionEntry, context: AssertionContext) -> AssertionContext | Failure:
+    from agentv.engine.transform import transformed
+
+    transform = entry.settings.transform
+    if transform is None:
+        return context
+    return await transformed(transform, context)
+
+
+async def _scores(answered: AnsweredTrial, own: dict[int, Grade], run_context: RunContext) -> tuple[Score, ...]:
+    """All scores of one answer, those of comparisons at their places."""
+    entries = answered.trial.case.assertions
+    given = [_settled(entry, own[place]) if place in own else entry for place, entry in enumerate(entries)]
+    scores = await grade_entries(given, answered.context, run_context.clock, run_context.check(answered.trial.suite))
+    return tuple(replace(score, entry=entry) for score, entry in zip(scores, entries, strict=True))
+
+
+def _settled(entry: AssertionEntry, grade: Grade) -> AssertionEntry:
+    return replace(entry, assertion=_GivenGrade(entry, grade), settings=replace(entry.settings, transform=None))
+
+
+def _with_missing(grade: Grade, missing: Sequence[str]) -> Grade:
+    if not missing:
+        return grade
+    note = f"omitted, because they gave no answer: {', '.join(dict.fromkeys(missing))}"
+    return replace(grade, reason=f"{grade.reason}; {note}" if grade.reason else note)

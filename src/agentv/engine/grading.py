@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, cast
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from agentv.engine.calls.deadlines import in_time
 from agentv.model.run.context import Assertion, AssertionContext, Judge
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
@@ -19,7 +18,7 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
 from agentv.model.values.response import Attempt, Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import ForeignError, attempt, foreign_code
 
 T = TypeVar("T")

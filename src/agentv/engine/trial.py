@@ -10,7 +10,6 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
@@ -25,7 +24,7 @@ from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, lazy_pattern
 from agentv.ports import Embedder, Executor, JavaScriptHost, TargetRequest
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import attempt
 from agentv.work_ports import TrialWork
 

@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from agentv.judge.delimiter import CONFIRM, Delimiter, Excerpt, new_word
+from agentv.judge.material import CONFIRM, Delimiter, Excerpt, new_word
 from agentv.judge.question import built_in
-from agentv.judge.reply import verdicts_in
-from agentv.judge.shapes import UnreadableError
-from agentv.judge.typed_shapes import TEXT, closed
-from agentv.judge.votes import UsageTotal
+from agentv.judge.reply import UsageTotal, verdicts_in
+from agentv.judge.shapes import TEXT, UnreadableError, closed
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MAX_CHARS, Choice
 from agentv.model.values.message import Message

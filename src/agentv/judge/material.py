@@ -1,11 +1,13 @@
-"""Material of a question beside the answer, such as retrieved text or a transcript. None of it is trusted."""
+"""Material of a question beside the answer, none of which is trusted, and the marker around it (SPEC section 9)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from agentv.judge.delimiter import Delimiter
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MODE_VARIABLES, Rubric
 from agentv.model.values.message import Message
@@ -59,3 +61,92 @@ def _lines(message: Message) -> list[str]:
         if call.output is not None:
             lines.append(f"{call.name} gives: {call.output}")
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Beginning and end of a text, and the number of characters left out between them."""
+
+    head: str
+    tail: str = ""
+    left_out: int = 0
+
+    @classmethod
+    def of(cls, text: str, most: int) -> Excerpt:
+        """Excerpt that keeps at most the given number of characters, not counting the mark."""
+        left_out = len(text) - most
+        if left_out <= 0:
+            return cls(text)
+        tail = most // 2
+        return cls(text[: most - tail], text[len(text) - tail :], left_out)
+
+    @property
+    def text(self) -> str:
+        """Excerpt with the mark on its own line."""
+        if not self.left_out:
+            return self.head
+        return f"{self.head}\n[… {self.left_out:,} characters left out …]\n{self.tail}"
+
+    @property
+    def joined(self) -> str:
+        """Excerpt without the mark, as a judge may quote it."""
+        return self.head + self.tail
+
+
+CONFIRM = "confirm"
+"""The key under which a verdict carries the word that was asked for; on a scale, in capitals, what stands before it."""
+
+
+def new_word() -> str:
+    """Random token of 64 bits, as 16 hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def without(words: Iterable[str], text: str, instead: str = "") -> str:
+    """The text with something else in the place of words of ours, whatever their letters' case."""
+    for word in words:
+        text = text.replace(word, instead)
+        if word in text.lower():  # rare, and a pattern that is new each time takes long to compile
+            text = re.sub(word, instead, text, flags=re.IGNORECASE)
+    return text
+
+
+_INLINE = 200
+"""Characters of a line that is shown within a sentence."""
+
+_TAG = re.compile(r"<(/?)([\w-]+)-(\w+)>")
+"""A tag of any fence. A pattern of one fence would be compiled for each question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delimiter:
+    """Tags that end in a random token, so that no earlier text can contain them."""
+
+    token: str
+
+    @classmethod
+    def new(cls) -> Delimiter:
+        """Create a delimiter with a new random token."""
+        return cls(new_word())
+
+    def around(self, what: str, text: str) -> str:
+        """Wrap the text in `<what-token>` and `</what-token>`, each on its own line."""
+        return f"<{what}-{self.token}>\n{text}\n</{what}-{self.token}>"
+
+    def wrap_data(self, what: str, text: str) -> str:
+        """What a template shows: between markers, on the same line if it is one, and just once.
+
+        A text with markers of this fence gets none besides; where a filter cut off its last one, that is put back.
+        """
+        if self.token not in text.lower():
+            end = "\n" if "\n" in text or len(text) > _INLINE else ""
+            return f"<{what}-{self.token}>{end}{text}{end}</{what}-{self.token}>"
+        tags = [(slash, name) for slash, name, token in _TAG.findall(text) if token.lower() == self.token]
+        opened = [name for slash, name in tags if not slash]
+        closed = sum(slash == "/" for slash, _ in tags)
+        return text + "".join(f"\n</{name}-{self.token}>" for name in reversed(opened[: len(opened) - closed]))
+
+    def shows(self, what: str, text: str) -> bool:
+        """Whether a text holds this fence around `what`; a filter may have changed its letters' case."""
+        tag = f"<{what}-{self.token}"
+        return tag in text or tag in text.lower()

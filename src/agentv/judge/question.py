@@ -11,10 +11,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agentv.judge.delimiter import Delimiter, Excerpt, new_word
-from agentv.judge.material import delimited, is_shown, material_of, transcript_of
+from agentv.judge.material import Delimiter, Excerpt, delimited, is_shown, material_of, new_word, transcript_of
 from agentv.judge.quotation import ShownTexts, texts_of
-from agentv.judge.typed_shapes import MODES, schema_of
+from agentv.judge.shapes import MODES, schema_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import AskedJudge
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
-from agentv.judge.confusables import as_ascii
-from agentv.judge.normalization import readings
+from agentv.judge.normalization import as_ascii, readings
 from agentv.model.values.values import Json, JsonObject
 
 PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or other text of the case)"

@@ -1,18 +1,28 @@
-"""The verdict in a judge's reply, if exactly one is certainly the judge's own (SPEC section 9)."""
+"""The verdict in a judge's reply, if exactly one is certainly the judge's own (SPEC section 9).
+
+On a scale it is eva's line `SCORE=<int> REASON=<sentence>` (seed 004). The line that counts is read strictly, all that
+merely looks like one loosely: what can be overlooked can be hidden. Of several verdicts on one answer the median
+counts; the others show how sure the judge is.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from agentv.judge.delimiter import CONFIRM
+from msgspec.structs import replace
+
+from agentv.judge.material import CONFIRM
+from agentv.judge.normalization import as_ascii
 from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
-from agentv.judge.scale import read_scale
-from agentv.judge.shapes import ReadVerdict, UnreadableError
-from agentv.judge.typed_shapes import MODES
+from agentv.judge.shapes import MODES, ReadVerdict, UnreadableError, speakable
+from agentv.model.run.grade import PLACES, Check
+from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import MOST_BROKEN, TargetResponse, is_cut, spoken
+from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000
@@ -111,3 +121,134 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+_LINE = re.compile(
+    r"^[ \t]*[*_`]{0,3}SCORE[ \t]*=[ \t]*(?P<points>[+-]?[0-9]{1,9})[*_`]{0,3}[ \t]+"
+    r"(?:[*_`]{0,3}CONFIRM[ \t]*=[ \t]*[*_`]{0,3}(?P<word>\w{1,64})[*_`]{0,3}[ \t]+)?"
+    r"[*_`]{0,3}REASON[ \t]*=[ \t]*(?P<reason>\S.*?)"
+    r"(?:[ \t]+[*_`]{0,3}CONFIRM[ \t]*=[ \t]*[*_`]{0,3}(?P<last>\w{1,64})[*_`]{0,3}[.]?[ \t]*)?$",
+    re.MULTILINE,
+)
+"""The whole line is the verdict; a model may set it in bold, or as code."""
+
+_MENTION = re.compile(r"score\s*=\s*([+-]?\d{1,9}(?:[.,/]\d+)?)")
+
+
+class UnconfirmedError(UnreadableError):
+    """A verdict on a scale that may be a draft: it stands beside other words, and does not carry the call's word."""
+
+
+def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
+    """The verdict in what a judge says.
+
+    Lines that carry the word of the question are surely the judge's, so where there are such, no others count.
+
+    Raises:
+        UnconfirmedError: the line may be a draft.
+        UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the line may be a
+            quotation of what the judge was shown: the same points stand there or, of a line with the word, the same
+            points and reason.
+    """
+    every = list(_LINE.finditer(said))
+    marked = [line for line in every if question.mark in _words_of(line)]
+    if not every:
+        raise UnreadableError("it contains no line 'SCORE=<whole number> REASON=<sentence>'")
+    found = {int(line["points"]) for line in marked or every}
+    mentions = [] if marked else _MENTION.findall(as_ascii(said).casefold())
+    if len(found) > 1 or any(_plain(one) not in {str(points) for points in found} for one in mentions):
+        raise UnreadableError("it contains several scores that disagree")
+    points, reason = found.pop(), speakable((marked or every)[-1]["reason"].strip())
+    reading = _reading(points, reason, question)
+    if not marked and _LINE.sub("", said).strip():
+        raise UnconfirmedError("its line 'SCORE=' stands beside other words, and does not carry the word for CONFIRM")
+    shown = question.shown
+    copied = all(shown.has_points(points, _CONFIRMED.sub("", line["reason"])) for line in marked)
+    if copied if marked else shown.has_points(points):
+        raise UnreadableError(f"SCORE={points} also appears in {PLACES_SHOWN}, so it may be a quotation")
+    return reading
+
+
+_CONFIRMED = re.compile(r"CONFIRM[ \t]*=[ \t]*\w{1,64}")
+
+
+def _words_of(line: re.Match[str]) -> tuple[str, ...]:
+    return tuple(word.lower() for word in (line["word"], line["last"]) if word)
+
+
+def _reading(points: int, reason: str, question: RubricQuestion) -> ReadVerdict:
+    rubric = question.rubric
+    if rubric.scale is None or rubric.pass_threshold is None:
+        raise ValueError("a rubric in scale mode has a scale and a threshold")
+    low, high = rubric.scale
+    if not low <= points <= high:
+        raise UnreadableError(f"SCORE={points} is not on the scale from {low} to {high}")
+    passed = points >= rubric.pass_threshold
+    what = f"scores {rubric.pass_threshold} or more on the scale from {low} to {high}"
+    return ReadVerdict(
+        score=round((points - low) / (high - low), PLACES),
+        checks=(Check(what, passed, f"SCORE={points} REASON={reason}"),),
+        reason=reason,
+        stance=points,
+        passed=passed,
+        details={"points": points, "scale": [low, high], "pass_threshold": rubric.pass_threshold},
+    )
+
+
+def _plain(number: str) -> str:
+    try:
+        return str(int(number))
+    except ValueError:
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """Total usage of several calls; None where no call reported it.
+
+    Attributes:
+        unpriced: some call took tokens at a price that is not known: a sum of the others would pretend to be all.
+    """
+
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    unpriced: bool = False
+
+    def plus(self, one: TargetResponse | Verdict | JudgeFailure | UsageTotal) -> UsageTotal:
+        """Total with one more call, or with a verdict and its calls."""
+        usage, cost = one.token_usage, one.cost_usd
+        if self.token_usage is not None:
+            usage = self.token_usage if usage is None else self.token_usage + usage
+        unpriced = self.unpriced or (one.token_usage is not None and cost is None)
+        if self.cost_usd is not None:
+            cost = self.cost_usd + (cost or 0.0)
+        return UsageTotal(usage, None if unpriced else cost, unpriced)
+
+
+def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+    """What the votes come to: the median verdict; a failure where one vote failed, since a median needs them all.
+
+    In scale mode a vote that cannot be read fails the answer, so it fails the whole likewise.
+
+    Args:
+        votes: an odd number.
+    """
+    usage = UsageTotal()
+    for vote in votes:
+        usage = usage.plus(vote)
+    return replace(_chosen(votes), token_usage=usage.token_usage, cost_usd=usage.cost_usd)
+
+
+def _chosen(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+    verdicts: list[Verdict] = []
+    for number, vote in enumerate(votes, 1):
+        if isinstance(vote, JudgeFailure):
+            return replace(vote, message=f"vote {number} of {len(votes)}: {vote.message}")
+        verdicts.append(vote)
+    undecided = [vote for vote in verdicts if vote.undecided]
+    ranked = undecided or sorted(verdicts, key=lambda vote: vote.counted)
+    return replace(
+        ranked[len(ranked) // 2],
+        votes=tuple(vote.counted for vote in verdicts),
+        shared=all(vote.shared for vote in verdicts),
+    )

@@ -10,13 +10,11 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined
-from agentv.judge.delimiter import without
+from agentv.judge.material import without
 from agentv.judge.question import RubricQuestion, asked_judge, question_of
-from agentv.judge.reply import read_reply, said_in
-from agentv.judge.scale import UnconfirmedError
+from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
-from agentv.judge.votes import UsageTotal, outcome_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, Verdict

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agentv.app.planning.preparation import Prepared
 from agentv.app.running.evaluate import GRACE_S, evaluate_async
 from agentv.app.running.outcome import Outcome
-from agentv.engine.on_demand import OnDemandScheduler
+from agentv.engine.dependency_order import OnDemandScheduler
 from agentv.engine.plan import Plan
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.events import Event, TrialFinished

@@ -1,9 +1,10 @@
-"""Descriptions of assertion types and providers for the loader."""
+"""Descriptions of assertion types and providers, and the registry that loads them by name on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from msgspec import NODEFAULT, Struct
 
@@ -12,8 +13,9 @@ from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import UNKNOWN, Ceiling
 from agentv.model.values.values import Json
+from agentv.registry.extensions import HOW_TO_GET, lacking
 from agentv.registry.fields import Declared, DeclaredAssertion, Issue, options_of
-from agentv.registry.plugins import PluginCode
+from agentv.registry.plugins import NO_PLUGINS, LoadedPlugin, Plugin, PluginCode, PluginSource, Problem
 
 if TYPE_CHECKING:
     from agentv.model.run.context import Assertion
@@ -238,3 +240,73 @@ Checkouts = Callable[[RepositoryFile, Mapping[str, str]], "Checkout | Unavailabl
 
 ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failure"]
 """The first sandbox that works here and gives this network; why none does."""
+
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Registry from names to declarations. The object of a name is imported when it is first looked up.
+
+    Args:
+        what: kind of object for messages: "assertion type", "provider".
+        table: name → `package.module:Class`.
+        make: converts the name and the loaded class, and the code of a plugin, into the value that `find` returns.
+        kind: of what extensions add to the table, so that it is known which names lack their extension.
+        not_yet: names that are recognized but not supported yet.
+        plugins: searched for names that the table lacks.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        table: Mapping[str, str],
+        make: Callable[..., T],
+        *,
+        kind: str = "",
+        not_yet: frozenset[str] = frozenset(),
+        plugins: PluginSource = NO_PLUGINS,
+    ) -> None:
+        self.what = what
+        self._kind = kind
+        self.not_yet = not_yet
+        self._table = table
+        self._make = make
+        self._plugins = plugins
+        self._found: dict[str, T | None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The built-in names, in the order of the table."""
+        return iter(self._table)
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Every name that may be used: the built-in ones, then those of plugins."""
+        yield from self._table
+        yield from self._plugins.names
+
+    def plugin(self, name: str) -> Plugin | None:
+        """The plugin that would be used for a name, were nothing else in its way. Not loaded."""
+        return next((one for one in self._plugins.plugins if one.name == name and name not in self._table), None)
+
+    def find(self, name: str) -> T | None:
+        """Look a name up; None if it is unknown, or if its plugin is broken (`problem`)."""
+        if name not in self._found:
+            self._found[name] = self._load(name)
+        return self._found[name]
+
+    def problem(self, name: str) -> Problem | None:
+        """Why this name, or a plugin of it, cannot be used."""
+        if name in self._table or name in self.not_yet:
+            return None
+        if needs := lacking(self._kind, name):
+            return Problem("missing-extra", f"the {self.what} '{name}' {needs}", HOW_TO_GET)
+        found = self._plugins.find(name)
+        return found if isinstance(found, Problem) else None
+
+    def _load(self, name: str) -> T | None:
+        place = self._table.get(name)
+        if place is not None:
+            return self._make(name, resolve_name(place))
+        found = self._plugins.find(name) if name not in self.not_yet else None
+        return self._make(name, found.value, found.code) if isinstance(found, LoadedPlugin) else None

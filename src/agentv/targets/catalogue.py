@@ -6,8 +6,7 @@ from agentv.registry.extensions import PROVIDERS as OF_EXTENSIONS
 from agentv.registry.extensions import registered
 from agentv.registry.fields import is_declared
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider, ProviderSettings
+from agentv.registry.types import Provider, ProviderSettings, Registry
 
 PROVIDERS = {
     "echo": "agentv.targets.mock:Echo",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Doc, Issue, NameOrDirectory, Nonempty
+from agentv.registry.fields import Doc, Issue, NameOrDirectory, Nonempty, missing_extra
 from agentv.registry.types import ProviderSettings
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
-from agentv.testing.agents.script import AgentScript
-from agentv.testing.calls import ModelCall
+from agentv.testing.agent_script import AgentScript
 from agentv.testing.server import ModelServer
 from agentv.testing.steps import (
     Answer,
@@ -14,6 +13,7 @@ from agentv.testing.steps import (
     EmptyChoices,
     Hang,
     MalformedJson,
+    ModelCall,
     SlowDrip,
     Status,
     Step,

@@ -9,10 +9,9 @@ from threading import Event
 
 import click
 
-from agentv.testing.calls import ModelCall
 from agentv.testing.routes import ADDRESSES
 from agentv.testing.server import STATS, ModelServer
-from agentv.testing.steps import Answer, Script
+from agentv.testing.steps import Answer, ModelCall, Script
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,7 +47,7 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None, scrip
 
 
 def _scripted(path: Path) -> Script:
-    from agentv.testing.agents.script_file import read_script
+    from agentv.testing.agent_script import read_script
 
     try:
         return read_script(path)

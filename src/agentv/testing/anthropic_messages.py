@@ -10,9 +10,8 @@ from typing import Any
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.calls import ModelCall
 from agentv.testing.replies import Left, ModelApi, Operation, ReplyStep, event, stream_pieces
-from agentv.testing.steps import Answer, ContentFilter, usage_in
+from agentv.testing.steps import Answer, ContentFilter, ModelCall, usage_in
 
 _ERRORS = {
     400: ("invalid_request_error", "Invalid request."),

@@ -12,9 +12,8 @@ from zlib import crc32
 
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.calls import ModelCall
 from agentv.testing.replies import Operation, ReplyStep
-from agentv.testing.steps import Answer, usage_in
+from agentv.testing.steps import Answer, ModelCall, usage_in
 
 DIMENSIONS = 64
 

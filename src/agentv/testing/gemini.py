@@ -7,9 +7,8 @@ from typing import Any
 
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.calls import ModelCall
 from agentv.testing.replies import EVENTS, JSON, Left, ModelApi, Operation, ReplyStep, encoded, stream_pieces
-from agentv.testing.steps import Answer, ContentFilter, Status, usage_in
+from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
 
 _BAD_KEY = "API key not valid. Please pass a valid API key."
 _ERRORS = {

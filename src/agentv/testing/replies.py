@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from agentv.model.values.values import Json, JsonObject
-from agentv.testing.calls import ModelCall
-from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, Status
+from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, ModelCall, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,16 @@ from email.utils import format_datetime
 from urllib.parse import unquote
 
 from agentv.testing.anthropic_messages import ANTHROPIC, MESSAGES
-from agentv.testing.calls import ModelCall
 from agentv.testing.embeddings import EMBED, EMBED_MANY, EMBED_ONE
 from agentv.testing.gemini import GEMINI, GENERATE
-from agentv.testing.openai_chat import CHAT
-from agentv.testing.openai_errors import AZURE, OLLAMA, OPENAI
-from agentv.testing.openai_responses import RESPONSES
+from agentv.testing.openai import AZURE, CHAT, OLLAMA, OPENAI, RESPONSES
 from agentv.testing.replies import JSON, Left, ModelApi, Operation, Reply, encoded, ok_reply
 from agentv.testing.steps import (
     Answer,
     ContentFilter,
     EmptyChoices,
     MalformedJson,
+    ModelCall,
     SlowDrip,
     Status,
     Step,

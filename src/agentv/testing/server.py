@@ -16,12 +16,23 @@ from msgspec.structs import asdict
 
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
-from agentv.testing.openai_chat import CREATED
+from agentv.testing.openai import CREATED
 from agentv.testing.replies import ModelApi, Reply, TokenBucket, encoded
 from agentv.testing.routes import ADDRESSES, Route, over_limit, provider_of, refusal, reply_of, route_of
-from agentv.testing.steps import HOLDERS, Answer, Script, Status, Step, StoppedStream, Together, Truncated, script_of
+from agentv.testing.steps import (
+    HOLDERS,
+    Answer,
+    ModelCall,
+    Script,
+    Status,
+    Step,
+    StoppedStream,
+    Together,
+    Truncated,
+    script_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from aiohttp.web import AppRunner, Request, StreamResponse

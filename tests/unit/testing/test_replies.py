@@ -11,7 +11,7 @@ from google.genai import errors
 from google.genai.types import HttpOptions
 
 from agentv.testing import ModelServer
-from agentv.testing.openai_errors import span
+from agentv.testing.openai import span
 from agentv.testing.replies import TokenBucket
 
 HI = [{"role": "user", "content": "Hi"}]

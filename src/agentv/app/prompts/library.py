@@ -25,8 +25,7 @@ from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.exam import TARGET, PromptMeta
 from agentv.prompts.evidence import digests
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"

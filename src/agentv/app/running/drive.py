@@ -34,8 +34,8 @@ from agentv.model.values.response import Failure
 from agentv.user_code.command_process import acting_on_signals
 
 if TYPE_CHECKING:
+    from agentv.engine.dependency_order import OnDemandScheduler
     from agentv.engine.draws import Draws
-    from agentv.engine.on_demand import OnDemandScheduler
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -154,7 +154,9 @@ def _trials(started: StartedRun) -> TrialQueue:
 
 
 def _on_demand(started: StartedRun) -> OnDemandScheduler:
-    from agentv.engine.on_demand import OnDemandScheduler  # only a test runner asks for one trial after the other
+    from agentv.engine.dependency_order import (
+        OnDemandScheduler,  # only a test runner asks for one trial after the other
+    )
 
     return OnDemandScheduler(started.open.prepared.plan, started.sampler.firsts)
 

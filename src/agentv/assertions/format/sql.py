@@ -22,8 +22,7 @@ from agentv.assertions.format.sql_text import (
 from agentv.matching.patterns import PatternError, compiled
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Text
+from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Text, missing_extra
 
 DEFAULT_DIALECT = "mysql"
 """The default dialect, as in promptfoo."""

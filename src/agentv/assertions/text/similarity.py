@@ -12,8 +12,7 @@ from unicodedata import normalize
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Grade, reaches
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Between, DeclaredAssertion, Doc, FileText, FileTexts, Fraction, Issue
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, FileText, FileTexts, Fraction, Issue, missing_extra
 
 if TYPE_CHECKING:
     from regex import Pattern

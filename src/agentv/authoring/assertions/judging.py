@@ -18,8 +18,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 
 PASTE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, 'judge:' in the eval file, or in
 .agentv/targets.yaml

@@ -22,8 +22,7 @@ from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSett
 from agentv.model.values.values import Span
 from agentv.registry.fields import is_declared, options_of
 from agentv.registry.plugins import Plugin, PluginCode
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
+from agentv.registry.types import AssertionType, Discovered, OpenAssertionType, Registry
 from agentv.user_code.guard import ForeignError, foreign_code
 
 AnyType = AssertionType | OpenAssertionType

@@ -22,8 +22,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml, resolve
 from agentv.model.values.values import Json, lazy_pattern
 from agentv.registry import fields as declared
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 from agentv.templating import RenderError, undeclared
 
 INVALID: Final = object()

@@ -32,8 +32,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.message import is_none
 from agentv.model.values.values import Span, lazy_pattern
 from agentv.ports import Reader
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 from agentv.templating import (
     LITERAL_HINT,
     RenderError,

@@ -11,8 +11,7 @@ from agentv.errors import Diagnostic
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json, Span
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, CustomTypes, Provider
+from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, CustomTypes, Provider, Registry
 
 
 class Registries(Struct, frozen=True):

@@ -32,8 +32,7 @@ from agentv.authoring.source.nodes import (
 )
 from agentv.authoring.source.report import Report
 from agentv.model.values.values import Json, lazy_pattern
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 
 _FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
 

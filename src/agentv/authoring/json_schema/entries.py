@@ -29,8 +29,7 @@ from agentv.authoring.fields.spellings import TARGET as KEYS
 from agentv.authoring.source.nearest import ASSERTION_TYPES, SETTINGS
 from agentv.authoring.targets.target import USE_TARGET
 from agentv.model.values.message import ROLES
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, Provider
+from agentv.registry.types import AssertionType, Provider, Registry
 
 MESSAGES: Schema = {"$ref": "#/$defs/messages"}
 

@@ -56,8 +56,7 @@ from agentv.authoring.json_schema.entries import (
 )
 from agentv.authoring.prompt_library import meta_schema
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, Provider
+from agentv.registry.types import AssertionType, Provider, Registry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

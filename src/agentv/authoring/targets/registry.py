@@ -20,8 +20,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.targets.target import PLUGINS_COMMAND, USE_TARGET, read_target, report_not_yet
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 
 _KEYS = frozenset({"name", USE_TARGET, "hooks"})
 _DECIDING = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})

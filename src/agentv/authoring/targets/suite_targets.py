@@ -33,8 +33,7 @@ from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.values import Json, Span
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, Registry
 
 _FILE = "file://"
 _SUFFIXES = (".yaml", ".yml", ".json")

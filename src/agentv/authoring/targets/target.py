@@ -30,8 +30,7 @@ from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec, Variable
 from agentv.model.suite.tools import GATEWAY_NAMES, ModelProtocol, ModelUpstream
 from agentv.model.values.values import Span, lazy_pattern
 from agentv.registry.fields import FileGlobs
-from agentv.registry.table import Registry
-from agentv.registry.types import Provider, ProviderSettings
+from agentv.registry.types import Provider, ProviderSettings, Registry
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
 from agentv.user_code.guard import ForeignError, foreign_code
 

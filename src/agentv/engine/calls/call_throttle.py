@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.running_agents import RunningAgents
-from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
+from agentv.engine.calls.target_channel import CallNews, CircuitBreaker, InterruptibleSleep, TargetChannel
 from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from agentv.engine.calls.attempts import AttemptAllowance
     from agentv.engine.calls.budget import BudgetLimiter, Kind, Reservation, TargetSpend
     from agentv.engine.calls.model_calls import TrialModelCalls
-    from agentv.engine.calls.rate_limiter import RateLimiter
+    from agentv.engine.calls.pacing import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 
 
@@ -143,7 +142,7 @@ class CallThrottle:
             return None
         if endpoint is not None and endpoint in self._limiters:
             return self._limiters[endpoint]
-        from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
+        from agentv.engine.calls.pacing import AdaptiveConcurrency
         from agentv.engine.calls.server_limiter import ServerLimiter
 
         made = ServerLimiter(AdaptiveConcurrency(self._workers))
@@ -260,7 +259,7 @@ def _waiter(text: str, channel: TargetChannel) -> Waiter:
 
     if channel.rate_limiter is None:
         return Waiter()
-    from agentv.engine.calls.rate_limiter import tokens_in
+    from agentv.engine.calls.pacing import tokens_in
 
     return Waiter(tokens=tokens_in(text), rate_limiter=channel.rate_limiter)
 
@@ -278,7 +277,7 @@ def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about:
 def _rate_limiter_of(spec: TargetSpec) -> RateLimiter | None:
     if spec.rate is None:
         return None
-    from agentv.engine.calls.rate_limiter import RateLimiter
+    from agentv.engine.calls.pacing import RateLimiter
 
     return RateLimiter(spec.rate)
 

@@ -11,11 +11,10 @@ from math import inf
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
 from agentv.engine.calls.admission_queue import AdmissionQueue, QueuePlace, Wait, next_place
-from agentv.engine.calls.circuit_breaker import INTERRUPTED
-from agentv.engine.calls.rate_limiter import RateLimiter
+from agentv.engine.calls.pacing import AdaptiveConcurrency, Permit, RateLimiter
 from agentv.engine.calls.retry_policy import PROBE_S, is_limited
+from agentv.engine.calls.target_channel import INTERRUPTED
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.usage import TokenUsage
 

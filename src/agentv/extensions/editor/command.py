@@ -7,7 +7,7 @@ import sys
 import click
 
 from agentv.errors import ExitStatus, UsageError
-from agentv.registry.extras import missing_extra
+from agentv.registry.fields import missing_extra
 
 
 @click.command("lsp", epilog="Example: agentv lsp")

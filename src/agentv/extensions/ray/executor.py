@@ -45,7 +45,7 @@ from agentv.extensions.ray.worker_pool import (
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.registry.extras import install_hint
+from agentv.registry.fields import install_hint
 
 TRIES = 3
 """Workers that one trial may cost."""

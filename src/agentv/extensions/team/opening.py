@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.team.database import Database, insert, now
-from agentv.registry.extras import missing_extra
+from agentv.registry.fields import missing_extra
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
   number BIGINT PRIMARY KEY,

@@ -166,7 +166,7 @@ def group(context: click.Context, /, **given: Any) -> int:
 
 def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
     from agentv.registry.extensions import HOW_TO_GET, PAGES, lacking
-    from agentv.registry.extras import missing_extra
+    from agentv.registry.fields import missing_extra
 
     if needs := lacking(PAGES, "project"):
         raise UsageError(f"agentv serve {needs}", HOW_TO_GET)

@@ -15,8 +15,7 @@ from agentv.model.values.response import CallFailure, Embeddings, Failure, Targe
 from agentv.model.values.usage import Ceiling
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Between, Doc, FromEnvironment, Issue, Secret, Text, Verbatim
+from agentv.registry.fields import Between, Doc, FromEnvironment, Issue, Secret, Text, Verbatim, missing_extra
 from agentv.targets.gemini.messages import (
     conversation,
     embeddings_of,

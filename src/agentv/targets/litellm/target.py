@@ -15,8 +15,7 @@ from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Doc, Issue, Nonempty, Secret, Text, Verbatim
+from agentv.registry.fields import Doc, Issue, Nonempty, Secret, Text, Verbatim, missing_extra
 from agentv.targets.http.connection import session_of_sdk
 from agentv.targets.http.failures import (
     carries_key,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentv.app.running.drive import DrivenRun, drive
 from agentv.app.running.run_record import with_agent_versions
 from agentv.app.running.start import InterruptedTrial, StartedRun, Unpriced, interrupted_trials, start
-from agentv.engine.on_demand import OnDemandScheduler
+from agentv.engine.dependency_order import OnDemandScheduler
 from agentv.model.run.events import RunResumed, TrialFinished, TrialKept
 from agentv.model.suite.suite import SimulatedUser, TargetSpec
 from agentv.model.values.usage import TokenUsage

@@ -5,7 +5,7 @@ import pytest
 from agentv.assertions.format import sql_access
 from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
 from agentv.assertions.format.sql_text import DIALECTS, dialects
-from agentv.registry import extras
+from agentv.registry import fields
 from doubles.loading import found_in, outcome, repository
 from doubles.nested_grading import graded
 
@@ -359,13 +359,13 @@ tests:
 
 
 def test_a_file_that_needs_a_missing_library_does_not_load(tmp_path, monkeypatch):
-    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    monkeypatch.setattr(fields, "_is_installed", lambda module: False)
     assert found_in(tmp_path, ONE_OF_EACH) == [("missing-extra", line) for line in (6, 7, 9, 10)]
 
 
 @pytest.mark.parametrize("place", ["", "default_test:\n  "])
 def test_where_nothing_runs_a_missing_library_is_a_warning(tmp_path, monkeypatch, place):
-    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    monkeypatch.setattr(fields, "_is_installed", lambda module: False)
     suite = f"target: echo\n{place}assert: [{{contains-sql: {{allowed_tables: [a]}}}}]\ntests: [{{id: a, input: a}}]\n"
     path = repository(tmp_path, {"suite.eval.yaml": suite}) / "suite.eval.yaml"
     found, diagnostics = outcome(path, for_run=False)

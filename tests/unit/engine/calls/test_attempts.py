@@ -11,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
-from agentv.engine.calls.circuit_breaker import INTERRUPTED, TargetStop
-from agentv.engine.calls.deadlines import in_time
+from agentv.engine.calls.pacing import AdaptiveConcurrency
 from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, decide, is_limited
 from agentv.engine.calls.server_limiter import ServerLimiter
-from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
+from agentv.engine.calls.target_channel import INTERRUPTED, CallNews, InterruptibleSleep, TargetChannel, TargetStop
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from doubles.virtual_time import now, run_at_once
 
 FINE = TargetResponse("fine")

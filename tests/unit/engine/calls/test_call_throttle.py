@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.deadlines import in_time
+from agentv.engine.calls.pacing import AdaptiveConcurrency
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
-from agentv.user_code.deadline import LIMIT, Deadline
+from agentv.user_code.deadline import LIMIT, Deadline, in_time
 from doubles.virtual_time import now, run_at_once
 
 FINE = TargetResponse("fine")

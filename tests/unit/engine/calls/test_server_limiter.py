@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, LearnedRate, Permit
-from agentv.engine.calls.rate_limiter import RateLimiter, tokens_in
+from agentv.engine.calls.pacing import AdaptiveConcurrency, LearnedRate, Permit, RateLimiter, tokens_in
 from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 from agentv.model.suite.suite import Rate
 from agentv.model.values.response import CallFailure, TargetResponse

@@ -4,15 +4,15 @@ import pytest
 
 from agentv.errors import UsageError
 from agentv.extensions.editor.command import command
-from agentv.registry import extras
+from agentv.registry import fields
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    extras._is_installed.cache_clear()
-    monkeypatch.setattr(extras, "find_spec", lambda _module: None)
+    fields._is_installed.cache_clear()
+    monkeypatch.setattr(fields, "find_spec", lambda _module: None)
     with pytest.raises(UsageError, match="pygls, which is not installed") as raised:
         command.callback(stdio=False)
-    extras._is_installed.cache_clear()
+    fields._is_installed.cache_clear()
     assert raised.value.hint == "pip install 'agentv[lsp]'"
 
 

@@ -11,7 +11,7 @@ from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Me
 from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Embedder
-from agentv.registry import extras
+from agentv.registry import fields
 from agentv.targets.gemini.messages import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, WrongType
@@ -310,7 +310,7 @@ def test_wrong_settings_are_told_at_load(given, path):
 
 
 def test_a_file_that_needs_the_missing_sdk_does_not_load(monkeypatch):
-    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    monkeypatch.setattr(fields, "_is_installed", lambda module: False)
     (fault,) = Gemini("m").validate()
     assert fault.message == "calling Gemini requires google.genai, which is not installed"
     assert fault.hint == "pip install 'agentv[gemini]'"

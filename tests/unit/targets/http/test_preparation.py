@@ -2,10 +2,9 @@
 
 import time
 
-from agentv.engine.calls.deadlines import in_time
 from agentv.model.values.response import TargetResponse
 from agentv.targets.http.preparation import Imports
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.threads import DaemonThreads
 
 

@@ -13,7 +13,7 @@ import pytest
 from agentv.model.values.message import ImageBlock, Message, ToolCall
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.registry import extras
+from agentv.registry import fields
 from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
@@ -227,7 +227,7 @@ def test_the_import_fetches_nothing_prints_nothing_and_reads_no_dotenv(tmp_path)
 
 
 def test_a_file_that_needs_the_missing_library_does_not_load(monkeypatch):
-    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    monkeypatch.setattr(fields, "_is_installed", lambda module: False)
     (fault,) = LiteLLM("m").validate()
     assert fault.message == "calling a model through LiteLLM requires litellm, which is not installed"
     assert fault.hint == "pip install 'agentv[litellm]'"

@@ -18,8 +18,7 @@ from agentv.authoring.source.nodes import Scalar, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.values import lazy_pattern
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Issue
+from agentv.registry.fields import Issue, missing_extra
 
 FORM = "hf://ORG/NAME/SPLIT, hf://ORG/NAME/CONFIG/SPLIT or hf://ORG/NAME@REVISION/SPLIT"
 

@@ -17,8 +17,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.report import Report
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Json, Span, lazy_pattern
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Issue
+from agentv.registry.fields import Issue, missing_extra
 
 HUB = ("hf://", "huggingface://")
 """Prefixes of a dataset of Hugging Face; the second is promptfoo's, which is answered with the first."""

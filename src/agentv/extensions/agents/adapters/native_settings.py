@@ -22,8 +22,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.extras import install_hint
-from agentv.registry.fields import Command, Doc, Issue
+from agentv.registry.fields import Command, Doc, Issue, install_hint
 from agentv.registry.gateway_options import no_effect
 
 

@@ -7,8 +7,19 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from agentv.model.suite.tools import McpServer, ModelProtocol
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Alias, Between, Command, Declared, DirectoryPath, Doc, Issue, Nonempty, Secret, Text
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    Command,
+    Declared,
+    DirectoryPath,
+    Doc,
+    Issue,
+    Nonempty,
+    Secret,
+    Text,
+    missing_extra,
+)
 from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 
 DEFAULT_TIMEOUT_S = 1800.0

@@ -34,7 +34,7 @@ from agentv.model.suite.suite import SimulatedUser
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.suite.workspace import Solution, ToolUse
 from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
-from agentv.registry.extras import missing_extra
+from agentv.registry.fields import missing_extra
 
 _STATE = "STATE"
 _TYPES: JsonObject = {

@@ -28,8 +28,7 @@ from agentv.extensions.agents.traces.returns import priced
 from agentv.extensions.agents.traces.values import Problems
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
-from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Issue
+from agentv.registry.fields import Issue, missing_extra
 from agentv.user_code.workers.messages import plain
 
 if TYPE_CHECKING:

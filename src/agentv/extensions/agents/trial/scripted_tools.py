@@ -21,7 +21,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor
-from agentv.registry.extras import missing_extra
+from agentv.registry.fields import missing_extra
 from agentv.user_code.files import temporary_prefix
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from agentv.app.wiring import Connections
-from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedTarget
 from agentv.engine.trial import request_of
 from agentv.model.run.trial import Trial
@@ -24,7 +23,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse, s
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import JsonObject
 from agentv.ports import USER, CodeCall, Executor, Target, TargetRequest
-from agentv.user_code.deadline import Deadline
+from agentv.user_code.deadline import Deadline, in_time
 from agentv.work_ports import UserReply
 
 _EQUAL = 3

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
+from agentv.engine.calls.target_channel import is_interrupted
 from agentv.extensions.agents.assertions.tool_calls import ToolState
 from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext

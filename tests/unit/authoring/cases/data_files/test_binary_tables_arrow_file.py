@@ -177,9 +177,9 @@ def test_a_long_file_is_read_again_and_a_changed_one_refused(tmp_path, monkeypat
 
 
 def test_without_the_library_the_error_says_what_to_install(tmp_path, monkeypatch):
-    from agentv.registry import extras
+    from agentv.registry import fields
 
-    monkeypatch.setattr(extras, "_is_installed", lambda module: module != "pyarrow")
+    monkeypatch.setattr(fields, "_is_installed", lambda module: module != "pyarrow")
     _, found = loaded(tmp_path, all_types())
     assert found == [
         (

@@ -10,7 +10,7 @@ from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
 from agentv.extensions.agents.workspaces.choice import Capabilities, chosen_sandbox
-from agentv.registry import extras
+from agentv.registry import fields
 
 SUITE = """\
 target: echo
@@ -150,7 +150,7 @@ def test_without_the_library_of_scripted_tools_nothing_runs(project, monkeypatch
     tools = "tools: {shop: {refund: {returns: done}}}\n"
     case = "  - {id: more, input: hello, tools: {shop: {other: {returns: x}}}, assert: [contains: hello]}\n"
     (project / "a.eval.yaml").write_text(tools + SUITE + case)
-    monkeypatch.setattr(extras, "_is_installed", lambda module: module != "mcp")
+    monkeypatch.setattr(fields, "_is_installed", lambda module: module != "mcp")
     with pytest.raises(LoadError) as raised:
         loaded()
     found = [(one.code, one.span.line, one.hint) for one in raised.value.diagnostics]

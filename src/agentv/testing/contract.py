@@ -1,21 +1,33 @@
-"""Requirements for every target, as tests that a subclass inherits."""
+"""Contract suites: the tests that every plugin passes, for authors to run on their own with pytest.
+
+Subclass `TargetContract`, `AssertionContract` or `ReportContract` in a class whose name begins with `Test`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import os
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+import pickle
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, get_type_hints
 
+from msgspec import to_builtins
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.row import Row
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import Ceiling
+from agentv.model.values.values import Json
 from agentv.ports import Target, TargetRequest
-from agentv.registry.types import ProviderSettings
-from agentv.testing.contract.assertions import check_declaration
+from agentv.registry.fields import Declared, DeclaredAssertion, Doc, options_of
+from agentv.registry.types import ProviderSettings, RunData
 from agentv.user_code.threads import DaemonThreads
+
+__all__ = ["AssertionContract", "ReportContract", "TargetContract"]
 
 T = TypeVar("T")
 
@@ -181,3 +193,141 @@ def _given_or_skip(settings: ProviderSettings | None, name: str) -> ProviderSett
 
         pytest.skip(f"{name}() gives no settings")
     return settings
+
+
+def check_declaration(declared: Declared) -> None:
+    """Check the class of options, and that instances can be compared and sent to another machine.
+
+    Raises:
+        AssertionError: something is wrong; says what.
+    """
+    cls = type(declared)
+    parameters = getattr(cls, "__struct_config__", None) or getattr(cls, "__dataclass_params__", None)
+    assert parameters is not None, f"{cls.__name__} must be a dataclass"
+    assert parameters.frozen, f"{cls.__name__} must be frozen: @dataclass(frozen=True, slots=True)"
+    text = (cls.__doc__ or "").strip()
+    assert text, f"{cls.__name__} must have a docstring: its first line is the description"
+    assert not text.startswith(f"{cls.__name__}("), f"{cls.__name__} must have a docstring of its own"
+    hints = get_type_hints(cls, include_extras=True)
+    for name in options_of(cls):
+        assert any(isinstance(about, Doc) for about in getattr(hints[name], "__metadata__", ())), (
+            f"{cls.__name__}.{name} must say what it means: Annotated[…, Doc('…')]"
+        )
+    assert list(declared.validate()) == [], "these options must be right"
+    assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301  # our own bytes
+
+
+ODD_TEXTS = ("", " ", "\n\n", "\x00", "é\u0301\u202e", "{{ x }}", "a" * 100_000, '{"a": [1, 2]}', "-" * 1000)
+"""Answers that a model may give and nobody expects."""
+
+
+class AssertionContract:
+    """Tests of one assertion type that looks at the answer's text. Override `examples`."""
+
+    def examples(self) -> Sequence[tuple[DeclaredAssertion, str, bool]]:
+        """Options, an answer, and whether it passes: at least one that does and one that does not."""
+        raise NotImplementedError("override examples(): (options, answer, whether it passes)")
+
+    def context(self, output: str | None) -> AssertionContext:
+        """The context of `grade`, besides the answer."""
+        return AssertionContext((Message("user", "question"),), output)
+
+    def test_options_are_declared_well(self) -> None:
+        """They are a frozen dataclass, documented, and can be pickled."""
+        for options, _, _ in self.examples():
+            check_declaration(options)
+            assert isinstance(options.label(), str), "label() must return text"
+
+    def test_it_passes_and_fails_as_the_examples_say(self) -> None:
+        """Each example's answer gets the verdict that the example names."""
+        found = self.examples()
+        assert {passes for _, _, passes in found} == {True, False}, "give an example that passes and one that fails"
+        for options, output, passes in found:
+            grade = self._graded(options, output)
+            assert grade.error is None, f"{output!r} errored: {grade.error}"
+            assert grade.passed is passes, f"{output!r} with {options} gave {grade}"
+
+    def test_no_answer_is_an_error_and_no_verdict(self) -> None:
+        """An answer that cannot be graded neither passes nor fails: `Grade.errored`."""
+        for options, _, _ in self.examples():
+            assert self._graded(options, None).error is not None, "without an answer it must return Grade.errored(…)"
+
+    def test_no_answer_makes_it_raise(self) -> None:
+        """Whatever text a model gives, the result is a grade between 0 and 1."""
+        for options, _, _ in self.examples():
+            for text in ODD_TEXTS:
+                grade = self._graded(options, text)
+                assert 0 <= grade.score <= 1, f"the score is {grade.score}"
+
+    def test_it_is_stateless(self) -> None:
+        """The same answer gets the same grade again."""
+        for options, output, _ in self.examples():
+            assert self._graded(options, output) == self._graded(options, output), "a second grade differs"
+
+    def _graded(self, options: DeclaredAssertion, output: str | None) -> Grade:
+        grade: Any = getattr(options, "grade")(self.context(output))  # noqa: B009  # a subclass declares it
+        if inspect.isawaitable(grade):
+            grade = asyncio.run(_awaited(grade))
+        assert isinstance(grade, Grade), f"grade() must return a Grade, and returned {grade!r}"
+        return grade
+
+
+async def _awaited(grade: Any) -> Any:
+    return await grade
+
+
+_ROW = Row(
+    test_id="greeting",
+    suite="greetings",
+    eval_path="evals/greetings.eval.yaml",
+    target="echo",
+    timestamp="2026-11-21T14:03:22Z",
+    status="passed",
+    score=1.0,
+    output="hello <b>&\n",
+    duration_ms=12.5,
+    key="0",
+)
+
+ROW: Mapping[str, Json] = to_builtins(_ROW)
+"""A row of a passed trial."""
+
+ROWS: tuple[Mapping[str, Json], ...] = (
+    ROW,
+    {**ROW, "test_id": "farewell | ünï", "status": "failed", "score": 0.0},
+    {
+        **ROW,
+        "test_id": "broken",
+        "status": "errored",
+        "score": None,
+        "output": None,
+        "error": {"code": "timeout", "message": "no answer after 300 s", "retryable": True},
+    },
+)
+"""One row of each outcome."""
+
+
+class ReportContract:
+    """Tests of one report. Override `render`."""
+
+    def render(self, run: RunData) -> str | Iterable[str]:
+        """The report under test."""
+        raise NotImplementedError("override render(): return your_report(run)")
+
+    def test_it_writes_a_run(self) -> None:
+        """Passed, failed and errored trials give some text."""
+        assert self._text(ROWS).strip(), "the report is empty"
+
+    def test_it_writes_a_run_without_trials(self) -> None:
+        """A run that ended before its first trial is a run, too."""
+        self._text(())
+
+    def test_it_is_pure(self) -> None:
+        """The same run gives the same text."""
+        assert self._text(ROWS) == self._text(ROWS), "a second report of the same run differs"
+
+    def _text(self, rows: Iterable[Mapping[str, Json]]) -> str:
+        given = self.render(RunData("20261121T140322Z-7f3a", {"suites": []}, {"schema_version": 1}, iter(rows)))
+        pieces = [given] if isinstance(given, str) else list(given)
+        assert all(isinstance(one, str) for one in pieces), "a report gives text, in one piece or several"
+        return "".join(pieces)

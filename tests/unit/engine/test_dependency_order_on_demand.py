@@ -1,6 +1,6 @@
 import asyncio
 
-from agentv.engine.on_demand import OnDemandScheduler
+from agentv.engine.dependency_order import OnDemandScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.model.run.events import RunFinished, TrialFinished

@@ -7,8 +7,7 @@ from anthropic import transform_schema
 from jsonschema import Draft202012Validator
 
 from agentv.judge.question import built_in
-from agentv.judge.shapes import SHAPES, UnreadableError
-from agentv.judge.typed_shapes import MODES, TYPED_KEYS, schema_of
+from agentv.judge.shapes import MODES, SHAPES, TYPED_KEYS, UnreadableError, schema_of
 from agentv.model.run.rubric import Rubric, RubricItem
 
 TYPED = [mode for mode in MODES if mode not in SHAPES]

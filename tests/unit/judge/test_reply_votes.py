@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.judge.votes import UsageTotal, outcome_of
+from agentv.judge.reply import UsageTotal, outcome_of
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from agentv.testing import AgentScript, Answer, Hang, ModelServer, Status, StoppedStream, TokenUsage, use_tool
-from agentv.testing.agents.script_file import read_script, script_from_json
+from agentv.testing.agent_script import read_script, script_from_json
 
 
 def tool(name, required=(), **properties):

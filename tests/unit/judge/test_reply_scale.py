@@ -3,8 +3,7 @@ from time import process_time
 import pytest
 
 from agentv.judge.question import question_about
-from agentv.judge.reply import read_reply, said_in
-from agentv.judge.scale import UnconfirmedError
+from agentv.judge.reply import UnconfirmedError, read_reply, said_in
 from agentv.judge.shapes import UnreadableError
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric

@@ -1,0 +1,338 @@
+"""`AgentScript`: what a model answers to a coding agent, step by step; given in Python, YAML or JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from agentv.model.values.message import ToolCall
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.testing.agent_tools import SEARCH_ID, NotOfferedError, OfferedTool, as_offered, offered_tools
+from agentv.testing.steps import (
+    DEFAULT_USAGE,
+    HOLDERS,
+    Answer,
+    ClosedConnection,
+    Hang,
+    ModelCall,
+    Status,
+    Step,
+    Together,
+    step_of,
+)
+
+_SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""What mini-swe-agent prints by its shell to end: it takes no text for an answer."""
+
+
+_SEARCHES = 10
+_SEARCH_WAIT_S = 0.1
+
+
+class AgentScript:
+    """The reply of a `ModelServer` to coding agents: the next step of each conversation.
+
+    The steps are counted in the conversation itself: the request holds the model's answers so far. So agents that run
+    at once, sub-agents and resumed sessions each have their own place, and a retry gets the step that it asked for.
+    When the steps are used up, the last one comes again. Errors and faults come once, then the retry gets the next
+    step.
+
+    Tools are called by the names of `tool_names` (`shell`, `read`, `write`, `edit`, `subagent`, `skill`, …, or
+    `server.tool` of MCP) with the arguments `command`, `path`, `content`, `old`, `new`, `prompt`, `agent`, `name`;
+    each call becomes one of a tool that the request offers. Where an agent has none to write or edit files, its shell
+    does it. Its own names and arguments work too.
+
+    Args:
+        steps: texts and steps such as `use_tool("shell", command="ls")`.
+        when: text of a message → the steps from that message on, for sub-agents and further turns.
+        side: answer to calls that offer no tools, where the steps call some: titles, summaries.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[str | Step],
+        *,
+        when: Mapping[str, Sequence[str | Step]] | None = None,
+        side: str | Step = "An answer beside the script.",
+    ) -> None:
+        self._steps = _Steps.of(steps)
+        self._when = {text: _Steps.of(given) for text, given in (when or {}).items()}
+        self._side = step_of(side)
+        self._given: Counter[str] = Counter()
+
+    def __call__(self, call: ModelCall) -> Step:
+        """The step for a call."""
+        tools = offered_tools(call.body)
+        steps, answered = self._place(call)
+        if not tools and steps.call_tools:
+            return self._side
+        step = self._step(steps, answered, call)
+        try:
+            return _fitted(step, tools, call)
+        except NotOfferedError as error:
+            return Status(400, str(error))
+
+    def _place(self, call: ModelCall) -> tuple[_Steps, int]:
+        """The steps of the conversation, and the number of answers since they began."""
+        turns = turns_of(call.body)
+        steps, begin = self._steps, 0
+        for number, turn in enumerate(turns):
+            found = next((self._when[text] for text in self._when if text in turn.text), None)
+            if found is not None and found is not steps:
+                steps, begin = found, number
+        return steps, answers_in(turns[begin:])
+
+    def _step(self, steps: _Steps, answered: int, call: ModelCall) -> Step:
+        faults, answer = steps.places[min(answered, len(steps.places) - 1)]
+        if not faults:
+            return answer or self._side
+        history = history_of(call)
+        given = self._given[history]
+        self._given[history] += 1
+        if given < len(faults) or answer is None:
+            return faults[min(given, len(faults) - 1)]
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Steps by the number of answers before them: the faults that come first, then the answer."""
+
+    places: tuple[tuple[tuple[Step, ...], Step | None], ...]
+    call_tools: bool
+
+    @classmethod
+    def of(cls, given: Sequence[str | Step]) -> _Steps:
+        if isinstance(given, str) or not given:
+            raise ValueError("an AgentScript needs a list of at least one step")
+        places: list[tuple[tuple[Step, ...], Step | None]] = []
+        faults: list[Step] = []
+        steps = [step_of(one) for one in given]
+        for step in steps:
+            if isinstance(step, Answer | Together):
+                places.append((tuple(faults), step))
+                faults = []
+            else:
+                faults.append(step)
+        if faults:
+            places.append((tuple(faults), None))
+        return cls(tuple(places), any(_answer(step).tool_calls for step in steps))
+
+
+def _answer(step: Step) -> Answer:
+    if isinstance(step, Answer):
+        return step
+    return step.answer if isinstance(step, HOLDERS) else Answer()
+
+
+def _fitted(step: Step, tools: Sequence[OfferedTool], call: ModelCall) -> Step:
+    """The step with its calls as the request offers them."""
+    if isinstance(step, HOLDERS):
+        return replace(step, answer=_fitted_answer(step.answer, tools, call))
+    return _fitted_answer(step, tools, call) if isinstance(step, Answer) else step
+
+
+def _fitted_answer(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
+    if step.tool_calls:
+        calls = tuple(as_offered(one, tools, call.text) for one in step.tool_calls)
+        searches = tuple(one for one in calls if (one.id or "").startswith(SEARCH_ID))
+        if not searches:
+            return replace(step, tool_calls=calls)
+        return _search(searches, call)
+    if _SUBMIT in call.text and tools and step.refusal is None:
+        return replace(step, tool_calls=(_submitted(step.text, tools, call.text),))
+    return step
+
+
+def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
+    """The agent shall search; again if its server of tools has not started yet."""
+    body = msgspec.json.encode(call.body)
+    before = max(body.count(f'"{one.id}_'.encode()) for one in searches) // 2  # each search, and its result
+    if before >= _SEARCHES:
+        raise NotOfferedError(f"the agent searched for {searches[0].arguments['query']!r}, and found no such tool")
+    calls = tuple(structs.replace(one, id=f"{one.id}_{before}") for one in searches)
+    return Answer(tool_calls=calls, delay_s=before * _SEARCH_WAIT_S)
+
+
+def _submitted(text: str, tools: Sequence[OfferedTool], said: str) -> ToolCall:
+    command = f"cat <<'ANSWER'\n{_SUBMIT}\n{text}\nANSWER"
+    return as_offered(ToolCall("shell", {"command": command}), tools, said)
+
+
+_SCRIPT = frozenset({"steps", "when", "side"})
+_ANSWER = frozenset({"text", "reasoning", "usage", "delay_s", "finish_reason", "refusal"})
+_STATUS = frozenset({"status", "message", "retry_after"})
+_FAULTS: Mapping[str, Step] = {"hang": Hang(), "closed-connection": ClosedConnection()}
+
+
+def read_script(path: Path) -> AgentScript:
+    """The script in a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no script; the text says where.
+    """
+    import yaml
+
+    try:
+        value = yaml.safe_load(path.read_bytes())
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from error
+    return script_from_json(value)
+
+
+def script_from_json(value: Any) -> AgentScript:
+    """The script in plain data.
+
+    Raises:
+        ValueError: it is malformed; the text says where.
+    """
+    if not isinstance(value, Mapping):
+        return AgentScript(_steps(value, "the script"))
+    _check(value, _SCRIPT, "the script")
+    when = value.get("when", {})
+    if not isinstance(when, Mapping):
+        raise _wrong("'when'", "an object: text of a message → list of steps", when)
+    more = {} if "side" not in value else {"side": _step(value["side"], "side")}
+    parts = {str(text): _steps(steps, f"when '{text}'") for text, steps in when.items()}
+    return AgentScript(_steps(value.get("steps"), "steps"), when=parts, **more)
+
+
+def _steps(value: Any, where: str) -> list[Step]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise _wrong(where, "a list of at least one step", value)
+    return [_step(one, f"step {number} of {where}") for number, one in enumerate(value, 1)]
+
+
+def _step(value: Any, where: str) -> Step:
+    if isinstance(value, str):
+        return Answer(value)
+    if not isinstance(value, Mapping):
+        raise _wrong(where, "a text or an object", value)
+    if "fault" in value:
+        _check(value, frozenset({"fault"}), where)
+        if value["fault"] not in _FAULTS:
+            raise _wrong(f"'fault' of {where}", f"one of {', '.join(_FAULTS)}", value["fault"])
+        return _FAULTS[value["fault"]]
+    if "status" in value:
+        _check(value, _STATUS, where)
+        return Status(_number(value["status"], where), str(value.get("message", "")), value.get("retry_after"))
+    return _read_answer(value, where)
+
+
+def _read_answer(value: Mapping[str, Any], where: str) -> Answer:
+    if "tools" in value:
+        _check(value, _ANSWER | {"tools"}, where)
+        calls = value["tools"]
+        if not isinstance(calls, Sequence) or not all(isinstance(one, Mapping) and "tool" in one for one in calls):
+            raise _wrong(f"'tools' of {where}", "a list of objects with 'tool'", calls)
+        tools = tuple(_call(one) for one in calls)
+    elif "tool" in value:
+        tools = (_call({key: one for key, one in value.items() if key not in _ANSWER}),)
+    else:
+        _check(value, _ANSWER, where)
+        tools = ()
+    usage = value.get("usage")
+    return Answer(
+        text=str(value.get("text", "")),
+        reasoning=str(value.get("reasoning", "")),
+        tool_calls=tools,
+        usage=TokenUsage.from_json(usage) if isinstance(usage, Mapping) else DEFAULT_USAGE,
+        delay_s=float(value.get("delay_s", 0)),
+        finish_reason=value.get("finish_reason"),
+        refusal=value.get("refusal"),
+    )
+
+
+def _call(value: Mapping[str, Json]) -> ToolCall:
+    """`{tool: NAME, …}`: the arguments stand beside the name, or under `arguments`."""
+    given = value.get("arguments")
+    beside = {key: one for key, one in value.items() if key not in ("tool", "arguments")}
+    return ToolCall(str(value["tool"]), {**beside, **(given if isinstance(given, Mapping) else {})})
+
+
+def _number(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(f"'status' of {where}", "a number such as 429", value)
+    return value
+
+
+def _wrong(what: str, expected: str, found: object) -> ValueError:
+    return ValueError(f"{what} must be {expected}, found {found!r}")
+
+
+def _check(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise ValueError(f"{where} has an unknown key '{unknown[0]}'; known keys: {', '.join(sorted(known))}")
+
+
+_TURNS = ("messages", "contents", "input")
+_ANSWERS = frozenset({"reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message, or one item of OpenAI's responses.
+
+    Attributes:
+        answer: the model wrote it.
+        text: of a message to the model; empty for answers and the results of tools.
+    """
+
+    answer: bool
+    text: str = ""
+
+
+def turns_of(body: JsonObject) -> tuple[Turn, ...]:
+    """The messages of a request in their order."""
+    given = next((body[key] for key in _TURNS if key in body), ())
+    if isinstance(given, str):
+        return (Turn(answer=False, text=given),)
+    if not isinstance(given, Sequence):
+        return ()
+    return tuple(_turn(one) for one in given if isinstance(one, Mapping))
+
+
+def _turn(message: JsonObject) -> Turn:
+    role, kind = message.get("role"), message.get("type")
+    if role in ("assistant", "model") or kind in _ANSWERS:
+        return Turn(answer=not _searches(message))
+    if role == "tool" or (isinstance(kind, str) and kind != "message"):
+        return Turn(answer=False)
+    content = message.get("content", message.get("parts"))
+    blocks = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
+    return Turn(answer=False, text="\n".join(piece for block in blocks for piece in _said(block)))
+
+
+def _searches(message: JsonObject) -> bool:
+    """Whether a message is a search for a tool that no script holds."""
+    blocks = message.get("content")
+    ids = [block.get("id") for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, Sequence) else []
+    return any(isinstance(one, str) and one.startswith(SEARCH_ID) for one in ids)
+
+
+def _said(block: Json) -> Sequence[str]:
+    if isinstance(block, Mapping):
+        text = block.get("text")  # a tool's result holds its text one level deeper
+        return [text] if isinstance(text, str) else []
+    return [block] if isinstance(block, str) else []
+
+
+def answers_in(turns: Sequence[Turn]) -> int:
+    """How often the model has answered: an answer may be several messages in a row."""
+    return sum(turn.answer and not before.answer for before, turn in zip((Turn(False), *turns), turns, strict=False))
+
+
+def history_of(call: ModelCall) -> str:
+    """A digest of the messages so far: the same for a request and its retry."""
+    found = [call.body.get(key) for key in _TURNS]
+    return sha256(msgspec.json.encode(found, order="sorted")).hexdigest()

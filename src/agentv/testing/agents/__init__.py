@@ -1,1 +1,0 @@
-"""Scripts of several steps for coding agents."""

@@ -1,0 +1,354 @@
+"""OpenAI's chat completions and responses, whole and streamed, and errors of all servers that speak its protocol.
+
+Source: https://platform.openai.com/docs/api-reference
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from agentv.model.values.message import ToolCall
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.testing.agent_tools import OfferedTool, offered_tools
+from agentv.testing.replies import Left, ModelApi, Operation, ReplyStep, event, stream_pieces
+from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
+
+CREATED = 1_760_000_000
+"""When every reply was made: a fixed second of the year 2025, so that replies can be compared."""
+
+
+def chat_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
+    """The object `chat.completion`."""
+    body: dict[str, Any] = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": CREATED,
+        "model": call.model,
+        "choices": list(_choices(step, number)),
+        "service_tier": "default",
+        "system_fingerprint": "fp_0",
+    }
+    usage = usage_in(step)
+    if usage is not None:
+        body["usage"] = usage_of(usage)
+    return body
+
+
+def _choices(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
+    if isinstance(step, ContentFilter):
+        yield _choice({"role": "assistant", "content": None, "refusal": None}, "content_filter")
+    elif isinstance(step, Answer):
+        calls = [_tool_call(one, f"call_{number}_{place}") for place, one in enumerate(step.tool_calls)]
+        no_text = step.refusal is not None or (calls and not step.text)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": None if no_text else step.text,
+            "refusal": step.refusal,
+            "annotations": [],
+        }
+        if step.reasoning:
+            message["reasoning_content"] = step.reasoning
+        if calls:
+            message["tool_calls"] = calls
+        yield _choice(message, step.finish_reason or ("tool_calls" if calls else "stop"))
+
+
+def _choice(message: dict[str, Any], finish_reason: str) -> dict[str, Any]:
+    return {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
+
+
+def _tool_call(call: ToolCall, identity: str) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+    return {"id": call.id or identity, "type": "function", "function": function}
+
+
+def usage_of(usage: TokenUsage) -> dict[str, Any]:
+    """`usage`: the prompt's tokens hold the cached ones, the completion's those of reasoning."""
+    prompt, completion = usage.input or 0, usage.output or 0
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": usage.total if usage.total is not None else prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": usage.cached or 0, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning or 0,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def chat_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+    """The same answer as `chat.completion.chunk`s, with the usage at the end if requested, and `[DONE]`."""
+    whole: dict[str, Any] = dict(body)
+    usage = whole.pop("usage", None)
+    head = {**whole, "object": "chat.completion.chunk"}
+    for choice in whole["choices"]:
+        for delta in _deltas(choice["message"]):
+            yield event({**head, "choices": [_part(delta, None)]})
+        yield event({**head, "choices": [_part({}, choice["finish_reason"])]})
+    options: Any = call.body.get("stream_options") or {}
+    if usage is not None and options.get("include_usage"):
+        yield event({**head, "choices": [], "usage": usage})
+    yield b"data: [DONE]\n\n"
+
+
+def _part(delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+
+
+def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": "" if message["content"] is not None else None, "refusal": None}
+    yield from ({"reasoning_content": word} for word in stream_pieces(message.get("reasoning_content", "")))
+    yield from ({"content": word} for word in stream_pieces(message["content"] or ""))
+    yield from ({"refusal": word} for word in stream_pieces(message["refusal"] or ""))
+    for index, one in enumerate(message.get("tool_calls", ())):
+        name, arguments = one["function"]["name"], one["function"]["arguments"]
+        first = {"index": index, "id": one["id"], "type": "function", "function": {"name": name, "arguments": ""}}
+        yield {"tool_calls": [first]}
+        yield from (
+            {"tool_calls": [{"index": index, "function": {"arguments": word}}]} for word in stream_pieces(arguments)
+        )
+
+
+CHAT = Operation("chat", chat_body, chat_events)
+
+
+_ENDS = {None, "stop", "completed"}
+_EMPTY: dict[str, dict[str, Any]] = {
+    "message": {"content": []},
+    "reasoning": {"summary": []},
+    "function_call": {"arguments": ""},
+    "custom_tool_call": {"input": ""},
+}
+_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
+_ECHOED = ("instructions", "metadata", "reasoning", "text", "temperature", "top_p", "max_output_tokens")
+
+
+def response_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
+    """The object `response`. A finish reason other than `stop` makes it `incomplete`, for that reason."""
+    reason = "content_filter" if isinstance(step, ContentFilter) else getattr(step, "finish_reason", None)
+    complete = reason in _ENDS
+    usage = usage_in(step)
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": CREATED,
+        "status": "completed" if complete else "incomplete",
+        "error": None,
+        "incomplete_details": None if complete else {"reason": reason},
+        "model": call.model,
+        "output": list(_items(call, step, number)),
+        "parallel_tool_calls": True,
+        "tool_choice": call.body.get("tool_choice", "auto"),
+        "tools": call.body.get("tools", []),
+        **{key: call.body.get(key) for key in _ECHOED},
+        **({} if usage is None else {"usage": usage_of_response(usage)}),
+    }
+
+
+def _items(call: ModelCall, step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
+    if not isinstance(step, Answer):
+        return
+    if step.reasoning or (step.usage is not None and step.usage.reasoning):
+        summary = [{"type": "summary_text", "text": step.reasoning}] if step.reasoning else []
+        yield {"id": f"rs_{number}", "type": "reasoning", "summary": summary}
+    content = _content(step)
+    if content is not None:
+        message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed"}
+        yield {**message, "content": [content]}
+    tools = offered_tools(call.body) if step.tool_calls else ()
+    for place, one in enumerate(step.tool_calls):
+        tool = next((tool for tool in tools if one.name == tool.full_name), OfferedTool(one.name))
+        yield _tool_item(one, tool, f"{number}_{place}")
+
+
+def _tool_item(call: ToolCall, tool: OfferedTool, identity: str) -> dict[str, Any]:
+    """A `function_call`, with its namespace if the tool stands in one; a `custom_tool_call` of a custom tool."""
+    head = {"status": "completed", "call_id": call.id or f"call_{identity}", "name": tool.name}
+    if tool.namespace:
+        head["namespace"] = tool.namespace
+    if tool.search:
+        search = {"type": "tool_search_call", "status": "completed", "execution": "client"}
+        return {"id": f"ts_{identity}", **search, "call_id": head["call_id"], "arguments": dict(call.arguments)}
+    if tool.custom:
+        text = call.arguments.get("input")
+        return {
+            "id": f"ctc_{identity}",
+            "type": "custom_tool_call",
+            **head,
+            "input": text if isinstance(text, str) else "",
+        }
+    return {"id": f"fc_{identity}", "type": "function_call", **head, "arguments": json.dumps(call.arguments)}
+
+
+def _content(answer: Answer) -> dict[str, Any] | None:
+    if answer.refusal is not None:
+        return {"type": "refusal", "refusal": answer.refusal}
+    if answer.text or not answer.tool_calls:
+        return {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
+    return None
+
+
+def usage_of_response(usage: TokenUsage) -> dict[str, Any]:
+    """`usage`: the input's tokens hold the cached ones, the output's those of reasoning."""
+    taken, given = usage.input or 0, usage.output or 0
+    return {
+        "input_tokens": taken,
+        "input_tokens_details": {"cached_tokens": usage.cached or 0, "cache_write_tokens": 0},
+        "output_tokens": given,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
+        "total_tokens": usage.total if usage.total is not None else taken + given,
+    }
+
+
+def response_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+    """The same response as its events, numbered, from `response.created` to `response.completed`."""
+    whole: dict[str, Any] = dict(body)
+    number = count()
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("response.created", {"response": begun}),
+        ("response.in_progress", {"response": begun}),
+    ]
+    for index, item in enumerate(whole["output"]):
+        events += [(name, {**data, "output_index": index}) for name, data in _item_events(item)]
+    events.append((f"response.{whole['status']}", {"response": whole}))
+    for name, data in events:
+        yield event({"type": name, "sequence_number": next(number), **data}, name)
+
+
+def _item_events(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    empty = _EMPTY.get(item["type"], {})
+    yield "response.output_item.added", {"item": {**item, "status": "in_progress", **empty}}
+    if item["type"] == "message":
+        for place, part in enumerate(item["content"]):
+            yield from _part_events(part, {"item_id": item["id"], "content_index": place})
+    elif item["type"] == "reasoning":
+        for place, part in enumerate(item["summary"]):
+            yield from _summary_events(part, {"item_id": item["id"], "summary_index": place})
+    elif key := _TEXTS.get(item["type"]):
+        kind = "response.function_call_arguments" if key == "arguments" else "response.custom_tool_call_input"
+        for piece in stream_pieces(item[key]):
+            yield f"{kind}.delta", {"item_id": item["id"], "delta": piece}
+        named = {"name": item["name"]} if key == "arguments" else {}
+        yield f"{kind}.done", {"item_id": item["id"], **named, key: item[key]}
+    yield "response.output_item.done", {"item": item}
+
+
+def _part_events(part: dict[str, Any], where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    key = "refusal" if part["type"] == "refusal" else "text"
+    name = "response.refusal" if key == "refusal" else "response.output_text"
+    logprobs: dict[str, Any] = {} if key == "refusal" else {"logprobs": []}
+    yield "response.content_part.added", {**where, "part": {**part, key: ""}}
+    for piece in stream_pieces(part[key]):
+        yield f"{name}.delta", {**where, **logprobs, "delta": piece}
+    yield f"{name}.done", {**where, **logprobs, key: part[key]}
+    yield "response.content_part.done", {**where, "part": part}
+
+
+def _summary_events(part: dict[str, Any], where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = "response.reasoning_summary"
+    yield f"{name}_part.added", {**where, "part": {**part, "text": ""}}
+    for piece in stream_pieces(part["text"]):
+        yield f"{name}_text.delta", {**where, "delta": piece}
+    yield f"{name}_text.done", {**where, "text": part["text"]}
+    yield f"{name}_part.done", {**where, "part": part}
+
+
+RESPONSES = Operation("responses", response_body, response_events)
+
+
+_KINDS = {
+    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
+    403: (
+        "invalid_request_error",
+        "unsupported_country_region_territory",
+        "Country, region, or territory not supported",
+    ),
+    404: (
+        "invalid_request_error",
+        "model_not_found",
+        "The model `{model}` does not exist or you do not have access to it.",
+    ),
+    429: ("requests", "rate_limit_exceeded", "Rate limit reached for {model} on requests per min (RPM)."),
+    500: ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
+    503: ("server_error", None, "The engine is currently overloaded, please try again later."),
+}
+_FILTERED = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
+_AZURE_CODES = {
+    404: ("DeploymentNotFound", "The API deployment for this resource does not exist."),
+    401: ("401", "Access denied due to invalid subscription key or wrong API endpoint."),
+    429: ("429", "Requests have exceeded call rate limit of your current OpenAI S0 pricing tier."),
+    500: ("InternalServerError", "The server had an error while processing your request."),
+}
+
+
+def _kind(status: int) -> tuple[str, str | None, str]:
+    if status in _KINDS:
+        return _KINDS[status]
+    return ("invalid_request_error", None, "Invalid request.") if status < 500 else ("server_error", None, "Overloaded")
+
+
+def openai_error(call: ModelCall, status: int, message: str, _wait_s: float | None) -> JsonObject:
+    """`{"error": {"message", "type", "param", "code"}}`."""
+    kind, code, usual = _kind(status)
+    return {"error": {"message": message or usual.format(model=call.model), "type": kind, "param": None, "code": code}}
+
+
+def azure_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+    """`{"error": {"code", "message"}}`; that of the content filter includes its findings."""
+    if message == _FILTERED:
+        return _filtered()
+    if status == 400:
+        return openai_error(call, status, message, wait_s)  # from the model behind Azure
+    code, usual = _AZURE_CODES.get(status, (str(status), _kind(status)[2]))
+    if wait_s is not None:
+        usual += f" Please retry after {math.ceil(wait_s)} seconds."
+    return {"error": {"code": code, "message": message or usual.format(model=call.model)}}
+
+
+def _filtered() -> JsonObject:
+    found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
+    where: dict[str, Any] = {"param": "prompt", "type": None, "status": 400, "innererror": inner}
+    return {"error": {"code": "content_filter", "message": _FILTERED, **where}}
+
+
+def ollama_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+    """OpenAI's shape."""
+    if status == 404:
+        message = message or f'model "{call.model}" not found, try pulling it first'
+    return openai_error(call, status, message, wait_s)
+
+
+def request_headers(left: Left) -> dict[str, str]:
+    """`x-ratelimit-*` for requests, the reset as OpenAI writes times; while refused also `retry-after-ms`."""
+    headers = {
+        "x-ratelimit-limit-requests": str(left.limit),
+        "x-ratelimit-remaining-requests": str(left.remaining),
+        "x-ratelimit-reset-requests": span(left.full_s),
+    }
+    if not left.allowed:
+        headers["retry-after-ms"] = str(math.ceil(left.next_s * 1000))
+    return headers
+
+
+def span(seconds: float) -> str:
+    """Seconds as OpenAI and Go write them: `120ms`, `1s`, `6m0s`."""
+    if seconds < 1:
+        return f"{math.ceil(seconds * 1000)}ms"
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+OPENAI = ModelApi("openai", openai_error, request_headers)
+AZURE = ModelApi("azure", azure_error, request_headers, filtered=Status(400, _FILTERED))
+OLLAMA = ModelApi("ollama", ollama_error, lambda _left: {})
