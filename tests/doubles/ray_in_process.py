@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.extensions.ray.messages import Readiness
 

@@ -1,6 +1,5 @@
 """HTML reports in a real Chromium: what opens, what a person can do with it, and what hostile texts cannot."""
 
-import dataclasses
 import random
 
 import pytest
@@ -37,7 +36,7 @@ def opened(pages, tmp_path):
 
     def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, **given):
         path = tmp_path / "report.html"
-        told = dataclasses.replace(report(results, **given), work_of=lambda _: work or {})
+        told = replace(report(results, **given), work_of=lambda _: work or {})
         with path.open("w", encoding="utf-8") as file:
             earlier = None if against is None else report(against, run_id="the-run-before")
             file.writelines(render(told, earlier))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TextIO
+
+from msgspec import Struct
 
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
@@ -31,8 +32,7 @@ _LINES = ".jsonl"
 _ID = re.compile(r"""(?:- |\{")id"?: ?["']?([^"',]*)""")
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedDataset:
+class ConvertedDataset(Struct, frozen=True):
     """Result of converting a file of samples.
 
     Attributes:
@@ -48,8 +48,7 @@ class ConvertedDataset:
     left: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetRequest:
+class DatasetRequest(Struct, frozen=True):
     """What to convert, and the output.
 
     Attributes:
@@ -71,8 +70,7 @@ class DatasetRequest:
     command: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteContent:
+class SuiteContent(Struct, frozen=True):
     """A suite to write.
 
     Attributes:

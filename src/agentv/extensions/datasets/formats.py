@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.json_text import parse_json
@@ -210,8 +211,7 @@ def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """How the samples of a tool are read.
 
     Attributes:

@@ -6,9 +6,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from agentv.authoring.source.nearest import type_name
 from agentv.authoring.source.nodes import ListNode, Scalar
@@ -28,8 +29,7 @@ _MOST = 500
 _PATH_STARTS = ("./", "../", "/", "file://")
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """A word that may stand at the cursor.
 
     Attributes:
@@ -43,8 +43,7 @@ class Completion:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Completions:
+class Completions(Struct, frozen=True):
     """Words that may stand at the cursor, the likeliest first, and the column at which the word to replace begins."""
 
     start: int
@@ -118,8 +117,7 @@ def _paths(cursor: Cursor, project: Project) -> Completions:
 _WORD = re.compile(r"[\w:./-]*[\w/-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
+class Hover(Struct, frozen=True):
     """A description in Markdown, and the columns of the word that it describes."""
 
     text: str
@@ -191,8 +189,7 @@ _MEANT = re.compile(r"did you mean '(?P<word>[^']+)'\?")
 _QUOTES: Final[tuple[Quote, ...]] = ("'", '"')
 
 
-@dataclass(frozen=True, slots=True)
-class QuickFix:
+class QuickFix(Struct, frozen=True):
     """A replacement of one stretch of a file."""
 
     title: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 _KEY = re.compile(
     r"""(?P<key>"[^"]*"|'[^']*'|[^\s#:{}\[\],'"&*!|>%@`-](?:[^#:{}\[\],]|:(?=\S))*?|-[^\s:]+)[ ]*:"""
@@ -19,8 +20,7 @@ ITEM = "-"
 """The step of a path into a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Struct, frozen=True):
     """A place in a YAML text.
 
     Attributes:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
@@ -28,16 +28,14 @@ OFFLINE = "git-failed"
 """Of what needs a repository from a git host; opening a file in an editor must not fetch it, so it is not reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathLink:
+class PathLink(Struct, frozen=True):
     """A path in a file, and the file that it means."""
 
     span: Span
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class EditorCheck:
+class EditorCheck(Struct, frozen=True):
     """Result of a check.
 
     Attributes:
@@ -94,8 +92,7 @@ DEBOUNCE_S = 0.03
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class OpenFile:
+class OpenFile(Struct):
     """A file that is open in the editor.
 
     Attributes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from errno import EFBIG, EINVAL
 from pathlib import Path
 from stat import S_ISREG
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.authoring.prompt_library import prompt_file_of
 from agentv.authoring.source.boundary import Boundary
@@ -112,8 +113,7 @@ _DATA = frozenset(
 """Keys under which stands what a suite's author likes: no names of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A name in a file.
 
     Attributes:
@@ -126,8 +126,7 @@ class Name:
     defines: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CaseEntry:
+class CaseEntry(Struct, frozen=True):
     """A case, for an editor's outline.
 
     Attributes:
@@ -141,8 +140,7 @@ class CaseEntry:
     last_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileIndex:
+class FileIndex(Struct, frozen=True):
     """The names of one file."""
 
     path: str

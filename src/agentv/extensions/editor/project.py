@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
@@ -29,8 +30,7 @@ _MOST_TARGETS = 500_000
 """Bytes of a targets file, which is read for every completion."""
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """What names mean in the directory of a file.
 
     Attributes:

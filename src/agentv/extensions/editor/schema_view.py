@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from msgspec import Struct
 
 from agentv.authoring.fields.json_kinds import Schema
 from agentv.extensions.editor.cursor import ITEM
@@ -16,8 +16,7 @@ _DEPTH = 60
 """References followed one after the other; a schema that refers to itself ends here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """A key or a value with its description."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
 
@@ -87,8 +86,7 @@ VerdictKey = tuple[LabelKey, bool]
 """An answer, and the verdict of the judge beside which it was drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAnswer:
+class CheckedAnswer(Struct, frozen=True):
     """An answer as it is checked: of a run, or of labels alone.
 
     Attributes:

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
@@ -143,8 +142,7 @@ def _temperature(value: str, written: str) -> float:
 _OPTIONS: dict[str, Callable[[str, str], object]] = {"prompt": _prompt, "votes": _votes, "temperature": _temperature}
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredVerdict:
+class MeasuredVerdict(Struct, frozen=True):
     """What a judge says of an answer.
 
     Attributes:
@@ -184,8 +182,7 @@ NOT_ASKED = MeasuredVerdict(None)
 _NOBODY = Failure(STOPPED, "the judge was not asked")
 
 
-@dataclass(frozen=True, slots=True)
-class _MadeCall:
+class _MadeCall(Struct, frozen=True):
     cost_usd: float | None
     duration_ms: float
     earlier: bool
@@ -229,8 +226,7 @@ class MeasuredTarget:
         await self._wrapped.close()
 
 
-@dataclass(frozen=True, slots=True)
-class AskedAs:
+class AskedAs(Struct, frozen=True):
     """A judge that is asked another rubric than the one that it is given. A `Judge`."""
 
     judge: Judge
@@ -249,8 +245,7 @@ class AskedAs:
         return await self.judge.ask(prompt)
 
 
-@dataclass(slots=True)
-class RubricReader:
+class RubricReader(Struct):
     """Notes what a judge would be asked, and asks nobody. A `Judge`."""
 
     rubrics: list[tuple[Rubric, AssertionContext]] = field(default_factory=list)
@@ -271,8 +266,7 @@ class RubricReader:
         return _NOBODY
 
 
-@dataclass(frozen=True, slots=True)
-class ServicesWithJudge:
+class ServicesWithJudge(Struct, frozen=True):
     """The services of a trial with another judge. A `Services`."""
 
     services: Services
@@ -288,8 +282,7 @@ class ServicesWithJudge:
         return getattr(self.services, name)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredAnswer(Struct, frozen=True):
     """An answer of a run, with the assertion that graded it.
 
     Attributes:
@@ -424,8 +417,7 @@ def place_of(answer: GradedAnswer) -> Place:
     return answer.suite, answer.assertion, answer.key
 
 
-@dataclass(slots=True)
-class FoundAnswers:
+class FoundAnswers(Struct):
     """The stored answers that were looked for.
 
     Attributes:

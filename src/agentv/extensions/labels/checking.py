@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
@@ -35,8 +37,7 @@ FEW = 10
 """Labelled answers below which numbers come with a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelCounts:
+class LabelCounts(Struct, frozen=True):
     """The labels of a judge's answers, and those that do not count for it.
 
     Attributes:
@@ -60,8 +61,7 @@ class LabelCounts:
     other_outputs: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleAgreement:
+class PeopleAgreement(Struct, frozen=True):
     """How far people agree with each other.
 
     Attributes:
@@ -73,8 +73,7 @@ class PeopleAgreement:
     agreement: float
 
 
-@dataclass(frozen=True, slots=True)
-class PersonSaid:
+class PersonSaid(Struct, frozen=True):
     """What a person said of an answer."""
 
     person: str
@@ -82,8 +81,7 @@ class PersonSaid:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """An answer on which the judge and most people differ.
 
     Attributes:
@@ -100,8 +98,7 @@ class Disagreement:
     variant: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedJudge:
+class CheckedJudge(Struct, frozen=True):
     """How good the judge of one assertion is.
 
     Attributes:
@@ -128,8 +125,7 @@ class CheckedJudge:
     unlabelled: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCheck:
+class JudgeCheck(Struct, frozen=True):
     """The judges of a run, or of a file of labels.
 
     Attributes:

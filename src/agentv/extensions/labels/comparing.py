@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
@@ -49,8 +51,7 @@ MOST_ERRORS = 0.1
 """Share of answers without a verdict above which a judge is not compared: it may fail on the hard ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedJudge:
+class ComparedJudge(Struct, frozen=True):
     """A judge on the answers that all compared judges gave a verdict on.
 
     Attributes:
@@ -78,8 +79,7 @@ class ComparedJudge:
     verdict: Verdict | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AssertionComparison:
+class AssertionComparison(Struct, frozen=True):
     """Judges compared on the labelled answers of one assertion.
 
     Attributes:
@@ -119,8 +119,7 @@ class AssertionComparison:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeComparison:
+class JudgeComparison(Struct, frozen=True):
     """Judges compared on the labelled answers of a run.
 
     Attributes:
@@ -146,8 +145,7 @@ def majority_passes(verdicts: Sequence[bool]) -> bool:
     return 2 * sum(verdicts) > len(verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class GradedByJudge:
+class GradedByJudge(Struct, frozen=True):
     """A judge's votes on each answer."""
 
     name: str
@@ -308,8 +306,7 @@ Votes = Mapping[Place, Sequence[MeasuredVerdict]]
 """The votes of one judge on each answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
+class CompareRequest(Struct, frozen=True):
     """Options of `agentv judge compare`.
 
     Attributes:
@@ -327,8 +324,7 @@ class CompareRequest:
     budget_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedJudge:
+class LoadedJudge(Struct, frozen=True):
     """A judge with its specs, by the names of suites."""
 
     named: NamedJudge

@@ -7,7 +7,8 @@ where the point estimate of its TPR or TNR is below the minimum; where only the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentv.extensions.labels.answers import CheckedAnswer, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
@@ -28,8 +29,7 @@ from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent
 
 
-@dataclass(frozen=True, slots=True)
-class GradedRun:
+class GradedRun(Struct, frozen=True):
     """A run whose gates are decided.
 
     Attributes:
@@ -105,8 +105,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     return GateResult("judge", suite, True, "; ".join(findings) or "no judge graded a trial", "; ".join(warned) or None)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedMinimums:
+class CheckedMinimums(Struct, frozen=True):
     """A judge against the minimums of a suite.
 
     Attributes:

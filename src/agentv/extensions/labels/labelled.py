@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
+
+from msgspec import Struct
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
@@ -38,8 +39,7 @@ FEWEST = 6
 """Clusters from which on two judges are compared: with fewer, no difference could be significant."""
 
 
-@dataclass(frozen=True, slots=True)
-class PersonLabel:
+class PersonLabel(Struct, frozen=True):
     """A labelled answer.
 
     Attributes:
@@ -128,8 +128,7 @@ def _cells(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class AccuracyDifference(Estimated):
+class AccuracyDifference(Estimated, frozen=True):
     """The accuracy of a judge less that of another, on the same answers, with the interval of this comparison alone.
 
     Attributes:
@@ -187,8 +186,7 @@ def accuracy_difference(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledAnswers:
+class LabelledAnswers(Struct, frozen=True):
     """The labelled answers that one judge of a run graded.
 
     Attributes:

@@ -6,11 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.results.place import RESULTS, place_holding
@@ -95,8 +95,7 @@ def now() -> str:
     return timestamp(datetime.now(UTC))
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(Struct, frozen=True):
     """How answers were drawn from a run: enough to draw them again.
 
     Attributes:
@@ -108,8 +107,7 @@ class Draw:
     one_assertion: bool = False
 
 
-@dataclass(slots=True)
-class LabellingSession:
+class LabellingSession(Struct):
     """The drawn answers of a run, and the labels that one person gives them.
 
     Attributes:
@@ -353,8 +351,7 @@ def _verdict(row: Mapping[str, str]) -> LabelVerdict:
 _SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedLabels:
+class ImportedLabels(Struct, frozen=True):
     """What was imported.
 
     Attributes:

@@ -12,9 +12,11 @@ Clustered observations, and labels of unequal weights, count with their effectiv
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 
@@ -30,8 +32,7 @@ LEVEL = 0.95
 JEFFREYS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Estimated:
+class Estimated(Struct, frozen=True):
     """A number with its interval."""
 
     value: float
@@ -57,8 +58,7 @@ class Estimated:
         return Estimated(value, (min(self.low, value), max(self.high, value)))
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """How many passed and how many failed, as effective sample sizes: they need not be whole."""
 
     passed: float = 0.0
@@ -74,8 +74,7 @@ class Counted:
         return Counted(self.passed * factor, self.failed * factor)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """A pass or a failure.
 
     Attributes:
@@ -106,8 +105,7 @@ def counted(observations: Iterable[Observation]) -> Counted:
     return Counted(share * effective, (1 - share) * effective)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCounts:
+class JudgeCounts(Struct, frozen=True):
     """What is known of a judge.
 
     Attributes:
@@ -121,8 +119,7 @@ class JudgeCounts:
     verdicts: Counted
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedAnswer:
+class JudgedAnswer(Struct, frozen=True):
     """An answer of a run.
 
     Attributes:
@@ -234,8 +231,7 @@ def _for_few(variances: Collection[float]) -> float:
     return number / (number - 1) * t_quantile(number - 1, LEVEL) ** 2
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeDraws:
+class JudgeDraws(Struct, frozen=True):
     """Draws of the three shares.
 
     Attributes:
@@ -395,8 +391,7 @@ def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0
     return np.clip(truth, 0, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfusionMatrix:
+class ConfusionMatrix(Struct, frozen=True):
     """Labelled answers by what the judge and what people say. A false pass: the judge passes what people fail."""
 
     true_passes: int = 0
@@ -418,8 +413,7 @@ class ConfusionMatrix:
         return self.true_passes + self.false_passes + self.false_failures + self.true_failures
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAccuracy:
+class JudgeAccuracy(Struct, frozen=True):
     """How well a judge agrees with people, for the answers of the run that the labels were drawn from.
 
     Attributes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -123,8 +122,7 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
     return rating
 
 
-@dataclass(slots=True)
-class RatingSession:
+class RatingSession(Struct):
     """All answers of a run, each text once, and what people think of them.
 
     Attributes:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answer, grouped
@@ -59,8 +59,7 @@ _SHARES, _NEXT = 2, 101
 """What keeps the draws of shares and of further judges apart from those of the first judge."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPart:
+class JudgedPart(Struct, frozen=True):
     """The trials whose verdicts one judge decides.
 
     Attributes:
@@ -72,8 +71,7 @@ class JudgedPart:
     calibration: JudgeCounts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunParts:
+class RunParts(Struct, frozen=True):
     """The trials of a run.
 
     Attributes:
@@ -173,8 +171,7 @@ Part = tuple[str, str, str | None, str | None]
 """A suite, a target, a prompt and a variant."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatedTrial:
+class RatedTrial(Struct, frozen=True):
     """A trial that passed or failed.
 
     Attributes:
@@ -286,8 +283,7 @@ NOTHING_JUDGED = "no trial passed or failed"
 NOT_BETTER = "the labels do not show that the judge is better than chance"
 
 
-@dataclass(frozen=True, slots=True)
-class RunLabels:
+class RunLabels(Struct, frozen=True):
     """The labels that count for the judges of a run.
 
     Attributes:

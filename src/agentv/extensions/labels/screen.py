@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from shutil import get_terminal_size
 
 import click
+from msgspec import Struct, field
 
 from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabellingSession
@@ -21,8 +21,7 @@ KEYS = "1 pass · 0 fail · u unsure · n note · b back · q quit"
 RATING_KEYS = "1 good · 0 bad · c comment · Enter next · b back · q quit"
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """Where answers are shown and keys are read; tests give another one."""
 
     show: Callable[[str], None] = click.echo

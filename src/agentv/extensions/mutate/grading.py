@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
@@ -32,8 +32,7 @@ from agentv.model.values.response import STRUCTURED, TargetResponse
 TrialName = tuple[str, str, str, str | None, str | None, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Graders:
+class Graders(Struct, frozen=True):
     """The assertions of a case that grade mutants, and how many are left out.
 
     Attributes:
@@ -109,8 +108,7 @@ def _any(entry: AssertionEntry, trait: str) -> bool:
     return any(getattr(one.assertion, trait, False) for one in entry.nested())
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(Struct, frozen=True):
     """An answer with its grades. `context`: None if the case's `transform` failed."""
 
     verdict: Combined
@@ -128,8 +126,7 @@ class Graded:
         return self.verdict.error is not None or any(map(is_unknown, self.scores))
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(Struct, frozen=True):
     """A passing answer, to be made worse.
 
     Attributes:
@@ -142,8 +139,7 @@ class Original:
     graded: Graded
 
 
-@dataclass(frozen=True, slots=True)
-class Survival:
+class Survival(Struct, frozen=True):
     """A mutant that passes, with its grades."""
 
     original: Original
@@ -158,8 +154,7 @@ class Survival:
         return tuple(now.entry.name for then, now in pairs if then.grade.passed and not now.grade.passed)
 
 
-@dataclass(slots=True)
-class Mutated:
+class Mutated(Struct):
     """What became of the mutants of one answer.
 
     Attributes:

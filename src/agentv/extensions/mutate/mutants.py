@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from zlib import crc32
+
+from msgspec import Struct
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
@@ -33,8 +35,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(map(str.casefold, _WORD.findall(text))) - _COMMON
 
 
-@dataclass(frozen=True, slots=True)
-class NamedWords:
+class NamedWords(Struct, frozen=True):
     """What the checks and the reference of a case name.
 
     Attributes:
@@ -145,8 +146,7 @@ Line = Mapping[str, Json]
 """An assertion as an eval file has it, such as `{"contains": "30 days"}`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A passing answer.
 
     Attributes:
@@ -172,8 +172,7 @@ class Answer:
         return crc32(f"{self.case}\0{what}".encode(errors="surrogatepass")) % count
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """An answer made worse in one way.
 
     Attributes:
@@ -203,8 +202,7 @@ class Mutant:
 Make = Callable[[Answer], Iterable[Mutant]]
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """One way to make an answer worse.
 
     Attributes:

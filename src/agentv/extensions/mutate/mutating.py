@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.results.stored import StoredRun, open_run
@@ -43,8 +44,7 @@ POOL = 100
 """Answers of a suite that may be swapped in, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class MutationSettings:
+class MutationSettings(Struct, frozen=True):
     """Options of `agentv mutate`.
 
     Attributes:
@@ -62,8 +62,7 @@ class MutationSettings:
     proposals: int | None = None
 
 
-@dataclass(slots=True)
-class _Collected:
+class _Collected(Struct):
     """The originals of a run, and what was left out of it."""
 
     originals: list[Original] = field(default_factory=list)

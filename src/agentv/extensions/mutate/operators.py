@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.extensions.mutate.mutants import MOST, Answer, Line, Make, Mutant, Operator, quoted
@@ -28,8 +28,7 @@ from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.values import Json
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(Struct, frozen=True):
     """The JSON of an answer, with what stands around it."""
 
     before: str
@@ -38,8 +37,7 @@ class _Document:
     value: Json
 
 
-@dataclass(slots=True)
-class _Field:
+class _Field(Struct):
     """A field of the JSON of an answer, to be changed in a copy.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+from msgspec import Struct
 
 from agentv.extensions.mutate.mutants import MOST, Answer, Line, Mutant, quoted, words_of
 from agentv.model.values.values import lazy_pattern
@@ -64,8 +65,7 @@ def _ranked(answer: Answer, spans: list[tuple[int, int]]) -> list[tuple[int, int
     return sorted(found, key=lambda one: not one[2])[:MOST]
 
 
-@dataclass(frozen=True, slots=True)
-class _Opposite:
+class _Opposite(Struct, frozen=True):
     """A sentence turned into its opposite.
 
     Attributes:
@@ -180,8 +180,7 @@ _AFTER = lazy_pattern(r" ?[^\W\d_]+")
 _NAMES = ("Marlow", "Quentin", "Tobias", "Ingrid", "Helmsley")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """A value in an answer.
 
     Attributes:

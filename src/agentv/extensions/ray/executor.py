@@ -8,10 +8,11 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from math import ceil
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, budget_of, caches, workers_of
 from agentv.app.running.evaluate import ExecutorFactory
@@ -35,7 +36,6 @@ from agentv.extensions.ray.messages import (
     unpacked_results,
 )
 from agentv.extensions.ray.worker_pool import (
-    Needs,
     NoWorkersError,
     UnfitError,
     WorkerHandle,
@@ -242,8 +242,8 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
         free = int(ray.available_resources().get("CPU", 0))
         number = max(1, min(at_once, free, prepared.counts[1]))
         shared = SharedObjects(number)
-        needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
-        pool = WorkerPool(ray, worker_config(prepared, number), shared, needs)
+        files, environment = needed_files(prepared.plan), prepared.settings.process_env
+        pool = WorkerPool(ray, worker_config(prepared, number), shared, files, environment)
         try:
             await pool.open(number)
             yield lambda connections: RayExecutor(pool, shared, connections)

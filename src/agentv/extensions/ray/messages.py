@@ -11,11 +11,11 @@ import hashlib
 import io
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import files_behind
@@ -26,8 +26,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Call
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerConfig:
+class WorkerConfig(Struct, frozen=True):
     """Configuration that a worker receives when it starts.
 
     Attributes:
@@ -42,8 +41,7 @@ class WorkerConfig:
     no_judge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """State that a worker reports after its start.
 
     Attributes:
@@ -61,8 +59,7 @@ class Readiness:
     node_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """Job of a worker: one trial, or the comparison of several answered ones.
 
     Attributes:
@@ -76,24 +73,21 @@ class Job:
     answered: tuple[tuple[TargetResponse, float] | TrialResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A call was answered: to be kept before anything else."""
 
     call: Call
     answer: TargetResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Asks whether a call has an answer already. The reply carries the same number."""
 
     number: int
     call: Call
 
 
-@dataclass(frozen=True, slots=True)
-class LookupReply:
+class LookupReply(Struct, frozen=True):
     """A stored answer; without one, the reasons why no call may be made."""
 
     answer: TargetResponse | None
@@ -101,31 +95,27 @@ class LookupReply:
     no_judge: Failure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedTarget:
+class StoppedTarget(Struct, frozen=True):
     """A target that refuses all calls; `spec` is its number among the shared objects."""
 
     spec: int
     failure: CallFailure
 
 
-@dataclass(frozen=True, slots=True)
-class TrialAnswer:
+class TrialAnswer(Struct, frozen=True):
     """The answer to the trial of an `answer` job."""
 
     answer: TargetResponse
     measured_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """The results of a job's trials, packed."""
 
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A worker cannot make the job out of its bytes, since a module is missing there."""
 
     why: str
@@ -142,8 +132,7 @@ class NotSendableError(Exception):
     """An object cannot be serialized, such as a caller's function that contains an open file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Struct, frozen=True):
     """Bytes, and the numbers of what must have arrived before them."""
 
     body: bytes

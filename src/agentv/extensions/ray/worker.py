@@ -12,12 +12,11 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, Literal
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from agentv.app.wiring import Answers, Connections
@@ -57,8 +56,7 @@ def is_of_a_machine(name: str) -> bool:
     return name in _OF_A_MACHINE or name.startswith(_OF_A_PROCESS)
 
 
-@dataclass(slots=True, eq=False)
-class _RunningJob:
+class _RunningJob(Struct, eq=False):
     """Where one job is worked on.
 
     Attributes:

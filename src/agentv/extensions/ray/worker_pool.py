@@ -6,8 +6,9 @@ import asyncio
 import pickle
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.errors import UsageError
 from agentv.extensions.ray.messages import LookupReply, Packed, Readiness, SharedObjects, WorkerConfig, WorkerMessage
@@ -38,21 +39,7 @@ class UnfitError(Exception):
     """A worker cannot do a job, and no other one could: a module is missing there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """Requirements of trials on a machine.
-
-    Attributes:
-        files: path → sha256; a worker without them is not used.
-        environment: of this process, for user functions; it is sent to workers in memory.
-    """
-
-    files: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(slots=True, eq=False)
-class WorkerHandle:
+class WorkerHandle(Struct, eq=False):
     """One worker.
 
     Attributes:
@@ -76,14 +63,23 @@ class WorkerPool:
         ray: the module, connected.
         config: sent to each worker.
         shared: objects that trials share.
-        needs: requirements of trials on their machine.
+        files: path → sha256 of what trials need; a worker without them is not used.
+        environment: of this process, for user functions; it is sent to workers in memory.
     """
 
-    def __init__(self, ray: Any, config: WorkerConfig, shared: SharedObjects, needs: Needs) -> None:
+    def __init__(
+        self,
+        ray: Any,
+        config: WorkerConfig,
+        shared: SharedObjects,
+        files: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._ray = ray
         self._config = config
         self._shared = shared
-        self._needs = needs
+        self._files = dict(files or {})
+        self._environment = dict(environment or {})
         self._workers: list[WorkerHandle] = []
         self._aside: set[WorkerHandle] = set()
         self._coming: set[asyncio.Task[WorkerHandle | None]] = set()
@@ -231,8 +227,8 @@ class WorkerPool:
         self._actors.append(actor)
         try:
             async with asyncio.timeout(START_S):
-                environment = _chunks(pickle.dumps(dict(self._needs.environment)))
-                return WorkerHandle(actor, await actor.begin.remote(dict(self._needs.files), *environment))
+                environment = _chunks(pickle.dumps(self._environment))
+                return WorkerHandle(actor, await actor.begin.remote(self._files, *environment))
         except TimeoutError:
             self._errors.append(f"none started within {START_S:g} s")
         except self._ray.exceptions.RayError as error:

@@ -6,7 +6,6 @@ import time
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from secrets import compare_digest
 from threading import Lock
@@ -294,8 +293,7 @@ _PACKED = 1 << 16
 """Bytes by which gzip may make a body longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamCall:
+class TeamCall(Struct, frozen=True):
     """A request whose sender was checked.
 
     Attributes:
@@ -371,8 +369,7 @@ _SLOW_S = 2.0
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 
-@dataclass(frozen=True, slots=True)
-class TeamEndpoint:
+class TeamEndpoint(Struct, frozen=True):
     """One method of one path.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -36,8 +35,7 @@ _BATCH_SHARE = 300
 """Between two batches of rows lies at least one part of so many of the time that the run took so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """How long a live push waits, in seconds.
 
     Attributes:

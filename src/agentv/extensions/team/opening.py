@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.team.database import Database, insert, now
@@ -20,8 +21,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
 )"""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step of the schema.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -80,8 +79,7 @@ class Received(Struct, frozen=True):
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunName:
+class RunName(Struct, frozen=True):
     """A run of a project, and who uploads it, as the audit log names them.
 
     Attributes:
@@ -99,8 +97,7 @@ class RunName:
         return f"run {self.project}/{self.run}"
 
 
-@dataclass(frozen=True, slots=True)
-class RowBatch:
+class RowBatch(Struct, frozen=True):
     """Rows to upload.
 
     Attributes:

@@ -6,10 +6,11 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
+
+from msgspec import Struct, field
 
 from agentv.errors import StoreError
 from agentv.extensions.view.case_rows import CaseGroup, IndexedTrial
@@ -157,8 +158,7 @@ TOTALLED = 200_000
 """Trials of a run that goes on whose totals are computed while it does."""
 
 
-@dataclass(slots=True)
-class Collected:
+class Collected(Struct):
     """What is computed of rows beside their index.
 
     Attributes:
@@ -179,8 +179,7 @@ class Collected:
             self.counts.add(row_in(line))
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Trials that were read.
 
     Attributes:

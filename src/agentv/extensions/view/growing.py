@@ -14,12 +14,12 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.results.place import planned_counts
@@ -55,8 +55,7 @@ class DamagedIndexError(StoreError):
     """An index that SQLite cannot read: it is thrown away, and built again at the next question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a run is read.
 
     Attributes:

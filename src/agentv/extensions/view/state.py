@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from secrets import compare_digest, token_urlsafe
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from agentv.app.results.project import DeletedRun, NamedRun, Project, checked_name
@@ -17,8 +17,7 @@ from agentv.store.index.deletion import check_removable, remove_run
 from agentv.web.endpoints import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer
 
 
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
+class ViewOptions(Struct, frozen=True):
     """What the command allowed.
 
     Attributes:

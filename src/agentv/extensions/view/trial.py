@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
@@ -56,8 +55,7 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
     return {**whole(result, run.root), **shown_work(run.path, result), "rerun": rerun}
 
 
-@dataclass(frozen=True, slots=True)
-class RerunCommand:
+class RerunCommand(Struct, frozen=True):
     """A command that runs cases again.
 
     Attributes:
@@ -244,8 +242,7 @@ _TARGET, _JUDGE = "--target", "--judge"
 _HINT = "read the command; if you trust it, run it in a terminal"
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     """The words of `agentv eval`, taken apart.
 
     Attributes:

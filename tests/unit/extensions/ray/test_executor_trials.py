@@ -19,7 +19,7 @@ from agentv.engine.workers import IndependentTrials
 from agentv.errors import UsageError
 from agentv.extensions.ray.executor import RayExecutor, worker_config
 from agentv.extensions.ray.messages import Received, Results, SharedObjects
-from agentv.extensions.ray.worker_pool import Needs, WorkerPool
+from agentv.extensions.ray.worker_pool import WorkerPool
 from agentv.model.run.events import TargetStopped, TrialFinished
 from agentv.model.suite.suite import Retry
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -89,7 +89,7 @@ class Far:
         self.store.keep = keep
         plan = self.prepared.plan
         shared = SharedObjects(workers)
-        pool = WorkerPool(ray, worker_config(self.prepared, workers), shared, Needs())
+        pool = WorkerPool(ray, worker_config(self.prepared, workers), shared)
         connections = Connections(answers=Answers(self.store, self.failure, self.failure_of_judge))
         options = RunOptions(4, executor=RayExecutor(pool, shared, connections))
         linked = any(suite.links for suite in plan.suites)

@@ -13,7 +13,7 @@ from agentv.extensions.ray import worker_pool as crews
 from agentv.extensions.ray.executor import pool_of, worker_config
 from agentv.extensions.ray.messages import SharedObjects, WorkerConfig, needed_files
 from agentv.extensions.ray.worker import is_of_a_machine
-from agentv.extensions.ray.worker_pool import Needs, WorkerPool
+from agentv.extensions.ray.worker_pool import WorkerPool
 from doubles.ray_in_process import RayInProcess
 from needs import needs
 
@@ -28,9 +28,9 @@ tests:
 """
 
 
-def opened(needs: Needs, number: int = 2) -> WorkerPool:
+def opened(number: int = 2, **needs: dict[str, str]) -> WorkerPool:
     async def main() -> WorkerPool:
-        pool = WorkerPool(RayInProcess(), WorkerConfig(at_once=1), SharedObjects(number), needs)
+        pool = WorkerPool(RayInProcess(), WorkerConfig(at_once=1), SharedObjects(number), **needs)
         try:
             await pool.open(number)
         finally:
@@ -40,9 +40,9 @@ def opened(needs: Needs, number: int = 2) -> WorkerPool:
     return asyncio.run(main())
 
 
-def refusal(needs: Needs, number: int = 2) -> tuple[str, str | None]:
+def refusal(number: int = 2, **needs: dict[str, str]) -> tuple[str, str | None]:
     with pytest.raises(UsageError) as found:
-        opened(needs, number)
+        opened(number, **needs)
     return str(found.value), found.value.hint
 
 
@@ -62,7 +62,7 @@ def test_the_code_of_targets_and_assertions_is_needed_and_the_eval_file_is_not(t
 
 
 def test_a_worker_without_a_file_is_told_with_what_to_do():
-    message, hint = refusal(Needs({"/nowhere/grade.py": "0" * 64, "/nowhere/agent.py": "0" * 64}))
+    message, hint = refusal(files={"/nowhere/grade.py": "0" * 64, "/nowhere/agent.py": "0" * 64})
     assert message.startswith("the worker on ")
     assert message.endswith(", as 1 more of 2, does not have /nowhere/grade.py and 1 more, which the trials need")
     assert hint == "all machines need the same files at the same paths, such as a shared checkout"
@@ -70,13 +70,13 @@ def test_a_worker_without_a_file_is_told_with_what_to_do():
 
 def test_a_worker_with_another_text_of_a_file_is_not_used(tmp_path):
     (tmp_path / "grade.py").write_text("an older one")
-    message, _ = refusal(Needs({str(tmp_path / "grade.py"): "0" * 64}), number=1)
+    message, _ = refusal(1, files={str(tmp_path / "grade.py"): "0" * 64})
     assert message.endswith(f" has a different version of {tmp_path}/grade.py from this machine")
 
 
 def test_a_worker_with_another_agentv_is_not_used(monkeypatch):
     monkeypatch.setattr(crews, "__version__", "0.0.1")
-    message, hint = refusal(Needs())
+    message, hint = refusal()
     assert "has agentv " in message
     assert message.endswith(", and this is 0.0.1")
     assert hint == "install the same versions on each machine"
@@ -86,7 +86,7 @@ def test_functions_see_the_environment_of_the_run_and_the_machine_keeps_its_own(
     monkeypatch.setenv("PATH", "/of/the/machine")
     monkeypatch.delenv("SHOP_KEY", raising=False)
     monkeypatch.setenv("SHOP_PLACE", "there")
-    opened(Needs(environment={"PATH": "/of/home", "SHOP_KEY": "x" * 200_000, "SHOP_PLACE": "here"}))
+    opened(environment={"PATH": "/of/home", "SHOP_KEY": "x" * 200_000, "SHOP_PLACE": "here"})
     import os
 
     assert (os.environ["PATH"], os.environ["SHOP_PLACE"]) == ("/of/the/machine", "here")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.errors import StoreError
 from agentv.model.run.cases import Sample, TrialCluster, cluster_of, key_of_cluster, sample_of
@@ -33,8 +34,7 @@ NAMES = 500
 PASSED, FAILED, ERRORED = range(3)
 
 
-@dataclass(slots=True)
-class TextNumbers:
+class TextNumbers(Struct):
     """Texts that repeat, each written once and meant by its number."""
 
     numbers: dict[Any, int] = field(default_factory=dict)
@@ -44,8 +44,7 @@ class TextNumbers:
         return self.numbers.setdefault(value, len(self.numbers))
 
 
-@dataclass(slots=True)
-class _SampledCase:
+class _SampledCase(Struct):
     """The samples of one case so far, and what makes them a verdict."""
 
     number: int
@@ -60,8 +59,7 @@ class _SampledCase:
         return early_facts(self.samples, self.rule)
 
 
-@dataclass(slots=True)
-class Entries:
+class Entries(Struct):
     """Entries of the trials of one run in a page. Only scores and gates of samples are held in memory.
 
     Attributes:

@@ -11,7 +11,6 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
 from html import escape
@@ -19,7 +18,7 @@ from pathlib import Path
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from agentv.app.exports import Exported
 from agentv.errors import UsageError
@@ -47,8 +46,7 @@ TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "plan
 SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlReport:
+class HtmlReport(Struct, frozen=True):
     """A run, ready to be rendered once.
 
     Attributes:
