@@ -110,7 +110,6 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "engine/calls/retry_policy.py",
             "engine/calls/attempts.py",
             "engine/calls/budget.py",
-            "engine/calls/target_channel.py",
             "targets/http/failures.py",
         ),
         ("engine/calls", "targets/http/test_failures.py"),

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.calls.target_channel import is_interrupted, is_stopped, is_unaffordable
+from agentv.engine.calls.retry_policy import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.executor import TrialExecutor
 from agentv.engine.run_context import RunContext
 from agentv.engine.sequential_samples import SequentialSampler

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentv.engine.calls.target_channel import INTERRUPTED, UNAFFORDABLE
+from agentv.engine.calls.retry_policy import INTERRUPTED, UNAFFORDABLE
 from agentv.engine.workers import RunState, TrialRunner
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure

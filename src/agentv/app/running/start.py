@@ -17,7 +17,7 @@ from agentv.app.run_signature import SIGNATURE, signature_of
 from agentv.app.running.run_record import record_of
 from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.recorded_call import call_key
-from agentv.engine.calls.target_channel import is_stopped
+from agentv.engine.calls.retry_policy import is_stopped
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import COST_LIMIT, SequentialSampler
 from agentv.model.redaction import Redactor

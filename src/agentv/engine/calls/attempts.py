@@ -11,9 +11,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.calls.pacing import Permit
-from agentv.engine.calls.retry_policy import PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
+from agentv.engine.calls.retry_policy import INTERRUPTED, PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
 from agentv.engine.calls.server_limiter import Waiter
-from agentv.engine.calls.target_channel import INTERRUPTED, TargetChannel
+from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.user_code.deadline import LIMIT, Deadline, in_time
 from agentv.user_code.guard import attempt

@@ -21,7 +21,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
-from agentv.engine.calls.target_channel import INTERRUPTED, UNAFFORDABLE
+from agentv.engine.calls.retry_policy import INTERRUPTED, UNAFFORDABLE
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from msgspec.structs import replace
 
+from agentv.engine.calls.retry_policy import CircuitBreaker
 from agentv.engine.calls.running_agents import RunningAgents
-from agentv.engine.calls.target_channel import CallNews, CircuitBreaker, InterruptibleSleep, TargetChannel
+from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse

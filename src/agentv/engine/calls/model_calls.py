@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
 from agentv.engine.calls.budget import BudgetLimiter, Reservation, TargetSpend, is_free
 from agentv.engine.calls.pacing import CHARACTERS_A_TOKEN
+from agentv.engine.calls.retry_policy import UNAFFORDABLE
 from agentv.engine.calls.server_limiter import Waiter
-from agentv.engine.calls.target_channel import UNAFFORDABLE, TargetChannel
+from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import Ceiling
 

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, QueuePlace, Wait, next_place
 from agentv.engine.calls.pacing import AdaptiveConcurrency, Permit, RateLimiter
-from agentv.engine.calls.retry_policy import PROBE_S, is_limited
-from agentv.engine.calls.target_channel import INTERRUPTED
+from agentv.engine.calls.retry_policy import INTERRUPTED, PROBE_S, is_limited
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.usage import TokenUsage
 

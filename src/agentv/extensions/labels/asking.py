@@ -18,7 +18,7 @@ from agentv.app.stored_answers import left_out
 from agentv.app.wiring import Answers, Connections
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.calls.recorded_call import RecordedCall
-from agentv.engine.calls.target_channel import STOPPED, UNAFFORDABLE
+from agentv.engine.calls.retry_policy import STOPPED, UNAFFORDABLE
 from agentv.engine.grading import grade_entries
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import BudgetSpentError, UsageError

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
 from agentv.engine.calls.pacing import AdaptiveConcurrency
-from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, decide, is_limited
+from agentv.engine.calls.retry_policy import INTERRUPTED, Again, GiveUp, TargetStop, Tries, decide, is_limited
 from agentv.engine.calls.server_limiter import ServerLimiter
-from agentv.engine.calls.target_channel import INTERRUPTED, CallNews, InterruptibleSleep, TargetChannel, TargetStop
+from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.deadline import Deadline, in_time

@@ -15,7 +15,7 @@ from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from agentv.engine.calls.recorded_call import Given
-from agentv.engine.calls.target_channel import is_interrupted
+from agentv.engine.calls.retry_policy import is_interrupted
 from agentv.extensions.agents.assertions.tool_calls import ToolState
 from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext

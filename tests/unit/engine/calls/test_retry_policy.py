@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.target_channel import TargetStop, is_interrupted, is_stopped, is_unaffordable
+from agentv.engine.calls.retry_policy import TargetStop, is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
