@@ -242,7 +242,7 @@ class Redactor:
     def _score(self, score: Score) -> Score:
         entry = score.entry
         settings = structs.replace(entry.settings, name=self.redact(entry.name))
-        span = entry.span and entry.span._replace(file=self.redact(entry.span.file))
+        span = entry.span and replace(entry.span, file=self.redact(entry.span.file))
         return structs.replace(
             score, entry=structs.replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade)
         )

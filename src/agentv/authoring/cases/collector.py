@@ -176,7 +176,9 @@ class DuplicateIds:
         """
         places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
         for identity, span, where in self._in_files:
-            first = next((one for one in places.get(identity, ()) if span is None or one[:2] != span[:2]), None)
+            first = next(
+                (one for one in places.get(identity, ()) if span is None or one.line_of_file != span.line_of_file), None
+            )
             if first is not None:  # otherwise it is another id with the same hash
                 self._report_duplicate(identity, span, first, where)
         self._report_invalid(invalid)

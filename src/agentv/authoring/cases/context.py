@@ -490,7 +490,9 @@ class CaseNotes(Struct):
             return
         place = span_of(node.at)
         spans = self.invalid.setdefault(identity.text, [])
-        if not any(place[:2] == one[:2] for one in spans):  # a case of several prompts is read for each
+        if not any(
+            place.line_of_file == one.line_of_file for one in spans
+        ):  # a case of several prompts is read for each
             spans.append(place)
 
     def add_own_targets(

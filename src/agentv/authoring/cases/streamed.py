@@ -220,4 +220,4 @@ def at_line(found: Diagnostic, lines: int) -> Diagnostic:
 
 def down(span: Span, lines: int) -> Span:
     """The span so many lines further down."""
-    return span._replace(line=span.line + lines, end_line=span.end_line + lines)
+    return replace(span, line=span.line + lines, end_line=span.end_line + lines)

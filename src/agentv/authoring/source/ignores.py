@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic
@@ -120,7 +121,7 @@ def _codes(found: re.Match[str], at: Span) -> dict[str, Span]:
         return {}
     start = found.start("codes") + 1
     written = re.finditer(r"[^\s,\[\]]+", found["codes"])
-    return {one[0]: at._replace(column=start + one.start(), end_column=start + one.end()) for one in written}
+    return {one[0]: replace(at, column=start + one.start(), end_column=start + one.end()) for one in written}
 
 
 def _below(lines: list[str], number: int) -> int:

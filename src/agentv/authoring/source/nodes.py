@@ -117,9 +117,6 @@ class Canonical(MapNode):
 Node: TypeAlias = "Scalar | ListNode | MapNode"
 
 
-_new = tuple.__new__
-
-
 def span_of(at: Place) -> Span:
     """The place as a span, lines and columns from 1."""
     if isinstance(at, Span):
@@ -127,8 +124,7 @@ def span_of(at: Place) -> Span:
     start, end = at.start_mark, at.end_mark
     line = start.line + 1
     last = line if end.line == start.line else end.line + 1  # one number for both
-    # not by a call of the class, which takes twice as long: one is made for every assertion of every case
-    return _new(Span, (start.name, line, start.column + 1, last, end.column + 1))
+    return Span(start.name, line, start.column + 1, last, end.column + 1)
 
 
 LINE_END = lazy_pattern(rb"\r\n|\r|\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -61,10 +61,10 @@ def always(absent: T) -> T:
     return field(default_factory=lambda: absent)
 
 
-class Span(NamedTuple):
+class Span(Struct, frozen=True, order=True, array_like=True, gc=False):
     """A stretch of one file. Lines and columns count from 1; the end column is exclusive.
 
-    A tuple rather than a dataclass: one is made for every assertion of every case.
+    One is made for every assertion of every case, so the garbage collector does not track it.
     """
 
     file: str
@@ -72,6 +72,11 @@ class Span(NamedTuple):
     column: int
     end_line: int
     end_column: int
+
+    @property
+    def line_of_file(self) -> tuple[str, int]:
+        """The line where it begins."""
+        return self.file, self.line
 
     def within(self, other: Span) -> bool:
         """Whether another one covers it."""

@@ -257,7 +257,7 @@ class TableCases:
         return 0 if isinstance(row.values, WrongValue) else max(len(row.values), len(self._columns))
 
     def _cell_at(self, row: TableRow, place: int) -> Span:
-        return self._at(row)._replace(column=place, end_column=place + 1)
+        return replace(self._at(row), column=place, end_column=place + 1)
 
     def _case(self, row: TableRow, places: Sequence[Span], report: Report) -> Node | None:
         own, at, values = report.section(), self._at(row), row.values
