@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from agentv.app.plugins.listing import list_plugins
 from agentv.app.plugins.reports import render_report
@@ -136,7 +136,7 @@ def test_a_name_that_is_built_in_loses_and_is_never_imported(site, tmp_path, nam
     assert warning.severity == "warning"
     assert warning.span is not None
     assert warning.span.file.endswith("entry_points.txt")
-    assert warning.span[1:] == (2, 1, 2, len(name) + 1)
+    assert astuple(warning.span)[1:] == (2, 1, 2, len(name) + 1)
     assert warning.message.endswith(f"of acme-evals 1.2 is not used: {SHADOWS[name]}, which is used instead")
     assert [(one.status, one.code) for one in list_plugins()] == [("shadowed", "shadowed-plugin")]
 

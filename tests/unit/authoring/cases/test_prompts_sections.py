@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from agentv.authoring.cases.prompts import Section, sections_of
 from agentv.authoring.prompt_library import prompt_file_of
@@ -48,7 +49,7 @@ def test_the_messages_that_a_text_makes(text: str, expected: list[tuple[str, str
 
 def test_places_count_in_the_file() -> None:
     found, _ = read("<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
-    spans = [span_of(section.text.at)[1:] for section in found]
+    spans = [astuple(span_of(section.text.at))[1:] for section in found]
     assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
 
 

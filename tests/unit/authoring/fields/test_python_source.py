@@ -1,6 +1,7 @@
 """What a Python file defines, without running it."""
 
 import pytest
+from msgspec.structs import astuple
 
 from agentv.authoring.fields.python_source import definitions, read_definitions
 from agentv.authoring.source.report import Report
@@ -29,7 +30,7 @@ def defined(source: str):
 def test_where_a_name_is_defined(source, place):
     found, told = defined(source)
     assert told == ()
-    assert found.names["cases"][1:3] == place
+    assert astuple(found.names["cases"])[1:3] == place
 
 
 @pytest.mark.parametrize(

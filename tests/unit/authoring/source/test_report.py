@@ -1,5 +1,7 @@
 """What the loader has found wrong so far."""
 
+from msgspec.structs import astuple
+
 from agentv.authoring.source.report import HINTED, Report
 from agentv.model.values.values import Span
 
@@ -37,7 +39,7 @@ def test_diagnostics_are_sorted_by_file_line_and_column():
     for span in (Span("b", 1, 1, 1, 2), Span("a", 2, 1, 2, 2), Span("a", 1, 5, 1, 6), Span("a", 1, 2, 1, 3)):
         report.error("bad-value", span, "wrong")
     report.error("bad-value", None, "nowhere")
-    shown = [one.span and tuple(one.span[:3]) for one in report.diagnostics]
+    shown = [one.span and astuple(one.span)[:3] for one in report.diagnostics]
     assert shown == [None, ("a", 1, 2), ("a", 1, 5), ("a", 2, 1), ("b", 1, 1)]
 
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Scalar, plain, span_of
 from agentv.authoring.source.report import Report
@@ -88,10 +89,10 @@ def test_scalars_mean_what_the_core_schema_says(text, value):
 
 def test_every_value_and_key_knows_its_place():
     node = parsed("a: 1\nb:\n  - two\n  - {c: three}\n")
-    assert span_of(node.keys["b"])[1:] == (2, 1, 2, 2)
+    assert astuple(span_of(node.keys["b"]))[1:] == (2, 1, 2, 2)
     two, mapping = node.items["b"].items
-    assert span_of(two.at)[1:] == (3, 5, 3, 8)
-    assert span_of(mapping.items["c"].at)[1:] == (4, 9, 4, 14)
+    assert astuple(span_of(two.at))[1:] == (3, 5, 3, 8)
+    assert astuple(span_of(mapping.items["c"].at))[1:] == (4, 9, 4, 14)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@ import shlex
 import subprocess
 from fnmatch import fnmatchcase
 
+from msgspec.structs import astuple
+
 from agentv.model.run.grade import Check
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.response import Failure
@@ -185,7 +187,7 @@ def test_a_failed_check_stands_at_its_assertion():
     score = scored(False, text="contains 'x'", evidence="no\nletter", line=14)
     (found,) = run_diagnostics(view_of(finished("failed", trial=trial("a", line=12), score=0.4, scores=[score])))
     assert (found.code, found.severity) == ("case-failed", "error")
-    assert found.span[1:] == (14, 1, 14, 1)
+    assert astuple(found.span)[1:] == (14, 1, 14, 1)
     assert found.message == "a: score 0.40, needs 0.80"
     assert found.notes[-1] == r"no\nletter"
 
