@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from agentv.cli.actions_log import ActionsStream
+from agentv.cli.formats import ActionsStream
 
 RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files by which a step changes those after it: nothing that is evaluated needs them."""

@@ -2,7 +2,7 @@
 
     pip install statsmodels && python benchmarks/agreement.py
 
-CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/intervals/test_clustered.py.
+CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/intervals/test_means_clustered.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from agentv.stats.intervals.clustered import cr2
+from agentv.stats.intervals.means import cr2, t_quantile, t_tails
 from agentv.stats.intervals.proportion import interval_at
-from agentv.stats.intervals.student import t_quantile, t_tails
 
 
 def main() -> None:

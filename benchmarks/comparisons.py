@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from agentv.model.run.matrix import Measure
-from agentv.stats.comparison.difference import ROUNDING, Differences, unseen
-from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero_each
-from agentv.stats.comparison.rule import Evidence, decided
-from agentv.stats.power.planning import Assumptions, ComparisonPlan, Way, _quantiles, _rates
+from agentv.stats.difference import ROUNDING, Differences, Numbers, not_above_zero_each, unseen
+from agentv.stats.power import Assumptions, ComparisonPlan, Way, _quantiles, _rates
+from agentv.stats.rule import Evidence, decided
 
 THRESHOLD = 0.8
 ALPHA = 0.05

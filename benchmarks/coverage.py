@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from agentv.stats.intervals.clustered import mean_interval
+from agentv.stats.intervals.means import mean_interval
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.samples.passk import mean_disagreement
+from agentv.stats.samples.case_samples import mean_disagreement
 
 Chance = np.random.Generator
 Interval = tuple[float, float]

@@ -15,8 +15,8 @@ from math import exp, lgamma, log, sqrt
 import numpy as np
 from scipy import optimize
 
-from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
+from agentv.stats.intervals.means import mean_interval
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.case_samples import SamplesTally
 from agentv.store.totals.tally import CaseSamples

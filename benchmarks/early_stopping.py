@@ -31,9 +31,9 @@ from typing import Any
 
 from agentv.model.run.cases import Sample
 from agentv.model.run.trial import SamplingStop
-from agentv.stats.comparison.rule import evidence_needed
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.rule import evidence_needed
 from agentv.stats.samples.deciding import Rule, evidence_for, side, stopped_by, unbiased_rate
 
 Looks = Callable[[int, int], str | None]

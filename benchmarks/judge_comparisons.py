@@ -23,7 +23,7 @@ import numpy as np
 
 from agentv.extensions.labels.labelled import PersonLabel, accuracy_difference, accuracy_of
 from agentv.extensions.labels.posterior import JudgedAnswer, even_sizes, judge_counts
-from agentv.stats.comparison.difference import Differences
+from agentv.stats.difference import Differences
 
 MARGIN = 0.05
 

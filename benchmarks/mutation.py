@@ -77,8 +77,8 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("model/run", "engine/test_grading.py"),
     ),
     "gates": (
-        ("prompts/gates.py", "prompts/evidence.py", "prompts/status.py"),
-        ("prompts", "app/prompts"),
+        ("prompts/gates.py", "prompts/status.py"),
+        ("prompts", "app/test_prompt_library.py"),
     ),
     "journal": (
         ("store/journal/*.py",),
@@ -114,9 +114,18 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("engine/calls", "targets/http/test_failures.py"),
     ),
+    **{f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",)) for part in ("intervals", "samples")},
     **{
-        f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",))
-        for part in ("comparison", "intervals", "power", "samples")
+        f"stats-{part}": ((f"stats/{part}.py",), tests)
+        for part, tests in {
+            "difference": (
+                "stats/test_difference.py",
+                "stats/test_difference_gamma_sums.py",
+                "stats/test_difference_spending.py",
+            ),
+            "power": ("stats/test_power.py", "stats/test_power_variance.py"),
+            "rule": ("stats/test_rule.py", "stats/test_rule_discoveries.py"),
+        }.items()
     },
     "labels": (
         tuple(f"extensions/labels/{part}.py" for part in ("labelled", "posterior", "run_rates")),

@@ -17,9 +17,7 @@ import argparse
 
 import numpy as np
 
-from agentv.stats.comparison.difference import Differences
-from agentv.stats.comparison.gamma_sums import Numbers
-from agentv.stats.comparison.spending import level_at
+from agentv.stats.difference import Differences, Numbers, level_at
 
 RUNS = 30
 POSITIONS = (1, 2, 3, 9, 29)

@@ -26,7 +26,7 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import prompt_text
-from agentv.reports.diagnostics.diagnostics import render_diagnostics
+from agentv.reports.diagnostics import render_diagnostics
 from doubles.git_remotes import Hosts
 from needs import needs
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentv.app.planning.preparation import Prepared, prepare
-from agentv.app.running.evaluate import StopRequests
+from agentv.app.running.evaluate import Outcome, StopRequests
 from agentv.app.running.evaluate import evaluate_async as run_async
 from agentv.app.running.notebook import CellProgress, cell_progress, is_loop_running, run_in_thread
-from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings, declared_settings
 from agentv.app.wiring import callable_target
 from agentv.authoring.source.nearest import did_you_mean
@@ -25,7 +24,7 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.values import Json
 from agentv.reports.run.totals import outcomes, totals
-from agentv.reports.text.escaping import shown_from
+from agentv.reports.text import shown_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +138,7 @@ class Evaluation:
         Raises:
             UsageError: pandas is not installed.
         """
-        from agentv.reports.export.frame import frame_of
+        from agentv.reports.notebook import frame_of
 
         return frame_of(self.results, root=str(Path.cwd()))
 
@@ -153,7 +152,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """A table for notebooks, those that did not pass first."""
-        from agentv.reports.export.notebook_table import render_table
+        from agentv.reports.notebook import render_table
 
         return render_table(self.results, str(self).splitlines())
 

@@ -34,7 +34,7 @@ from agentv.extensions.team.uploads import Uploads
 from agentv.model.run.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.labels.label_files import labels_directory
+from agentv.store.labels import labels_directory
 from doubles.postgresql import postgres_server
 from doubles.team_servers import known, pushed_summary, with_project
 

@@ -30,7 +30,7 @@ import pytest
 from generate import PART, complete, owners_text, parts
 from jsonschema import Draft202012Validator
 
-from agentv.app.authored.schema import schema_text
+from agentv.app.authored.reference import schema_text
 from agentv.app.authored.validate import validate
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
@@ -39,7 +39,7 @@ from agentv.cli.main import cli
 from agentv.codes import CODES
 from agentv.model.run.summary import Summary
 from agentv.registry.extensions import NAMES
-from agentv.reports.export.csv_rows import COLUMNS
+from agentv.reports.csv_rows import COLUMNS
 from agentv.store.rows.rows import Row, ScoreRow
 from e2e.command import fork_server
 from needs import needs

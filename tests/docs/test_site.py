@@ -11,7 +11,7 @@ from generate import complete
 from python_api import split_docstring
 
 import agentv
-from agentv.app.authored.schema import schema_text
+from agentv.app.authored.reference import schema_text
 from agentv.app.registries import registries
 from agentv.cli.main import cli
 from needs import needs

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentv.app.compare.cases import CaseScope, ChosenCases, Common, KeyedCases, RunCases
+from agentv.app.compare.matching import CaseScope, ChosenCases, Common, KeyedCases, RunCases
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 

@@ -343,9 +343,9 @@ def test_calls_that_were_made_again_and_their_waits_are_told(project):
 
 
 HEAVY = [
-    "agentv.app.authored.explain",
+    "agentv.app.authored.reference",
     "agentv.codes",
-    "agentv.reports.export.sarif",
+    "agentv.reports.annotations",
     "aiohttp",
     "anthropic",
     "boto3",

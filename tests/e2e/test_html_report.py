@@ -9,7 +9,7 @@ from agentv.extensions.view.pages.entries import trace_json
 from agentv.extensions.view.pages.page import joined, render
 from agentv.model.run.grade import Check
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.reports.text.escaping import percent
+from agentv.reports.text import percent
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-import agentv.app.authored.init as of_init
-from agentv.app.authored.init import TEMPLATES
+import agentv.cli.init as of_init
+from agentv.cli.init import TEMPLATES
 from e2e.command import Project
 
 SKILLS = sorted((Path(of_init.__file__).parent / "skills").glob("*/SKILL.md"))

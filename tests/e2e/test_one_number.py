@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agentv.reports.text.escaping import percent
+from agentv.reports.text import percent
 from doubles.browser_pages import follow, load_report
 
 ANSWERS = """import zlib

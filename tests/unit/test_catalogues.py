@@ -13,7 +13,7 @@ from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.extensions.editor.answers import complete
 from agentv.extensions.editor.index import kind_of
 from agentv.extensions.editor.project import Project
-from agentv.reports.commands.targets import render_targets
+from agentv.reports.targets import render_targets
 from doubles.loading import found_in
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentv.codes import CODES, FILES, RUNS
-from agentv.reports.run.annotations import CUT_ANSWER
+from agentv.reports.annotations import CUT_ANSWER
 from agentv.reports.run.failures import CASE_FAILED
 
 SOURCE = Path(__file__).parents[2] / "src" / "agentv"

@@ -37,8 +37,8 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the trials may be a part."""
-        from agentv.app.labelled_runs import labelled_runs
-        from agentv.app.results.totals import compared_totals_of
+        from agentv.app.results.listing import compared_totals_of
+        from agentv.app.wiring import labelled_runs
 
         return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
@@ -72,15 +72,15 @@ def _jsonl(exported: Exported) -> Iterator[str]:
 
 
 def _json(exported: Exported) -> Iterator[str]:
-    from agentv.reports.export.json_report import render_document
+    from agentv.reports.json_report import render_document
 
     ratings = [one.as_rating() for given in _ratings(exported.run).values() for one in given]
     return render_document(exported.run.record, exported.totals().as_json(), exported.rows(), ratings)
 
 
 def _csv(exported: Exported) -> Iterator[str]:
-    from agentv.reports.export.csv_rows import render_csv
-    from agentv.store.rows.ordering import variable_names
+    from agentv.reports.csv_rows import render_csv
+    from agentv.store.rows.reading import variable_names
 
     run = structs.replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())
@@ -89,13 +89,13 @@ def _csv(exported: Exported) -> Iterator[str]:
 
 def _ratings(run: StoredRun) -> Ratings:
     """What people think of the answers of a run."""
-    from agentv.app.labelled_runs import labelled_runs
+    from agentv.app.wiring import labelled_runs
 
     return labelled_runs().ratings(run.path, run.project)
 
 
 def _junit(exported: Exported) -> Iterator[str]:
-    from agentv.reports.export.junit import JUnitRun, render_junit
+    from agentv.reports.junit import JUnitRun, render_junit
 
     run = exported.run
     described = JUnitRun(run.run_id, run.root)
@@ -130,10 +130,10 @@ def _only_suite(run: StoredRun) -> tuple[str, str] | None:
 
 
 def _markdown(exported: Exported) -> Iterator[str]:
-    from agentv.reports.export.markdown import render_markdown
+    from agentv.reports.markdown import render_markdown
     from agentv.reports.run.rerun import RerunOptions
     from agentv.reports.run.view import RunView
-    from agentv.reports.text.escaping import shown_from
+    from agentv.reports.text import shown_from
 
     run = exported.run
     view = RunView(
@@ -145,7 +145,7 @@ def _markdown(exported: Exported) -> Iterator[str]:
 
 
 def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
-    from agentv.app.plugins.reports import render_report
+    from agentv.app.plugins import render_report
     from agentv.registry.types import RunData
 
     rows = (json.loads(row) for row in exported.rows())
@@ -164,7 +164,7 @@ EXPORTS: Mapping[str, Renderer] = {
 
 def known_suffixes() -> list[str]:
     """Every suffix that a run can be exported to, by extensions that are not here too. Imports no plugin."""
-    from agentv.app.plugins.reports import report_suffixes
+    from agentv.app.plugins import report_suffixes
 
     return [*EXPORTS, *known(EXPORT_FORMATS), *report_suffixes()]
 
@@ -284,7 +284,7 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     if suffix.lower() in registered(EXPORT_FORMATS):
         of_extension: Renderer = loaded(EXPORT_FORMATS, suffix.lower())
         return of_extension
-    from agentv.app.plugins.reports import report_format  # only an unknown suffix needs plugins
+    from agentv.app.plugins import report_format  # only an unknown suffix needs plugins
 
     report = report_format(suffix) if len(suffix) > 1 else None
     if report is not None:

@@ -13,10 +13,9 @@ from agentv.errors import UsageError
 from agentv.model.run.cases import TrialCluster, cluster_of
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.trial import TrialResult
-from agentv.stats.intervals.clustered import MeanInterval
-from agentv.stats.intervals.variance import Noise, split
-from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan
-from agentv.stats.samples.passk import mean_disagreement
+from agentv.stats.intervals.means import MeanInterval
+from agentv.stats.power import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan, Noise, split
+from agentv.stats.samples.case_samples import mean_disagreement
 
 MOST_APART = 0.98
 """Of the largest deviation that scores with a mean can have; a run's own may lie above it with another --rate."""

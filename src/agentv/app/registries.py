@@ -76,7 +76,7 @@ def _rules() -> Mapping[str, NameRules]:
 
 def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
     """The imported and checked object of a plugin, or the reason why it cannot be used, with secrets redacted."""
-    from agentv.app.plugins.checks import check  # only who has plugins pays for these
+    from agentv.app.plugin_checks import check  # only who has plugins pays for these
 
     value = import_plugin(plugin)
     if not isinstance(value, Problem):

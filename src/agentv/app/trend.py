@@ -9,9 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of, differences
-from agentv.app.compare.matching import Matched, match
+from agentv.app.compare.matching import ChosenCases, Common, KeyedCases, Matched, match, shared_names
 from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
@@ -241,8 +240,11 @@ class _Series:
     def _difference(
         self, before: _Run, matched: Matched, position: int, *, from_baseline: bool = False
     ) -> RunDifference | None:
-        from agentv.stats.comparison.difference import Differences  # loads numpy
-        from agentv.stats.comparison.spending import difference_at, level_at
+        from agentv.stats.difference import (
+            Differences,  # loads numpy
+            difference_at,
+            level_at,
+        )
 
         by_rate = self._measure == "pass rate"
         pairs, errored = (

@@ -12,7 +12,7 @@ import click
 from agentv.cli.lazy import Commands
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural, timestamp
-from agentv.reports.text.escaping import one_line, shown_from
+from agentv.reports.text import one_line, shown_from
 
 if TYPE_CHECKING:
     from agentv.store.cassettes.cache import AnswerCache

@@ -106,7 +106,7 @@ def command(
         raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")
     from agentv.app.compare.comparing import CompareRequest, compare
     from agentv.model.run.comparison import ComparisonSettings
-    from agentv.reports.commands.comparison_json import comparison_json
+    from agentv.reports.comparison_json import comparison_json
 
     request = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
     found = compare(request, ComparisonSettings(margin=margin or 0.0, plan=True, **chosen))
@@ -130,8 +130,8 @@ def _echo(pieces: Iterator[str]) -> None:
 def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None:
     from agentv.cli.printing import width_and_color
     from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.commands.comparison import render_comparison, render_matrix
-    from agentv.reports.commands.run_comparison import render_run_comparison
+    from agentv.reports.comparison import render_comparison, render_matrix
+    from agentv.reports.run_comparison import render_run_comparison
 
     _, color = width_and_color()
     if isinstance(found, Matrix):
@@ -145,8 +145,8 @@ def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None
 
 def _warn(found: Comparison | Matrix | RunComparison) -> None:
     from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.commands.comparison import warnings
-    from agentv.reports.commands.run_comparison import run_warnings
+    from agentv.reports.comparison import warnings
+    from agentv.reports.run_comparison import run_warnings
 
     if isinstance(found, Comparison | Matrix):
         printed = [warning for one in found.against_base for warning in warnings(one)]
@@ -158,8 +158,8 @@ def _warn(found: Comparison | Matrix | RunComparison) -> None:
 
 def _name_lost(found: Comparison | Matrix | RunComparison) -> None:
     from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.commands.comparison import lost_line
-    from agentv.reports.commands.run_comparison import lost_lines
+    from agentv.reports.comparison import lost_line
+    from agentv.reports.run_comparison import lost_lines
 
     if isinstance(found, Comparison | Matrix):
         lines = [lost_line(one) for one in found.against_base if one.lost]
@@ -217,7 +217,7 @@ def trend_command(*, suite: str | None, target: str | None, last: int, score: bo
     """
     from agentv.app.trend import trend
     from agentv.cli.printing import width_and_color
-    from agentv.reports.commands.trend import render_trend, trend_json
+    from agentv.reports.trend import render_trend, trend_json
 
     found = trend(suite, last, "mean score" if score else "pass rate", target=target)
     width, color = width_and_color()

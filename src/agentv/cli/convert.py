@@ -28,7 +28,7 @@ from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import DIALECTS
-from agentv.reports.text.escaping import one_line, safe, shown_from
+from agentv.reports.text import one_line, safe, shown_from
 from agentv.user_code.plugins import added
 
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
@@ -82,7 +82,7 @@ def command(source: Path | str, **options: Any) -> int:
 
     Writes nothing if something that could change a verdict has no equivalent; it is listed.
     """
-    from agentv.app.authored.source_format import format_of
+    from agentv.app.authored.convert import format_of
 
     if isinstance(source, str):
         source, options["out"] = _downloaded(source, options["out"], options["to"])
@@ -150,7 +150,7 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
 
 
 def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
-    from agentv.app.authored.convert_document import convert_document
+    from agentv.app.authored.convert import convert_document
 
     if options["to"] not in (None, "yaml"):
         raise UsageError(f"a file of {form} is converted to yaml, not to {options['to']}")

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import codecs
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import click
 
-from agentv.cli.actions_log import print_commands
 from agentv.cli.lazy import section
 from agentv.cli.printing import print_diagnostics
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import safe, shown_from
+from agentv.model.values.values import lazy_pattern
+from agentv.reports.text import safe, shown_from
 from agentv.version import __version__
 
 if TYPE_CHECKING:
-    from agentv.app.running.outcome import Outcome
+    from agentv.app.running.evaluate import Outcome
     from agentv.reports.run.view import RunView
 
 
@@ -41,7 +48,7 @@ def summary_command(text: str, *, title: str, failed: bool) -> str:
 
 
 def _annotation(found: Diagnostic, root: str) -> str:
-    from agentv.reports.diagnostics.diagnostics import full_text
+    from agentv.reports.diagnostics import full_text
 
     properties = {**_place(found, root), "title": f"agentv {found.code}"}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
@@ -102,7 +109,7 @@ def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
 
 def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     """Write diagnostics: text to stderr, everything else to stdout."""
-    from agentv.reports.diagnostics.diagnostics import diagnostics_json
+    from agentv.reports.diagnostics import diagnostics_json
 
     if form == "text":
         print_diagnostics(found)
@@ -116,13 +123,12 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
 
 def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, outcome: Outcome) -> None:
     """Write what is wrong with a run to stdout: its totals and causes for GitHub, its trials for code scanners."""
-    from agentv.reports.run.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
+    from agentv.reports.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 
     if form != "github":
         print_as([*warnings, *run_diagnostics(view)], form)
         return
-    from agentv.reports.run.corrected import gate_line
-    from agentv.reports.run.totals import outcomes
+    from agentv.reports.run.totals import gate_line, outcomes
 
     cases, left = outcome.summary.cases, len(ran_groups(view)) - CAUSES
     results = shown_from(str(outcome.directory), _root())
@@ -134,8 +140,8 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
 
 
 def _sarif(found: Sequence[Diagnostic]) -> str:
-    from agentv.app.authored.explain import explanations
-    from agentv.reports.export.sarif import render_sarif
+    from agentv.app.authored.reference import explanations
+    from agentv.reports.annotations import render_sarif
 
     rules = explanations(one.code for one in found)
     return render_sarif(found, rules, root=_root(), version=__version__)
@@ -146,3 +152,100 @@ def _root() -> str:
     from agentv.app.authored.validate import root_of
 
     return root_of(str(Path.cwd()))
+
+
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_COMMAND = lazy_pattern(rf"(?P<begin>[{_LINE_ENDS}][^\S{_LINE_ENDS}]*:):|(?P<inside>##)\[")
+
+
+def print_commands(text: str) -> None:
+    """Print commands that the runner shall obey."""
+    obeyed = getattr(sys.stdout, "obeyed", None)
+    if obeyed is not None:
+        obeyed(f"{text}\n")
+    else:
+        click.echo(text)
+
+
+class ActionsStream:
+    """A stream whose lines are no commands.
+
+    Args:
+        stream: where the text goes.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._behind = "\n"
+
+    def write(self, text: str) -> int:
+        """Write a text, with a letter spelled out where it would make a command."""
+        behind = self._behind
+        self._stream.write(_COMMAND.sub(_spelled, behind + text)[len(behind) :])
+        self._behind = _begun(behind + text)
+        return len(text)
+
+    def obeyed(self, commands: str) -> None:
+        """Write whole lines unchanged."""
+        self._stream.write(commands if self._behind == "\n" else f"\n{commands}")
+        self._stream.flush()
+        self._behind = "\n"
+
+    def writelines(self, lines: Any) -> None:
+        """Write them one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else is asked for is the stream's."""
+        return getattr(self._stream, name)
+
+
+def without_commands(text: str, env: Mapping[str, str]) -> str:
+    """A text that another program prints, such as pytest, without commands where the runner would obey them."""
+    return _COMMAND.sub(_spelled, f"\n{text}")[1:] if env.get("GITHUB_ACTIONS") == "true" else text
+
+
+def _spelled(found: re.Match[str]) -> str:
+    """The command with its last letter as JSON and Python spell it, so that a document of JSON stays what it was."""
+    begin = found["begin"]
+    return f"{begin}\\u003a" if begin is not None else f"{found['inside']}\\u005b"
+
+
+def _begun(text: str) -> str:
+    """What a text ends with that a command may begin with."""
+    end = max(text.rfind(one) for one in _LINE_ENDS)
+    line = text[end + 1 :]
+    if end >= 0 and line.strip() in ("", ":") and not line[:-1].strip():
+        return f"\n{line.strip()}"
+    return line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
+
+
+def _is_file(stream: TextIO) -> bool:
+    """Whether what is printed goes into a file: that is no log, and stays as it is."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+@contextmanager
+def guarded(env: Mapping[str, str]) -> Iterator[None]:
+    """Under GitHub Actions, all that is printed within is guarded."""
+    if env.get("GITHUB_ACTIONS") != "true":
+        yield
+        return
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_stream_of(one) for one in (out, err))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+
+
+def _stream_of(stream: Any) -> Any:
+    if stream is None or isinstance(stream, ActionsStream) or _is_file(stream):
+        return stream
+    if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+        stream.reconfigure(encoding="utf-8", errors="replace")  # click would write past us otherwise
+    return ActionsStream(stream)

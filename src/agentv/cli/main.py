@@ -9,7 +9,7 @@ from contextlib import suppress
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from agentv.cli.actions_log import guarded
+from agentv.cli.formats import guarded
 from agentv.cli.lazy import LazyCommands
 from agentv.cli.printing import print_error, without_secrets
 from agentv.cli.values import Choice, expected_value
@@ -17,7 +17,7 @@ from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
 from agentv.registry.extensions import OPTIONS, lacking
-from agentv.reports.text.escaping import safe
+from agentv.reports.text import safe
 from agentv.user_code.command_process import GO_ON, raise_on_signals, resume_line
 from agentv.user_code.guard import attempt, translated
 from agentv.version import __version__
@@ -43,7 +43,7 @@ SECTIONS = {
         "explain": "agentv.cli.reference:explain_command",
         "schema": "agentv.cli.reference:schema_command",
         "cache": "agentv.cli.cache:command",
-        "plugins": "agentv.cli.plugins:command",
+        "plugins": "agentv.cli.reference:command",
         "completion": "agentv.cli.reference:completion_command",
         "help": "agentv.cli.reference:help_command",
     },

@@ -59,7 +59,7 @@ def command(*, as_json: bool, **asked: object) -> int:
     Exit status 2 if it cannot be planned.
     """
     from agentv.app.power import PlanRequest, plan
-    from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
+    from agentv.reports.power import PilotShown, PlanShown, power_json, render_power
 
     planned = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
     pilot = None

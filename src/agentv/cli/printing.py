@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from agentv.errors import AgentvError, Diagnostic, LoadError, PluginError, UsageError
-from agentv.reports.text.escaping import one_line, safe
+from agentv.reports.text import one_line, safe
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
@@ -26,8 +26,8 @@ PIPED = 200
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
     """Write diagnostics to stderr, in the form of SPEC section 14."""
     if found:
-        from agentv.app.planning.excerpts import source_of
-        from agentv.reports.diagnostics.diagnostics import render_diagnostics
+        from agentv.app.authored.validate import source_of
+        from agentv.reports.diagnostics import render_diagnostics
 
         color = takes_color(sys.stderr)
         click.echo(render_diagnostics(found, source_of, color=color), err=True, color=color)
@@ -79,7 +79,7 @@ def print_sample(prepared: Prepared) -> None:
     """Write to stderr which sample was drawn, so that it can be drawn again."""
     sample = prepared.plan.settings.sample
     if sample is not None:
-        from agentv.reports.run.formatting import sample_line  # only a run has samples, and validate prints too
+        from agentv.reports.run.trial_view import sample_line  # only a run has samples, and validate prints too
 
         click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
 

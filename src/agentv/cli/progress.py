@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -14,8 +14,7 @@ import click
 from msgspec import Struct
 
 from agentv.app.planning.preparation import Prepared, prepare, root_of
-from agentv.app.running.evaluate import GRACE_S, Opened, evaluate
-from agentv.app.running.outcome import Outcome
+from agentv.app.running.evaluate import GRACE_S, Opened, Outcome, evaluate
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
@@ -37,19 +36,20 @@ from agentv.model.run.events import (
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.usage import BudgetUse
+from agentv.model.values.values import Json
 from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
-from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import RunView, WorkingAgents
-from agentv.reports.text.escaping import one_line, shown_from
+from agentv.reports.run.view import RunView, WorkingAgents, run_word
+from agentv.reports.text import one_line, shown_from
 from agentv.user_code.command_process import note_resume
 from agentv.user_code.guard import apart_from_output
 from agentv.user_code.plugins import added, added_value
 
 if TYPE_CHECKING:
-    from agentv.cli.exams import Exams
+    from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.reports.run.rerun import RerunOptions
+
 
 QUIET_S = 10.0
 """Seconds between two lines of progress where nobody watches a bar."""
@@ -328,17 +328,21 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; press Ctrl-C again to stop at once"
 
 
-def _exams(outcome: Outcome, here: str, *, quiet: bool) -> Exams | None:
+def _exams(outcome: Outcome, here: str, *, quiet: bool) -> _Exams | None:
     """What became of the exams, for those who read it; None where there was none, or quiet, and all went well."""
     if not outcome.exam_attempts:
         return None
-    from agentv.cli.exams import exams_of, is_quiet  # only exams pay for this
 
-    shown = [attempt for attempt in outcome.exam_attempts if not (quiet and is_quiet(attempt))]
-    return exams_of(shown, here) if shown else None
+    shown = [one for one in outcome.exam_attempts if not (quiet and _is_quiet(one))]
+    return _Exams(shown, here) if shown else None
 
 
-def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:
+def _is_quiet(attempt: ExamAttempt) -> bool:
+    """Whether an attempt passed, was complete and is recorded, so that there is nothing else to report."""
+    return attempt.exam_row.all_passed and not attempt.exam_row.partial and attempt.error is None
+
+
+def _report(view: RunView, outcome: Outcome, exams: _Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
@@ -347,7 +351,7 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
     if outcome.unchecked:
         click.echo(f"note: {outcome.unchecked}", err=True)
     if as_json:
-        from agentv.reports.export.json_report import render_json
+        from agentv.reports.json_report import render_json
 
         exams_json = exams.as_json() if exams is not None else None
         click.echo(render_json(view, outcome.summary, here=here, results=results, exams=exams_json))
@@ -411,7 +415,36 @@ class _Trials:
 
     def show(self, view: RunView, ended: TrialResult) -> None:
         """Print the trial."""
-        from agentv.reports.run.verbose import verbose_lines
+        from agentv.reports.run.terminal import verbose_lines
 
         lines = verbose_lines(ended, number=view.done, planned=view.planned, here=self._here)
         click.echo("\n".join(lines), err=True)
+
+
+class _Exams:
+    """The exams of a run, with the promotion gates after it; `here` is the directory that paths are shown from."""
+
+    def __init__(self, attempts: Sequence[ExamAttempt], here: str) -> None:
+        from agentv.app.prompt_exams import confusion, report_of
+
+        self._here = here
+        self._found = [
+            (report_of(one), confusion(one.exam, one.verdicts) if one.exam.queries else None) for one in attempts
+        ]
+
+    def text(self, *, color: bool) -> str:
+        """A paragraph for each, for people."""
+        from agentv.reports.run.activation import triggering_lines
+        from agentv.reports.run.exam_attempts import exam_lines, painted
+
+        found = ((report, triggering_lines(one) if one is not None else ()) for report, one in self._found)
+        lines = (line for report, triggering in found for line in exam_lines(report, triggering, self._here))
+        return "\n".join(painted(line, color=color) for line in lines)
+
+    def as_json(self) -> list[Json]:
+        """An object for each, for programs."""
+        from agentv.reports.run.activation import triggering_json
+        from agentv.reports.run.exam_attempts import exam_json
+
+        found = ((report, triggering_json(one) if one is not None else None) for report, one in self._found)
+        return [exam_json(report, triggering, self._here) for report, triggering in found]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 from agentv.cli.values import Choice, codes
 from agentv.errors import ExitStatus
+from agentv.model.suite.configured import ListedPlugin
+from agentv.reports.text import aligned, one_line, shown_from
 
 
 @click.command("help", epilog="Example: agentv help results list")
@@ -36,8 +41,8 @@ def explain_command(code: str | None, *, as_json: bool) -> int:
 
     Exit status: 2 if there is no such code.
     """
-    from agentv.app.authored.explain import GROUPS, explanation
-    from agentv.reports.diagnostics.explanations import codes_json, explanation_json, render_codes, render_explanation
+    from agentv.app.authored.reference import GROUPS, explanation
+    from agentv.reports.diagnostics import codes_json, explanation_json, render_codes, render_explanation
 
     if code is None:
         click.echo(codes_json(GROUPS) if as_json else render_codes(GROUPS))
@@ -60,7 +65,7 @@ def schema_command(kind: str) -> int:
     In a project (a directory with .agentv, or one below it), it lists the assertion types in .agentv/assertions and
     rejects all other names. Elsewhere, it rejects only names that are one slip away from a known one.
     """
-    from agentv.app.authored.schema import in_project, schema_text
+    from agentv.app.authored.reference import in_project, schema_text
 
     here = str(Path.cwd())
     click.echo(schema_text(kind, here if in_project(here) else None), nl=False)
@@ -103,3 +108,59 @@ def complete(cli: click.Command, instruction: str) -> int:
         return shell_complete(cli, {}, "agentv", VARIABLE, instruction)
     except click.ClickException:  # the line names no command, so that nothing completes it
         return ExitStatus.PASSED
+
+
+_HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
+
+
+def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
+    """One line a plugin, with what an extension adds below it, then what is wrong with those that are not used.
+
+    Args:
+        found: what is installed.
+        here: absolute path of the directory that paths are shown from.
+    """
+    heading, *lines = aligned([_HEADINGS, *map(_row, found)])
+    table = (text for line, one in zip(lines, found, strict=True) for text in (line, *_added(one)))
+    return "\n".join([heading, *table, *(line for one in found for line in _problem(one, here))])
+
+
+def _added(one: ListedPlugin) -> Iterator[str]:
+    for kind, names in (one.adds or {}).items():
+        yield one_line(f"           {kind}: {', '.join(names)}")
+
+
+def _row(one: ListedPlugin) -> tuple[str, ...]:
+    texts = (one.kind, one.name, one.package, one.version or "-", one.status, one.summary)
+    return tuple(map(one_line, texts))
+
+
+def _problem(one: ListedPlugin, here: str) -> Iterator[str]:
+    if one.problem is None:
+        return
+    severity = "warning" if one.status == "shadowed" else "error"
+    yield ""
+    yield f"{severity}[{one.code}]: {one_line(one.problem)}"
+    yield f"  registered in {one_line(shown_from(one.file, here))}:{one.line}"
+    yield f"  {one_line(one.hint or '')}"
+
+
+def plugins_json(found: Sequence[ListedPlugin]) -> str:
+    """The same as a JSON array of objects; keys whose value is null say that nothing is wrong."""
+    return json.dumps([to_builtins(one) for one in found], ensure_ascii=False, indent=2)
+
+
+@click.command("plugins", epilog="Example: agentv plugins --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
+def command(*, as_json: bool) -> int:
+    """List agentv's extensions, and installed plugins with their packages and versions.
+
+    Loads every plugin and says what is wrong with those that cannot be used.
+
+    Exit status: 2 if a plugin is broken.
+    """
+    from agentv.app.plugins import list_extensions, list_plugins
+
+    found = (*list_extensions(), *list_plugins())
+    click.echo(plugins_json(found) if as_json else render_plugins(found, here=str(Path.cwd())))
+    return ExitStatus.WRONG if any(one.status == "broken" for one in found) else ExitStatus.PASSED

@@ -46,7 +46,7 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
     Exit status: 2 if a file is wrong; 3 if a call failed.
     """
     from agentv.app.targets import TargetsRequest, list_targets
-    from agentv.reports.commands.targets import check_plan, render_targets, targets_json
+    from agentv.reports.targets import check_plan, render_targets, targets_json
 
     request = TargetsRequest(names, check, timeout_s, dict(os.environ), env_file)
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import click
 
-from agentv.app.authored.validate import Checked, Validation
-from agentv.app.planning.excerpts import source_of
+from agentv.app.authored.validate import Checked, Validation, source_of
 from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project, takes_color
 from agentv.cli.values import files
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural
-from agentv.reports.diagnostics.diagnostics import count_of, render_diagnostics
-from agentv.reports.text.escaping import safe, shown_from
+from agentv.reports.diagnostics import count_of, render_diagnostics
+from agentv.reports.text import safe, shown_from
 
 
 @click.command("validate", epilog="Example: agentv validate evals/ --strict")
@@ -85,7 +84,7 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
 
 
 def _fix(paths: tuple[str, ...]) -> None:
-    from agentv.app.authored.fix import fix
+    from agentv.app.authored.validate import fix
 
     try:
         fixed = fix(paths, dict(os.environ))

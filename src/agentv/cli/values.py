@@ -92,7 +92,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from click.shell_completion import CompletionItem
 
     from agentv.app.results.listing import listed_runs
-    from agentv.reports.commands.runs import run_words
+    from agentv.reports.runs import run_words
 
     names = {"last": "the newest run"} | {Path(run.directory).name: run_words(run) for run in listed_runs(50).runs}
     found = [CompletionItem(name, help=words) for name, words in names.items() if name.startswith(incomplete)]

@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.formatting import shorten
 from agentv.model.values.json_text import without_breaks
-from agentv.prompts.evidence import prompt_sha256
+from agentv.prompts.gates import prompt_sha256
 
 _BEGIN = re.compile(rb'\{\s*"ts"\s*:\s*"([^"\\]*)"')
 

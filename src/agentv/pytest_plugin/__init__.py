@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentv.pytest_plugin.session import EXAMS, LEFT, OWN, RUNS, mark_of
+from agentv.pytest_plugin.running import EXAMS, LEFT, OWN, RUNS, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
 
     Target and judge of the command line override the suite's.
     """
-    from agentv.pytest_plugin.fixtures import runner
+    from agentv.pytest_plugin.outcomes import runner
 
     return runner(request.config)
 
@@ -124,6 +124,6 @@ def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
 @pytest.fixture
 def assert_eval(agentv_run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
     """Like `agentv_run`, but the test fails, with the failed checks, unless every case passed."""
-    from agentv.pytest_plugin.fixtures import asserting
+    from agentv.pytest_plugin.outcomes import asserting
 
     return asserting(agentv_run)

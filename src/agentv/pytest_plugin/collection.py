@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from agentv.app.labelled_runs import has_gate
-from agentv.app.planning.excerpts import source_of
+from agentv.app.authored.validate import source_of
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
+from agentv.app.wiring import has_gate
 from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of
-from agentv.pytest_plugin.running import Runs
-from agentv.pytest_plugin.session import RUNS, is_taken
-from agentv.reports.diagnostics.diagnostics import render_diagnostics
-from agentv.reports.text.escaping import one_line, safe
+from agentv.pytest_plugin.running import RUNS, Runs, is_taken
+from agentv.reports.diagnostics import render_diagnostics
+from agentv.reports.text import one_line, safe
 
 
 class EvalFileWarning(pytest.PytestWarning):

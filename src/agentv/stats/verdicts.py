@@ -29,9 +29,9 @@ from agentv.model.run.comparison import (
     Moves,
 )
 from agentv.model.run.matrix import RESOURCES, Measure, UsageDifference, Verdict, Withheld
-from agentv.stats.comparison.difference import Differences
-from agentv.stats.comparison.rule import levels, together
-from agentv.stats.intervals.clustered import mean_interval
+from agentv.stats.difference import Differences
+from agentv.stats.intervals.means import mean_interval
+from agentv.stats.rule import levels, together
 
 LIKELY_CHANCE = 0.5
 """A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
@@ -280,7 +280,7 @@ def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> t
     """
     if verdict != "inconclusive" or not question.plan or tally.unsettled:
         return None, None
-    from agentv.stats.power.simulation import BETTER, Population
+    from agentv.stats.power import BETTER, Population
 
     population = Population.of([(one.measure, one.differences) for one in tally.measurements])
     detectable = population.detectable(population.observed, question.alpha)

@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agentv.errors import AgentvError, UsageError
-from agentv.reports.text.embedded import to_json
-from agentv.reports.text.escaping import safe, without_directories
+from agentv.reports.text import safe, to_json, without_directories
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""

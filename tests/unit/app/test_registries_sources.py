@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple, replace
 
-from agentv.app.plugins.listing import list_plugins
-from agentv.app.plugins.reports import render_report
+from agentv.app.plugins import list_plugins, render_report
 from agentv.app.registries import registries
 from agentv.errors import UsageError
 from agentv.registry.plugins import PluginCode

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentv.app.checking import CheckedTarget, check_all
+from agentv.app.targets import CheckedTarget, check_all
 from agentv.app.wiring import GuardedEmbedder, connected_target
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Embeddings, Failure, TargetResponse

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from agentv.assertions.catalogue import TYPES
-from agentv.assertions.data.fields import Field, FieldAccuracy, JsonMatch
+from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
 from agentv.assertions.evidence import LIMIT
-from agentv.assertions.format.html_text import ContainsHtml, IsHtml
 from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonSchema
+from agentv.assertions.format.markup import ContainsHtml, ContainsXml, IsHtml, IsXml
 from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
-from agentv.assertions.format.xml_text import ContainsXml, IsXml
 from agentv.assertions.measured import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.embeddings import Similar
@@ -205,7 +204,7 @@ answers = st.builds(
 
 
 def test_every_type_of_these_families_is_held_to_the_laws():
-    families = ("matching", "similarity", "json", "xml_text", "html_text", "sql", "fields", "measured", "structure")
+    families = ("matching", "similarity", "json", "markup", "sql", "data", "measured", "structure")
     families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours - {"tool-errors", "permission-denials", "tool-state", "turns"}, (

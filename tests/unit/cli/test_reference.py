@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.authored.schema import KINDS, schema_text
+from agentv.app.authored.reference import KINDS, schema_text
 from agentv.cli import reference
 from agentv.cli.main import run
 from agentv.errors import ExitStatus

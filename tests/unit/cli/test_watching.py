@@ -1,9 +1,8 @@
 import sys
 from pathlib import Path
 
-from agentv.app.saved_files import WatchedFiles
 from agentv.cli import main, watching
-from agentv.cli.watching import Watch
+from agentv.cli.watching import Watch, WatchedFiles
 
 
 class Runs:

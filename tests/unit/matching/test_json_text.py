@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.assertions.data.fields import JsonMatch
+from agentv.assertions.comparing import differences, same
+from agentv.assertions.data import JsonMatch
 from agentv.assertions.format.json import ContainsJson
-from agentv.assertions.json_compare import differences, same
 from agentv.matching import json_text
 from agentv.matching.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.registry.fields import LoadedSchema

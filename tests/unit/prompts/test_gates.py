@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.suite.exam import DESCRIPTION, STATUSES, ExamRow, PromptMeta, normalised
-from agentv.prompts.evidence import DigestChange, changes, comparable, current_digests, digests, prompt_sha256
-from agentv.prompts.gates import GateEvidence, next_status, previous_status, refusals, status_evidence
+from agentv.prompts.gates import (
+    DigestChange,
+    GateEvidence,
+    changes,
+    comparable,
+    current_digests,
+    digests,
+    next_status,
+    previous_status,
+    prompt_sha256,
+    refusals,
+    status_evidence,
+)
 
 NOW = {"prompt.md": "aa", DESCRIPTION: "bb"}
 THEN = {"prompt.md": "cc", "old.md": "dd"}

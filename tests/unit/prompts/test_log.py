@@ -17,7 +17,7 @@ from agentv.errors import StoreError
 from agentv.model.suite.exam import ExamRow
 from agentv.prompts.appending import LOCK_TRIES, TORN, Appending, append
 from agentv.prompts.disk import Disk
-from agentv.prompts.evidence import prompt_sha256
+from agentv.prompts.gates import prompt_sha256
 from agentv.prompts.reading import LOG, last_exam_row, log_diagnostics, read_log
 from agentv.prompts.rows import exam_row_of, line_of
 from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing

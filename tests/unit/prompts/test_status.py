@@ -18,8 +18,7 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import StoreError
 from agentv.model.suite.exam import STATUSES
 from agentv.prompts.disk import Disk
-from agentv.prompts.status import write_status
-from agentv.prompts.status_text import RewriteError, with_status
+from agentv.prompts.status import RewriteError, with_status, write_status
 from doubles.faulty_disk import FullDisk, failing, refusing
 from doubles.loading import reading_of
 

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from agentv.stats.comparison.difference import Differences
-from agentv.stats.intervals.clustered import mean_interval
+from agentv.stats.difference import Differences
+from agentv.stats.intervals.means import mean_interval
 
 ROUNDS = 300
 LEAST = 0.915

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 from agentv.model.run.matrix import Verdict
-from agentv.stats.comparison.difference import Differences
-from agentv.stats.comparison.rule import decided
+from agentv.stats.difference import Differences
+from agentv.stats.rule import decided
 from agentv.stats.verdicts import Measurement, Part, _bounded, _Decision, judge, judge_parts, measured
 from doubles.thorough import examples
 

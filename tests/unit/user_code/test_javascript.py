@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from agentv.assertions.user_code.custom_javascript import JavaScriptType
+from agentv.assertions.user_code.custom import JavaScriptType
 from agentv.assertions.user_code.result import settle
 from agentv.assertions.user_code.script_and_python import JudgeAccess, Script
 from agentv.model.values.response import Failure

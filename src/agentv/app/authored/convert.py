@@ -1,28 +1,135 @@
-"""`agentv convert`: the same cases in another format (SPEC section 2)."""
+"""Detection of the tool that a file was made for, for `agentv convert`."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
-from agentv.authoring.convert.emit import FoundPaths, csv_table, jsonl_text, python_text, with_inputs, yaml_text
+from agentv.authoring.convert.emit import (
+    FoundPaths,
+    csv_table,
+    jsonl_text,
+    python_text,
+    with_comments,
+    with_inputs,
+    yaml_text,
+)
+from agentv.authoring.convert.records import LISTS, SUFFIXES, Findings, first_record, json_root
+from agentv.authoring.dialects.recognition import (
+    AGENTV,
+    CHECKED,
+    Claim,
+    by_content,
+    by_record,
+    dialect,
+    dialects,
+    may_be_document,
+    named_by,
+    refuse_unreadable,
+)
 from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.header import name_of
-from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.loading.load import Loaded, LoadRequest, load
 from agentv.authoring.loading.suite_builder import TESTS
 from agentv.authoring.source.boundary import UNTRUSTED
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
-from agentv.errors import LoadError, UsageError
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.formatting import plural
+from agentv.registry.extensions import DIALECTS
+from agentv.user_code.plugins import added, usable
+
+
+def format_of(source: Path) -> str:
+    """The format of a file or directory; what is of no other tool is agentv's.
+
+    Raises:
+        UsageError: it may be of several tools, of none that is known, or of one whose extension is not here.
+        LoadError: it is no JSON, or no text.
+        OSError: it cannot be read.
+    """
+    refuse_unreadable(str(source))
+    if source.suffix in (".yaml", ".yml") and not source.is_dir():
+        return _of_yaml(source)
+    if source.is_dir() or source.suffix not in SUFFIXES or _has_sidecar(source):
+        return AGENTV
+    return _of_records(source)
+
+
+def _of_yaml(source: Path) -> str:
+    data = source.read_bytes()
+    root = read_yaml(str(source.absolute()), data, Report()).value if may_be_document(str(source), data) else None
+    if root is not None and (claims := by_content(str(source.absolute()), root, data)):
+        return _name_of(source, claims)
+    for one in usable(DIALECTS, added(DIALECTS)):
+        one.refuse(source)
+    return AGENTV
+
+
+def _of_records(source: Path) -> str:
+    findings = Findings()
+    if source.suffix == ".json":
+        root = json_root(str(source), findings)
+        data = source.read_bytes()
+        claims = by_content(str(source.absolute()), root, data) if root and may_be_document(str(source), data) else ()
+        if claims:
+            return _name_of(source, claims)
+        if isinstance(root, MapNode) and not any(isinstance(root.get(key), ListNode) for key in LISTS):
+            return AGENTV
+    record = first_record(str(source), findings)
+    if record is None and findings.failed:
+        raise LoadError(findings.diagnostics)
+    return AGENTV if record is None else _of_samples(source, record)
+
+
+def _of_samples(source: Path, record: MapNode) -> str:
+    found = by_record(record.items)
+    if len(found) == 1:
+        return _name_of(source, found)
+    hint = named_by((AGENTV, *dialects()))
+    if found:
+        titles = " or ".join(dialect(claim.name).title for claim in found if claim.name)
+        raise UsageError(f"{source} may contain {titles}", hint)
+    is_case = bool(record.items.keys() & (CHECKED | set(CASE.spelled("id"))))
+    if source.suffix == ".json" or (source.suffix == ".jsonl" and not is_case):
+        raise UsageError(f"{source} is not recognized: its first entry has {_keys(list(record.items))}", hint)
+    return AGENTV
+
+
+def _name_of(source: Path, claims: tuple[Claim, ...]) -> str:
+    """The dialect that claims a file.
+
+    Raises:
+        UsageError: several do, or its extension is not here.
+    """
+    names = [claim.name for claim in claims if claim.name is not None]
+    if not names:
+        raise UsageError(f"{source} {claims[0].needs}")
+    if len(names) > 1:
+        raise UsageError(f"{source} is claimed by {len(names)} dialects", named_by(names))
+    return names[0]
+
+
+def _keys(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:5])
+    return f"the keys {shown}{' and more' if len(names) > 5 else ''}" if names else "no keys"
+
+
+def _has_sidecar(source: Path) -> bool:
+    return any(source.with_suffix(suffix).is_file() for suffix in (".yaml", ".yml")) and source.suffix != ".json"
+
 
 TRUSTS_DATA = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
 _RUN = "run"
@@ -86,13 +193,13 @@ def convert(
     before, authored, paths = _read(source, request)
     directory = (out or source).absolute().parent
     head, cases = (authored.head, authored.cases) if to == "csv" else with_inputs(authored.head, authored.cases)
-    authored = replace(
+    authored = dataclasses.replace(
         authored,
         head={key: paths.moved(node, directory) for key, node in head.items()},
         cases=[_moved(case, paths, directory) for case in cases],
     )
     if to == "csv" and _runs_code(authored, source, out, request):
-        authored = replace(authored, head=trusting(authored.head))
+        authored = dataclasses.replace(authored, head=trusting(authored.head))
         before = structs.replace(before, run=structs.replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
         after = _loaded_again(structs.replace(request, paths=(str(files[0]),)), to)
@@ -244,3 +351,66 @@ def _without_added(case: Case, before: Suite) -> Case:
     """The case without the variable that holds its input, which was not there before."""
     own = next((one.vars for one in before.cases if one.id == case.id), {})
     return structs.replace(case, vars={key: value for key, value in case.vars.items() if key in own})
+
+
+class ConvertedDocument(Struct, frozen=True):
+    """What came of a document.
+
+    Attributes:
+        path: the eval file that was written.
+        diagnostics: warnings and hints on the document.
+        trusts: its rows of data run code, and the eval file says that they may.
+    """
+
+    path: Path
+    diagnostics: tuple[Diagnostic, ...]
+    trusts: bool = False
+
+
+def convert_document(
+    source: Path, dialect: str, out: Path | None, process_env: Mapping[str, str], *, allow_outside: bool = False
+) -> ConvertedDocument:
+    """Write a document of a dialect as an eval file. Functions that return its cases are called.
+
+    Raises:
+        LoadError: it is wrong, or something in it has no equivalent.
+        UsageError: the file exists, or would not mean the same.
+        OSError: a file cannot be read or written.
+    """
+    heads: list[MapNode] = []
+    paths = FoundPaths(elsewhere=True)
+    request = LoadRequest(
+        (str(source),), process_env=process_env, makes=True, allow_outside=allow_outside, dialect=dialect, for_run=False
+    )
+    trusts = False
+    try:
+        before = load(replace(request, on_header=heads.append, on_path=paths.add), registries())
+    except LoadError as error:
+        trusts = all(one.code == UNTRUSTED for one in error.diagnostics if one.severity == "error")
+        if not trusts:
+            raise
+        before = load(replace(request, trust_data=True), registries())
+    path = out or source.with_name(_name_for(source))
+    moved = paths.moved(heads[-1], path.absolute().parent)
+    items = {key: node for key, node in moved.items.items() if key != "exam"} if isinstance(moved, MapNode) else {}
+    items = trusting(items) if trusts else items
+    original = source.read_bytes()
+    root = read_yaml(str(source.absolute()), original, Report()).value
+    text = yaml_text(items)
+    text = text if root is None else with_comments(text, items, root, original.decode("utf-8-sig"))
+    with written({path: text}):
+        after = load(replace(request, paths=(str(path),), dialect=None), registries())
+        if _meanings(before) != _meanings(after):
+            raise UsageError(f"{source} would change its meaning as an eval file, so nothing is written")
+    return ConvertedDocument(path, before.diagnostics, trusts)
+
+
+def _meanings(loaded: Loaded) -> list[Any]:
+    """What the suites mean, whether or not they trust their data and are recorded as exams."""
+    suites = (replace(one, run=replace(one.run, trust_data=None), exam=None) for one in loaded.suites)
+    return [meaning(one) for one in suites]
+
+
+def _name_for(source: Path) -> str:
+    stem = source.stem.removesuffix("config") if source.stem.endswith("fooconfig") else source.stem
+    return f"{stem.removesuffix('.eval')}.eval.yaml"

@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
-from agentv.app.authored.fix import write_all
-from agentv.app.authored.project_files import copied, eval_files_in, project_files, refuse_place
+from agentv.app.authored.validate import write_all
+from agentv.app.planning.default_paths import copied, eval_files_in, project_files, refuse_place
 from agentv.app.registries import registries
 from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.authoring.dialects.recognition import by_name

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
-from agentv.app.compare.gathering import cases_of, differences, in_order_of_run, planned_cases
-from agentv.app.compare.matching import Matched, match
-from agentv.app.compare.within import Parts, compared_within
+from agentv.app.compare.gathering import Parts, cases_of, compared_within, differences, in_order_of_run, planned_cases
+from agentv.app.compare.matching import ChosenCases, Common, KeyedCases, Matched, match, shared_names
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError

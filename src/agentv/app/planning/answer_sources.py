@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, results_of
-from agentv.app.results.finding import find_run
+from agentv.app.results.stored import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
@@ -167,8 +167,7 @@ def _cassette(prepared: Prepared) -> Cassette | None:
     written = settings.record or settings.replay
     if written is None:
         return None
-    from agentv.store.cassettes.cassette import Cassette
-    from agentv.store.cassettes.cassette_file import check_place
+    from agentv.store.cassettes.cassette import Cassette, check_place
 
     path, redactor = Path(written), redactor_for(prepared.suites)
     adds = settings.replay_mode == "new"

@@ -19,8 +19,8 @@ from agentv.app.planning.workspaces import (
     works_in_existing,
 )
 from agentv.app.registries import registries
-from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, place_of
+from agentv.app.results.stored import find_run
 from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
@@ -83,7 +83,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.resume_run is not None:
         return _within_limits(_resumed(settings, suites, diagnostics))
     if settings.against is not None:
-        from agentv.app.against import resolved
+        from agentv.app.gates import resolved
 
         settings = resolved(settings, results_of(suites))
     settings = seeded(settings)
@@ -173,7 +173,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     added = () if watched else resume.added_suites(run, suites, root_of(suites), settings.paths)
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
-        from agentv.app.against import check_terms
+        from agentv.app.gates import check_terms
 
         check_terms(settings, recorded, run.name)
     cluster = settings.cluster
@@ -201,7 +201,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
 def _draws(settings: EvalSettings, plan: Plan) -> Draws | None:
     if settings.against is None:
         return None
-    from agentv.app.against import draws_of  # few runs are compared while they go on
+    from agentv.app.gates import draws_of  # few runs are compared while they go on
 
     suites = tuple(plan.suites)
     return draws_of(settings, plan, root_of(suites), results_of(suites))

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agentv.app.results.finding import find_run
 from agentv.app.results.listing import listed_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.stored import find_run
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.runs import ListedRun
 from agentv.store.files.directory import RUN, is_being_written, read_document, results_directory
 from agentv.store.files.encoding import to_document
 from agentv.store.files.whole_file import write_whole
-from agentv.store.index.deletion import check_removable, remove_run, size_of_run
+from agentv.store.index import check_removable, remove_run, size_of_run
 
 PINS = "pinned.json"
 """In the directory of results: `{"runs": [id, …]}`, the newest pin last."""

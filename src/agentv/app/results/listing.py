@@ -8,15 +8,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
-from agentv.app.results.totals import rows_of, totals_of, with_matrix
+from agentv.app.results.place import RESULTS, partial_in, place_holding, planned_counts, runs_in
 from agentv.errors import StoreError
-from agentv.model.run.runs import ListedRun, RunState
+from agentv.model.run.row import Row
+from agentv.model.run.runs import ListedRun, RunState, Selection
+from agentv.model.run.summary import Summary
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
-from agentv.store.journal.verification import stored_summary
-from agentv.store.rows.reading import count_interrupted
+from agentv.store.index import RowIndex, Summing
+from agentv.store.journal.verification import check_rows, stored_summary
+from agentv.store.rows.reading import count_interrupted, read_rows, replaced_rows
+from agentv.store.totals.summary import summarize, summary_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +112,124 @@ def _names(found: Json) -> Iterator[str]:
 
 def _targets(suites: Json) -> Iterator[str]:
     return (name for suite in objects_in(suites) for name in _names(suite.get("targets")))
+
+
+_LARGE = 8_000_000
+"""Bytes of rows that are not read at every look: their totals are kept in their index."""
+
+_NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "held_back", "judges", "gates")
+"""Values that cannot be computed from rows."""
+
+_SPENT = tuple(
+    f"{whose}{what}" for whose in ("", "judge_", "user_") for what in ("cost_usd", "token_usage", "unpriced_trials")
+)
+"""Values that include replaced rows, which are not pushed."""
+
+
+def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
+    """The totals of a run that no process writes to, and whether its duration is known.
+
+    Raises:
+        StoreError: its files cannot be read, or rows or `summary.json` were changed after they were written.
+    """
+    stored = stored_summary(path)
+    written = None if stored is None else summary_in(stored.path, stored.content)
+    if stored is not None and written is not None and stored.verified and _is_current(path):
+        return written, True
+    check_rows(path)
+    if written is None:
+        return _from_rows(path, record), False
+    return _completed(_from_rows(path, record), written), True
+
+
+def compared_totals_of(path: Path, record: JsonObject) -> Summary:
+    """As `totals_of`, with the matrix of a run that has several targets, prompts or variants, and its comparisons.
+
+    Raises:
+        StoreError: as `totals_of`.
+    """
+    return with_matrix(totals_of(path, record)[0], path, record)
+
+
+def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
+    """The totals of a run with the comparisons of its targets, prompts or variants, if it has several.
+
+    Raises:
+        StoreError: its rows cannot be read.
+    """
+    if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
+        summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
+    if summary.matrix is None or summary.matrix.comparisons is not None:
+        return summary
+    from agentv.app.compare.gathering import with_comparisons  # imports numpy
+
+    return with_comparisons(summary, path / INDEX, record)
+
+
+def totals_of_upload(path: Path, pushed: bytes) -> bytes:
+    """The `summary.json` to store for a pushed run, with all totals computed from its rows.
+
+    The pushed file may say anything. Only what cannot be computed is taken from it: `_NOT_IN_ROWS`, `cut`, and what the
+    run spent, because replaced rows are not pushed.
+
+    Args:
+        path: the directory of the run, with its `run.json` and all its rows.
+        pushed: the `summary.json` that was pushed.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    record = read_document(path / RUN)
+    found = _summing(path, record)(read_rows(path / INDEX))  # once: no index of them is of use
+    try:
+        written = summary_in(path / SUMMARY, pushed)
+    except StoreError:
+        return to_document(found.as_json())
+    spent = {name: getattr(written, name) for name in _SPENT}
+    return to_document(with_matrix(replace(_completed(found, written), **spent), path, record).as_json())
+
+
+def rows_of(path: Path) -> int:
+    """How many trials of a run have a row."""
+    index = RowIndex.there(path)
+    if index is None:
+        return count_lines(path / INDEX)
+    with index:
+        return index.counts(Selection()).total
+
+
+def _completed(found: Summary, written: Summary) -> Summary:
+    """The totals of rows, with what only `summary.json` contains."""
+    kept = {name: getattr(written, name) for name in _NOT_IN_ROWS}
+    whole = replace(found, **kept, partial=written.partial or found.partial)
+    return whole if written.cut is None else whole.cut_short(written.cut)
+
+
+def _summing(path: Path, record: JsonObject) -> Summing:
+    """What makes the totals of a run out of its rows."""
+    run_id = str(record.get("run_id", path.name))
+    planned = planned_counts(record)
+
+    def summing(rows: Iterator[Row]) -> Summary:
+        replaced = replaced_rows(path)
+        summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+        return replace(summary, partial=partial_in(record))
+
+    return summing
+
+
+def _from_rows(path: Path, record: JsonObject) -> Summary:
+    summing = _summing(path, record)
+    if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
+        return summing(read_rows(path / INDEX))
+    with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
+        return index.totals() or summing(read_rows(path / INDEX))
+
+
+def _is_current(path: Path) -> bool:
+    """Whether the summary was written after the last row."""
+    try:
+        summed = (path / SUMMARY).stat().st_mtime_ns
+        return not (path / INDEX).exists() or (path / INDEX).stat().st_mtime_ns <= summed
+    except OSError:
+        return False

@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from agentv.app.results.finding import find_run
-from agentv.app.results.listing import listed_run
+from agentv.app.results.listing import compared_totals_of, listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
-from agentv.app.results.totals import compared_totals_of
-from agentv.app.run_signature import SIGNATURE, signature_of
+from agentv.app.results.stored import find_run
+from agentv.app.running.run_record import SIGNATURE, signature_of
 from agentv.app.settings import shard_of
 from agentv.authoring.source.files import repository_root
 from agentv.errors import UsageError

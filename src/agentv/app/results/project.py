@@ -11,11 +11,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.stored import find_run
 from agentv.errors import AgentvError, StoreError, UsageError
 from agentv.model.run.runs import LONGEST_NAME
-from agentv.reports.text.escaping import safe
+from agentv.reports.text import safe
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, RUN, SUMMARY, results_directory
 
 _OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)

@@ -22,7 +22,7 @@ from agentv.model.run.runs import CaseAnswers, Place, Selection, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.files.lines import lines_at
-from agentv.store.index.search_index import RowIndex
+from agentv.store.index import RowIndex
 from agentv.store.journal.verification import check_rows
 from agentv.store.rows.reading import row_in
 

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.app.results.finding import find_run
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, begun, place_holding, runs_in
 from agentv.authoring.source.files import repository_root, shown
-from agentv.errors import UsageError
+from agentv.errors import StoreError, UsageError
 from agentv.model.run.labels import ReadLabels
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
-from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.files.directory import (
+    INDEX,
+    RUN,
+    SUMMARY,
+    holds_run,
+    is_being_written,
+    read_document,
+    results_directory,
+    without_record,
+)
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import replaced_lines
 
@@ -72,7 +81,7 @@ class StoredRun(Struct, frozen=True):
         Raises:
             StoreError: a line is no row; the text names it.
         """
-        from agentv.store.rows.ordering import places_in_order
+        from agentv.store.rows.reading import places_in_order
 
         if self.places is not None:
             return self.places
@@ -122,3 +131,55 @@ def refuse_decided(run: StoredRun, action: str) -> None:
         return
     what = f"the run {run.run_id} stopped once its comparison was decided: it is too short to {action}"
     raise UsageError(what, f"its result is in {SUMMARY} under `against`; run all cases without --against")
+
+
+_LISTED = 5
+"""Runs that a message names."""
+
+
+def find_run(named: str, root: Path, out: str | None = None, *, action: str = "resume") -> Path:
+    """The directory of a run: an id, a directory, or `last`.
+
+    Raises:
+        UsageError: no such run, or its `run.json` was removed; such a run can still be deleted.
+    """
+    results = results_directory(root)
+    if named == "last":
+        if out is not None:
+            return Path(out)
+        runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=begun)
+        if not runs:
+            raise UsageError(f"cannot {action}: {shown(str(results))} has no runs", "`agentv eval` makes one")
+        return _recorded(runs[-1])
+    for candidate in (results / named, Path(named)):
+        if holds_run(candidate):
+            return candidate if action == "delete" else _recorded(candidate)
+    raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}", _newest(results))
+
+
+def whole_or_last(root: Path) -> str:
+    """The id of the newest run of whole suites, if there is one; else `last`."""
+    for path in reversed(runs_in(results_directory(root))):
+        with suppress(StoreError):
+            if read_document(path / RUN).get("partial") is None:
+                return path.name
+    return "last"
+
+
+def _newest(results: Path) -> str:
+    """The newest runs, each with its date, its rate and what ran."""
+    from agentv.app.results.listing import listed_run  # which reads totals
+    from agentv.reports.runs import run_words
+
+    newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
+    if not newest:
+        return "there are no runs here yet; `agentv eval` makes one"
+    shown = "\n".join(f"  {run.run_id}: {run_words(run)}" for run in newest)
+    return f"`agentv results list` lists runs; the newest are\n{shown}"
+
+
+def _recorded(run: Path) -> Path:
+    """The run, which must still say what it was."""
+    if (run / RUN).is_file():
+        return run
+    raise UsageError(without_record(run), f"restore {RUN}, or give another run by its id")

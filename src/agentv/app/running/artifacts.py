@@ -17,7 +17,7 @@ from agentv.model.run.trial import AgentWork, StoredWork, Trial, TrialResult
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import lazy_pattern
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
-from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
+from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private
 from agentv.user_code.files import store_error
 
 if TYPE_CHECKING:

@@ -8,25 +8,38 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.app.labelled_runs import labelled_runs
 from agentv.app.planning.answer_sources import answer_sources
-from agentv.app.planning.preparation import Prepared, results_of
-from agentv.app.results.finding import find_run
-from agentv.app.running.drive import GRACE_S, Demand, StopRequests, drive
-from agentv.app.running.finish import finish
-from agentv.app.running.outcome import Outcome
+from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
+from agentv.app.results.place import planned_counts
+from agentv.app.results.stored import find_run
+from agentv.app.running.drive import GRACE_S, Demand, DrivenRun, StopRequests, drive
+from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.settings import LOCAL
-from agentv.app.wiring import Connections, redactor_for
+from agentv.app.wiring import Connections, has_gate, labelled_runs, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError
+from agentv.model.run.events import RunFinished
+from agentv.model.run.summary import Cut, Summary
+from agentv.model.values.formatting import money, plural
+from agentv.model.values.usage import BudgetUse
+from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.extensions import EXECUTORS
-from agentv.store.files.directory import RunDirectory
+from agentv.reports.text import one_line
+from agentv.store.files.directory import HISTORY, INDEX, RUN, RunDirectory, read_document
 from agentv.user_code.plugins import added_value
+
+if TYPE_CHECKING:
+    from agentv.app.results.stored import StoredRun
+    from agentv.app.running.exam_attempt import ExamAttempt
+    from agentv.engine.calls.budget import BudgetLimiter
+    from agentv.engine.draws import Draws
+
 
 Opened = Callable[[str, Path], None]
 
@@ -132,3 +145,296 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
 
 
 __all__ = ["GRACE_S", "StopRequests", "evaluate", "evaluate_async"]
+
+
+def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
+    """Write all results of a run whose trials have ended.
+
+    Raises:
+        StoreError: the run's directory, or a cassette, cannot be written.
+    """
+    run, journal, finished = started.open, started.journal, driven.finished
+    budget_limiter = run.budget_limiter
+    notes = _notes(started)
+    journal.flush()  # comparisons and gates are made of the rows on the disk
+    record = with_agent_versions(started.record, run.totals.agent_versions)
+    if record is not None:
+        journal.write_record(record)
+    summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
+    summary = _with_gates(started, summary)
+    journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
+    attempts = _exam_attempts(started, interrupted=finished.interrupted)
+    cassette, failed = run.sources.ended(
+        interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
+    )
+    shown = _with_corrected_rates(started, summary)
+    if _labels_changed(started):
+        notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
+    exports: tuple[str, ...] = ()
+    problems = _changed_rows(started)
+    if run.prepared.settings.exports and not problems:
+        from agentv.app.exports import write_exports
+
+        exports, problems = write_exports(_stored(started), run.prepared.settings.exports)
+    notes = (*notes, *_notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
+    return Outcome(
+        run.directory.run_id,
+        run.directory.path,
+        shown,
+        finished.interrupted,
+        notes=notes,
+        fail_fast=run.prepared.settings.fail_fast,
+        allow_unchecked=run.prepared.settings.allow_unchecked,
+        problem="; ".join((*((cassette,) if failed else ()), *problems)) or None,
+        budget=summary.budget,
+        uncounted=budget_limiter is not None and budget_limiter.uncounted,
+        exam_attempts=attempts,
+        exports=exports,
+        record=started.record,
+    )
+
+
+def _notes(started: StartedRun) -> tuple[str, ...]:
+    """What people should know of the run's directory, of prices, of the cache, and of the files that graded."""
+    journal = started.journal
+    return (
+        *journal.repaired,
+        *journal_damage(journal.damaged),
+        *superseded_rows(started.earlier.superseded),
+        *started.open.totals.unpriced.notes(),
+        *started.open.totals.trial_notes.notes(),
+        *started.open.sources.notes(),
+        *started.connections.notes(),
+    )
+
+
+def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -> Summary:
+    """The totals of the run, of all its processes."""
+    run, finished, (cases, trials) = started.open, driven.finished, driven.counts
+    summary = run.totals.counts.summary(
+        run_id=run.directory.run_id,
+        planned=replace(planned_counts(started.record), cases=cases, trials=trials),
+        duration_ms=run.previous.duration_ms + finished.duration_ms,
+        processes=run.previous.processes + 1,
+    )
+    summary = structs.replace(summary, budget=budget) if budget is not None else summary
+    summary = structs.replace(
+        summary,
+        partial=partial_of(run.prepared),
+        held_back=run.totals.held_back,
+        judges=tuple(run.totals.judges),
+    )
+    draws = run.prepared.draws
+    if draws is not None:
+        from agentv.app.gates import comparison_of
+
+        summary = structs.replace(summary, against=comparison_of(draws))
+    cut = cut_by(finished, summary, draws)
+    summary = summary if cut is None else summary.cut_short(cut)
+    if summary.matrix is None:
+        return summary
+    from agentv.app.compare.gathering import with_comparisons  # imports numpy, for the few runs with several targets
+
+    return with_comparisons(summary, run.directory.path / INDEX, started.record)
+
+
+def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttempt, ...]:
+    """What the run came to as an exam, appended to the logs of the prompts."""
+    run = started.open
+    if all(suite.exam is None for suite in run.prepared.suites):
+        return ()
+    from agentv.app.running.exam_attempt import record_attempts, why_of_run
+
+    settings, before = run.prepared.settings, run.previous.settings
+    why = tuple(why_of_run(settings, before, interrupted=interrupted, cached=caches(run.prepared)))
+    return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
+
+
+def _labels_changed(started: StartedRun) -> bool:
+    """Whether labels that decide gates are others now than before the run, which read them then."""
+    prepared = started.open.prepared
+    if not any(map(has_gate, prepared.suites)):
+        return False
+    now = labelled_runs().of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
+    return now.problem is not None or now.sha256 != started.open.labels.sha256
+
+
+def _with_gates(started: StartedRun, summary: Summary) -> Summary:
+    """The totals with what the gates of the suites come to; labels are those from before the run."""
+    run = started.open
+    if summary.is_empty_shard:
+        return summary
+    gated = any(map(has_gate, run.prepared.suites))
+    changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
+    if gated:
+        summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    if not summary.activation:
+        return summary
+    from agentv.app.gates import activation_gate
+
+    queried = {one.suite for one in summary.activation}
+    skills = (
+        activation_gate(one, summary.activation, run.totals.counts.failed_queries(one.name))
+        for one in run.prepared.suites
+        if one.skill_minimums is not None and one.name in queried
+    )
+    return structs.replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
+
+
+def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:
+    """The totals as they are shown: with what labels say of the judges that graded."""
+    return labelled_runs().with_rates(summary, _stored(started)) if summary.judges else summary
+
+
+def _stored(started: StartedRun) -> StoredRun:
+    """The run as it lies on the disk, with the labels from before it began."""
+    from agentv.app.results.stored import StoredRun
+    from agentv.store.journal.verification import stored_summary
+
+    run = started.open
+    path, root = run.directory.path, root_of(run.prepared.suites)
+    stored = stored_summary(path)
+    summary = stored and stored.document
+    return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
+
+
+def _changed_rows(started: StartedRun) -> tuple[str, ...]:
+    """Why the rows on the disk are not those of the run, where gates or exports are made of them."""
+    prepared, path = started.open.prepared, started.open.directory.path
+    if not prepared.settings.exports and not any(map(has_gate, prepared.suites)):
+        return ()
+    from agentv.store.journal.verification import check_rows, stored_summary
+
+    try:
+        check_rows(path)
+        written = stored_summary(path)
+    except StoreError as error:
+        return (str(error),)
+    if written is not None and written.verified:
+        return ()
+    return (f"{path / INDEX}: rows were added or removed during the run; --resume grades their trials again",)
+
+
+def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:
+    """Notes about the budget: what was spent, what did not run, and calls that could not be counted."""
+    if budget_limiter is None:
+        return
+    use, parts = budget_limiter.use(), []
+    if use.usd is not None:
+        parts.append(f"{money(use.spent_usd)} of {money(use.usd)}")
+    if use.tokens is not None:
+        parts.append(f"{use.spent_tokens:,} of {use.tokens:,} tokens")
+    note = f"budget: {' and '.join(parts)} spent"
+    if use.used_up:
+        trials = summary.trials
+        run = f"{trials.total - trials.skipped:,} of {plural(trials.total, 'trial')} run"
+        note += f"; {run}, {trials.skipped:,} not run"
+    yield note
+    for name, what in budget_limiter.silent():
+        word = "what its calls cost" if what == "usd" else "how many tokens its calls use"
+        yield f"'{one_line(name)}' does not report {word}: the budget counts them as zero"
+
+
+class Outcome(Struct, frozen=True):
+    """Result of a run.
+
+    Attributes:
+        directory: of the results.
+        interrupted: Ctrl-C or a signal ended it early.
+        notes: notes about the directory, such as a torn line that was removed.
+        fail_fast: the run was to stop at the first trial that does not pass, so cases that did not run are expected.
+        allow_unchecked: cases that check nothing do not change the exit status.
+        problem: a failed side task, such as a cassette or an export that is not written.
+        budget: use of the budget; None if there was none.
+        uncounted: the cost of the calls is unknown, so a larger budget in dollars would not help.
+        exam_attempts: of the exams among the suites, each with its row in the log of its prompt.
+        exports: written exports.
+        record: the object of `run.json`.
+    """
+
+    run_id: str
+    directory: Path
+    summary: Summary
+    interrupted: bool
+    notes: tuple[str, ...] = ()
+    fail_fast: bool = False
+    allow_unchecked: bool = False
+    problem: str | None = None
+    budget: BudgetUse | None = None
+    uncounted: bool = False
+    exam_attempts: tuple[ExamAttempt, ...] = ()
+    exports: tuple[str, ...] = ()
+    record: JsonObject = EMPTY
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status (SPEC section 12). It is 0 only for graded, good enough answers.
+
+        A skipped case adds nothing to the status of its dependency, which failed or errored. Cases
+        that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
+        no evidence, which is no success. Cases that are only shown are
+        none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure. A shard
+        without cases passes: the other shards run what was selected.
+        """
+        cases = self.summary.cases
+        if self.interrupted:
+            return ExitStatus.INTERRUPTED
+        worse = self.summary.against is not None and self.summary.against.verdict == "worse"
+        unexplained = (
+            self.summary.trials.skipped > self.summary.held_back and not (self.fail_fast and cases.failed) and not worse
+        )
+        unrecorded = self.problem or any(one.error is not None for one in self.exam_attempts)
+        if cases.errored or unexplained or unrecorded:
+            return ExitStatus.ERRORED
+        if not all(gate.passed for gate in self.summary.gates):
+            return ExitStatus.FAILED
+        if self.summary.is_empty_shard:
+            return ExitStatus.PASSED
+        good = cases.passed + (cases.shown if self.allow_unchecked else 0)
+        decided = good + self._failed_within_gates
+        lacking = cases.total != decided or not decided
+        return ExitStatus.FAILED if worse or lacking else ExitStatus.PASSED
+
+    @property
+    def _failed_within_gates(self) -> int:
+        """Failed cases that gates decide: all of a suite, or its queries."""
+        failed: dict[str, int] = {}
+        for gate in self.summary.gates:
+            failed[gate.suite] = max(failed.get(gate.suite, 0), gate.failed)
+        return sum(failed.values())
+
+    @property
+    def unchecked(self) -> str | None:
+        """The note about cases that are only shown, or None if every case is checked or this is allowed."""
+        shown = self.summary.cases.shown
+        if not shown or self.allow_unchecked:
+            return None
+        were = "1 case was" if shown == 1 else f"{shown:,} cases were"
+        return f"{were} shown, not checked; --allow-unchecked accepts this"
+
+
+def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut | None:
+    """Why the results of its cases ended the run early; None if it is complete or ended for another reason."""
+    if not summary.trials.skipped:
+        return None
+    if draws is not None and draws.decided:
+        return "decided"
+    return finished.stopped if finished.stopped in ("fail-fast", "max-errors") and finished.unstarted else None
+
+
+def journal_damage(lines: int) -> Iterator[str]:
+    """Damage that a resumed run found in its journal."""
+    if lines:
+        number = plural(lines, "answer")
+        what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"
+        yield f"{what}; finished trials keep their rows, all others run again"
+
+
+def superseded_rows(rows: int) -> Iterator[str]:
+    """Rows of a resumed run that are no part of it any more."""
+    if rows:
+        number, whose, depend = f"{rows:,} outdated rows", "their cases were", "depend"
+        if rows == 1:
+            number, whose, depend = "1 outdated row", "its case was", "depends"
+        why = f"{whose} edited, removed, configured differently, or {depend} on one that was"
+        yield f"moved {number} to {HISTORY}: {why}"

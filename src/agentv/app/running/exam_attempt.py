@@ -90,11 +90,11 @@ def recorded(attempt: ExamAttempt, append: Append) -> ExamAttempt:
 
 def append(exam: Exam, exam_row: ExamRow) -> tuple[str, ...]:
     """Keep the texts, then append the row. What an exam found out is worth more than that it can be compared with."""
-    from agentv.prompts import appending, texts
+    from agentv.prompts import appending, disk
 
     notes: tuple[str, ...] = ()
     try:
-        texts.keep(texts_home(exam.directory), exam.texts)
+        disk.keep(texts_home(exam.directory), exam.texts)
     except StoreError as error:
         notes = (f"{error}; 'agentv prompt diff' cannot show what changed",)
     return (*notes, *appending.append(exam.directory, exam_row))
@@ -168,7 +168,7 @@ def _by_case(found: Iterable[_Verdict]) -> dict[str, Status]:
 
 
 def _exam_row(exam: Exam, found: Sequence[_Verdict], *, run_id: str, ts: str, partial: bool) -> ExamRow:
-    from agentv.prompts.evidence import digests, prompt_sha256
+    from agentv.prompts.gates import digests, prompt_sha256
 
     files = digests(exam.texts)
     statuses = [one.status for one in found]

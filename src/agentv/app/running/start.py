@@ -10,12 +10,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
-from agentv.app.run_signature import SIGNATURE, signature_of
-from agentv.app.running.run_record import record_of
-from agentv.app.wiring import Connections, WorkspaceSettings
+from agentv.app.running.run_record import SIGNATURE, record_of, signature_of
+from agentv.app.wiring import Connections, WorkspaceSettings, has_gate
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.calls.retry_policy import is_stopped
 from agentv.engine.plan import without
@@ -30,7 +28,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.usage import total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, PreviousRun, RunDirectory
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
@@ -106,7 +104,7 @@ def _budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
     if usd is None and tokens is None:
         return None
     from agentv.engine.calls.budget import Budget, BudgetLimiter
-    from agentv.store.journal.spent import spent_in
+    from agentv.store.journal.journal_reader import spent_in
 
     if prepared.settings.resume_run is None:
         return BudgetLimiter(Budget(usd, tokens))

@@ -6,9 +6,14 @@ Shared by XML and HTML. A tag that is never closed by `>`, such as in `a < b`, i
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Nonempty, Text
 
 Kind = Literal["open", "close", "alone", "doctype", "comment", "broken"]
 
@@ -91,3 +96,396 @@ def place(text: str, at: int) -> str:
     """A place in a text, as `line 2, column 5`; both begin at 1."""
     line = text.count("\n", 0, at) + 1
     return f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905  # a table reads best as words
+"""Elements without a closing tag."""
+
+OPTIONAL = frozenset(
+    "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th".split()  # noqa: SIM905  # as above
+)
+"""Elements whose closing tag may be left out."""
+
+KNOWN = (
+    VOID
+    | OPTIONAL
+    | frozenset(
+        """
+        a abbr acronym address applet article aside audio b bdi bdo big blockquote button canvas center cite code
+        data datalist del details dfn dialog dir div dl em fieldset figcaption figure font footer form frame frameset
+        h1 h2 h3 h4 h5 h6 header hgroup i iframe ins kbd label legend main map mark marquee math menu meter nav
+        noframes noscript object ol output picture pre progress q ruby s samp script search section select slot small
+        span strike strong style sub summary sup svg table template textarea time title tt u ul var video
+        """.split()  # noqa: SIM905  # as above
+    )
+)
+"""Every element of HTML, those of older versions included."""
+
+RAW = frozenset({"script", "style", "textarea", "title"})
+"""Elements whose content is text."""
+
+_FOREIGN = frozenset({"svg", "math"})
+
+_TOO_MANY = Grade.errored("too-long", f"the answer has more than {MOST_TAGS:,} tags, the maximum")
+
+
+@dataclass(frozen=True, slots=True)
+class IsHtml(DeclaredAssertion):
+    """The answer as a whole is HTML: a page, or elements with only white space between them."""
+
+    short: ClassVar[str | None] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Match the tags, and look for text outside them."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        try:
+            wrong = _HtmlPage(output).first_mistake()
+        except TooManyTagsError:
+            return _TOO_MANY
+        evidence = excerpt(output, 120) if wrong is None else excerpt(f"{wrong}: {excerpt(output, 80)}")
+        return Grade.of(wrong is None, "is HTML", evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsHtml(DeclaredAssertion):
+    """The answer contains an HTML element with both its tags, one that needs no closing tag, or a doctype."""
+
+    short: ClassVar[str | None] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the first one."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        try:
+            found = next(_whole_elements(output), None)
+        except TooManyTagsError:
+            return _TOO_MANY
+        evidence = excerpt(output) if found is None else around(output, *found)
+        return Grade.of(found is not None, "contains HTML", evidence)
+
+
+def _whole_elements(text: str) -> Iterator[tuple[int, int]]:
+    """Where the tags stand that make up an HTML element: of the first one, and it is enough."""
+    begun: dict[str, int] = {}
+    for tag in tags(text, RAW):
+        name = tag.name.lower()
+        if tag.kind == "doctype":
+            if _is_html_doctype(tag):
+                yield tag.start, tag.end
+        elif tag.kind in {"open", "alone"} and name in VOID:
+            yield tag.start, tag.end
+        elif tag.kind == "open" and name in KNOWN:
+            begun.setdefault(name, tag.start)
+        elif tag.kind == "close" and name in begun:
+            yield begun[name], tag.end
+
+
+def _is_html_doctype(tag: Tag) -> bool:
+    return tag.name.lower().split()[1:2] == ["html"]
+
+
+@dataclass(slots=True)
+class _HtmlPage:
+    """One pass over a text that should be HTML."""
+
+    text: str
+    opened: list[Tag] = field(default_factory=list)
+    foreign: int = 0
+    elements: int = 0
+
+    def first_mistake(self) -> str | None:
+        """The first error that makes a text invalid HTML, with its position; None if it is valid."""
+        at = 0
+        for tag in tags(self.text, RAW):
+            wrong = self._text_outside(at, tag.start) or self._take(tag)
+            if wrong is not None:
+                return wrong
+            at = tag.end
+        wrong = self._unclosed(self.opened) or self._text_outside(at, len(self.text))
+        return wrong or (None if self.elements else "contains no HTML element")
+
+    def _text_outside(self, start: int, end: int) -> str | None:
+        if self.opened or not self.text[start:end].strip():
+            return None
+        inside = self.text[start:end]
+        at = start + len(inside) - len(inside.lstrip())
+        return f"text outside all elements at {place(self.text, at)}"
+
+    def _take(self, tag: Tag) -> str | None:
+        if tag.kind == "broken":
+            return f"unclosed comment at {place(self.text, tag.start)}"
+        if tag.kind == "doctype":
+            return None if _is_html_doctype(tag) else f"<!{tag.name}> is not an HTML doctype"
+        if tag.kind == "comment":
+            # `<?xml …?>` is how XML begins, and HTML has no such thing
+            is_comment = self.foreign or self.text.startswith("<!--", tag.start)
+            return None if is_comment else f"XML at {place(self.text, tag.start)}"
+        return self._close(tag) if tag.kind == "close" else self._open(tag)
+
+    def _open(self, tag: Tag) -> str | None:
+        name = tag.name.lower()
+        if not self.foreign and name not in KNOWN and "-" not in name:
+            return f"<{tag.name}> at {place(self.text, tag.start)} is not an HTML element"
+        self.elements += 1
+        if name in VOID or (tag.kind == "alone" and self._may_stand_alone(name)):
+            return None
+        self.opened.append(tag)
+        self.foreign += name in _FOREIGN
+        return None
+
+    def _may_stand_alone(self, name: str) -> bool:
+        """`<circle/>` inside of SVG; `<div/>` is an opening tag to every browser."""
+        return bool(self.foreign) or name in _FOREIGN
+
+    def _close(self, tag: Tag) -> str | None:
+        name = tag.name.lower()
+        since: list[Tag] = []
+        while self.opened:
+            last = self.opened.pop()
+            self.foreign -= last.name.lower() in _FOREIGN
+            if last.name.lower() == name:
+                return self._unclosed(since)
+            since.append(last)
+            if last.name.lower() not in OPTIONAL:
+                break
+        if since and since[-1].name.lower() not in OPTIONAL:
+            return self._unclosed(since)
+        return f"</{tag.name}> at {place(self.text, tag.start)} closes no element"
+
+    def _unclosed(self, opened: list[Tag]) -> str | None:
+        for tag in opened:
+            if tag.name.lower() not in OPTIONAL:
+                return f"<{tag.name}> at {place(self.text, tag.start)} is not closed"
+        return None
+
+
+MOST_FRAGMENTS = 10_000
+"""Fragments of one answer that are read."""
+
+_MOST_READ = 20_000_000
+"""Characters that are read in all: a fragment that is not well-formed is read again by its parts."""
+
+Paths = FileTexts
+
+
+@dataclass(frozen=True, slots=True)
+class XmlRules(Declared):
+    """Requirements for the XML, nested as in promptfoo."""
+
+    required_elements: Annotated[
+        Paths | Annotated[Text, Nonempty()],
+        Alias(("requiredElements",)),
+        Doc("required elements, by path: order.item.price"),
+    ]
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports paths that no element can have."""
+        return _path_issues(self.required_elements, "required_elements")
+
+
+@dataclass(frozen=True, slots=True)
+class NotXml:
+    """Why a text is no XML document, and where: line and column, both from 1."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """A text declares entities, which are not expanded, so that it cannot be judged."""
+
+
+class _WithElements(DeclaredAssertion):
+    """Base class of the types that take the paths of elements."""
+
+    __slots__ = ()
+
+    value: Paths | XmlRules | Text | None
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The paths of the required elements."""
+        given = self.value.required_elements if isinstance(self.value, XmlRules) else self.value
+        return () if given is None else _paths_in(given)
+
+    def label(self) -> str:
+        """The elements."""
+        return listed(self.required) if self.required else ""
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports paths that no element can have."""
+        if self.value is not None and not isinstance(self.value, XmlRules):
+            yield from _path_issues(self.value, "value")
+
+
+def _paths_in(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path.strip() for path in given.split(",")) if isinstance(given, str) else given
+
+
+def _path_issues(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
+    """Paths with an empty step."""
+    for place, path in enumerate(_paths_in(given)):
+        if any(not step or step != step.strip() for step in path.split(".")):
+            at: tuple[str | int, ...] = (option,) if isinstance(given, str) else (option, place)
+            yield Issue(at, f"'{path}' is not an element path; write root.child")
+
+
+@dataclass(frozen=True, slots=True)
+class IsXml(_WithElements):
+    """The answer as a whole is a well-formed XML document, and contains the required elements."""
+
+    value: Annotated[
+        Paths | XmlRules | Annotated[Text, Nonempty()] | None,
+        Doc("required elements, by path: a list, or text with commas"),
+    ] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Read the document."""
+        if context.output is None:
+            return NO_OUTPUT
+        document = context.output.strip()
+        found = elements(document, self.required)
+        if isinstance(found, Entities):
+            return Grade.errored("xml-entities", "the answer declares entities, which are never expanded")
+        if isinstance(found, NotXml):
+            return Grade.of(False, "is XML", excerpt(f"{found.reason}: {excerpt(document, 100)}"))
+        return _judged("is XML", self.required, found, document)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsXml(_WithElements):
+    """The answer contains well-formed XML with the required elements."""
+
+    value: Annotated[
+        Paths | XmlRules | Annotated[Text, Nonempty()] | None,
+        Doc("required elements, by path: a list, or text with commas"),
+    ] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Read the outermost fragments; required elements may be in any of them."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        found: set[str] = set()
+        first = None
+        try:
+            for fragment, inside in fragments(output, self.required):
+                found |= inside
+                first = first or fragment
+                if found.issuperset(self.required):
+                    break
+        except (FragmentsError, TooManyTagsError):
+            return Grade.errored("xml-limit", "the answer has more XML nodes than the maximum")
+        if first is None:
+            return Grade.of(False, "contains XML", f"contains no well-formed element: {excerpt(output, 120)}")
+        return _judged("contains XML", self.required, found, first)
+
+
+def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | Entities:
+    """The paths that lead to an element of an XML document.
+
+    Args:
+        document: the text. Whatever encoding it declares, it is text already.
+        wanted: paths from the root element, `order.item`; names as written, prefixes included.
+    """
+    from xml.parsers.expat import ExpatError, ParserCreate
+
+    paths = frozenset(wanted)
+    deepest = max((path.count(".") + 1 for path in paths), default=0)
+    inside: list[str] = []
+    found: set[str] = set()
+
+    def begin(name: str, _attributes: object) -> None:
+        inside.append(name)
+        if len(inside) <= deepest:
+            path = ".".join(inside)
+            if path in paths:
+                found.add(path)
+
+    def refuse(*_declaration: object) -> None:
+        raise _EntityError
+
+    parser = ParserCreate(encoding="utf-8")
+    parser.specified_attributes = True  # a long default of a DTD would be copied for every element
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = lambda _name: inside.pop()
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(document.encode(), True)
+    except _EntityError:
+        return Entities()
+    except UnicodeEncodeError:
+        return NotXml("contains half of a character (a lone surrogate)")
+    except ExpatError as error:
+        return NotXml(_parser_message(error, document))
+    return found
+
+
+class FragmentsError(Exception):
+    """A text holds more fragments than are read."""
+
+
+class _EntityError(Exception):
+    """An entity is declared."""
+
+
+def _parser_message(error: Exception, document: str) -> str:
+    """What expat says, with the column in characters: it counts bytes, from 0."""
+    line, offset = error.lineno, error.offset  # type: ignore[attr-defined]  # every ExpatError has them
+    lines = document.encode().split(b"\n")
+    before = lines[line - 1][:offset].decode(errors="replace") if line <= len(lines) else ""
+    message = str(error).rpartition(": line ")[0]
+    return f"{message} at line {line}, column {len(before) + 1}"
+
+
+def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[str]]]:
+    """The outermost well-formed elements in a text, each with those of the wanted paths that it has.
+
+    Raises:
+        FragmentsError, TooManyTagsError: there are more than are read.
+    """
+    read = 0
+    done = 0
+    tried = 0
+    for start, end in _pairs(text):
+        if start < done:
+            continue  # inside a fragment that was well-formed
+        tried += 1
+        read += end - start
+        if tried > MOST_FRAGMENTS or read > _MOST_READ:
+            raise FragmentsError
+        found = elements(text[start:end], wanted)
+        if isinstance(found, set):
+            done = end
+            yield text[start:end], found
+
+
+def _pairs(text: str) -> list[tuple[int, int]]:
+    """Where elements with both their tags stand; those around others come first."""
+    pairs: list[tuple[int, int]] = []
+    open_at: dict[str, list[int]] = {}
+    order: list[tuple[str, int]] = []
+    for tag in tags(text):
+        if tag.kind == "alone":
+            pairs.append((tag.start, tag.end))
+        elif tag.kind == "open":
+            open_at.setdefault(tag.name, []).append(tag.start)
+            order.append((tag.name, tag.start))
+        elif tag.kind == "close" and open_at.get(tag.name):
+            start = open_at[tag.name][-1]
+            pairs.append((start, tag.end))
+            while order[-1][1] >= start:  # what was opened since then is never closed
+                name, _ = order.pop()
+                open_at[name].pop()
+                if not order:
+                    break
+    return sorted(pairs, key=lambda pair: (pair[0], -pair[1]))
+
+
+def _judged(text: str, required: tuple[str, ...], found: set[str], document: str) -> Grade:
+    missing = tuple(path for path in required if path not in found)
+    whole = f"{text} with {listed(required)}" if required else text
+    return Grade.of(not missing, whole, f"no element {listed(missing)}" if missing else excerpt(document, 120))

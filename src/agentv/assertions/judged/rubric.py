@@ -10,9 +10,17 @@ from typing import Annotated, Any, ClassVar
 from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.file_texts import with_file_texts
 from agentv.assertions.judged.prompt_code import CodeWriter
-from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_issues, items_of, words_of
-from agentv.assertions.judged.scale import Authored as AuthoredScale
-from agentv.assertions.judged.scale import scale_issues, scale_of, threshold_of
+from agentv.assertions.judged.rubric_items import Authored as AuthoredScale
+from agentv.assertions.judged.rubric_items import (
+    Entries,
+    RubricEntry,
+    item_issues,
+    items_of,
+    scale_issues,
+    scale_of,
+    threshold_of,
+    words_of,
+)
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches
 from agentv.model.run.rubric import (

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from agentv.assertions.judged.score_ranges import MOST, range_issues, ranges_of
-from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges
 from agentv.model.run.grade import PLACES
 from agentv.model.run.rubric import RubricItem
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue, Nonempty, Text
@@ -184,3 +183,173 @@ def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
             if place > first:
                 message = f"items {first + 1} and {place + 1} have the same id '{item.id}'"
                 yield Issue(("value", place), message, code="duplicate-id")
+
+
+MOST = 10
+"""Points that an item can earn."""
+
+Ranges: TypeAlias = tuple[tuple[int, int, str], ...]
+"""(lowest points, highest points, what earns them), ascending."""
+
+_POINTS = re.compile(r"\s*(?P<low>\d{1,3})\s*(?:[-\u2013]\s*(?P<high>\d{1,3})\s*)?")
+_RANGE_HINT = "write points as '0-3' or '10'"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRange(Declared):
+    """One range, as an item of a list."""
+
+    score_range: Annotated[tuple[int, ...], Doc("lowest and highest points, as in [0, 3]")]
+    outcome: Annotated[Text, Nonempty(), Alias(("expected_outcome",)), Doc("what earns them")]
+
+
+AuthoredRanges: TypeAlias = Mapping[str, Text] | tuple[ScoreRange, ...]
+"""`{"0-3": …, "4-10": …}`, `{0: …, 4: …}` by where each range begins, or a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """One range, and the key or place that it stands under."""
+
+    at: str | int
+    low: int
+    high: int
+    text: str
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+def ranges_of(authored: AuthoredRanges) -> Ranges:
+    """The ranges of an item that has no issues."""
+    bands = (band for band in _bands(authored) if isinstance(band, _Band))
+    return tuple(sorted((band.low, band.high, band.text) for band in bands))
+
+
+def range_issues(authored: AuthoredRanges) -> list[Issue]:
+    """Problems of the ranges; the paths start at the item's `score_ranges`."""
+    if not authored:
+        return [Issue((), "'score_ranges' is empty", code="missing-value", hint="describe what earns 0 to 10 points")]
+    bands = [*_bands(authored)]
+    issues = [one for one in bands if isinstance(one, Issue)]
+    sound = [one for one in bands if isinstance(one, _Band)]
+    return issues or [*_each(sound)] or [*_together(sound, begins=_by_beginning(authored))]
+
+
+def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
+    if not isinstance(authored, Mapping):
+        for place, one in enumerate(authored):
+            yield _listed(place, one)
+        return
+    if _by_beginning(authored):
+        yield from _begun(authored)
+        return
+    for key, text in authored.items():
+        found = _POINTS.fullmatch(key)
+        if found is None:
+            yield Issue((key,), f"'{key}' is not a range of points", hint=_RANGE_HINT)
+        else:
+            yield _Band(key, int(found["low"]), int(found["high"] or found["low"]), text)
+
+
+def _listed(place: int, one: ScoreRange) -> _Band | Issue:
+    if len(one.score_range) != 2:
+        message = f"'score_range' must be the lowest and the highest points, found {list(one.score_range)}"
+        return Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for a single number")
+    return _Band(place, *one.score_range, one.outcome)
+
+
+def _by_beginning(authored: AuthoredRanges) -> bool:
+    """Whether every key is one number, and so the lowest points of a range that ends before the next one begins."""
+    return isinstance(authored, Mapping) and all(key.strip().isdecimal() and len(key.strip()) < 4 for key in authored)
+
+
+def _begun(authored: Mapping[str, str]) -> Iterator[_Band]:
+    begins = sorted((int(key), key) for key in authored)
+    for (low, key), following in zip(begins, [*(low for low, _ in begins[1:]), MOST + 1], strict=True):
+        yield _Band(key, low, max(low, following - 1), authored[key])
+
+
+def _each(bands: list[_Band]) -> Iterator[Issue]:
+    for band in bands:
+        if not band.text.strip():
+            yield Issue((band.at,), f"the description of {band} points is empty", code="missing-value")
+        if band.low < 0 or band.high > MOST:
+            yield Issue((band.at,), f"points must be from 0 to {MOST}, found {band}")
+        elif band.low > band.high:
+            yield Issue((band.at,), f"the range {band} ends before it starts", hint=f"write {band.high}-{band.low}")
+
+
+def _together(bands: list[_Band], *, begins: bool) -> Iterator[Issue]:
+    ranked = sorted(bands, key=lambda band: (band.low, band.high))
+    for one, other in pairwise(ranked):
+        if other.low <= one.high:
+            both = f"{other.low}" if other.low == min(one.high, other.high) else f"{other.low} to {one.high}"
+            yield Issue((other.at,), f"the ranges {one} and {other} overlap at {both} points")
+    covered = {points for band in bands for points in range(band.low, band.high + 1)}
+    missing = [str(points) for points in range(MOST + 1) if points not in covered]
+    if missing:
+        hint = "a single number is the start of a range: start with 0" if begins else None
+        yield Issue((), f"no range covers {', '.join(missing)} points; cover all from 0 to {MOST}", hint=hint)
+
+
+EVA = (1, 5)
+"""The scale where only `pass_threshold` is given (seed 004)."""
+
+_WRITTEN = re.compile(r"\s*(?P<low>[+-]?\d{1,6})\s*(?:-|\u2013|\.\.|to)\s*(?P<high>[+-]?\d{1,6})\s*")
+_HINT = "write 1-5, [1, 5] or {min: 1, max: 5}"
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds(Declared):
+    """A scale as a mapping."""
+
+    min: Annotated[int, Doc("lowest points")]
+    max: Annotated[int, Doc("highest points")]
+
+
+Authored: TypeAlias = Text | tuple[int, ...] | Bounds
+
+
+def scale_of(authored: Authored | None) -> tuple[int, int] | None:
+    """Lowest and highest points; None where there is no telling."""
+    if authored is None:
+        return EVA
+    if isinstance(authored, Bounds):
+        low, high = authored.min, authored.max
+    elif isinstance(authored, str):
+        found = _WRITTEN.fullmatch(authored)
+        if found is None:
+            return None
+        low, high = int(found["low"]), int(found["high"])
+    elif len(authored) == 2:
+        low, high = authored
+    else:
+        return None
+    return (low, high) if -_LARGEST <= low < high <= _LARGEST else None
+
+
+def threshold_of(scale: tuple[int, int], given: int | None) -> int:
+    """The points at which an answer passes: three quarters up the scale, which is 4 of 1-5, where none are given."""
+    low, high = scale
+    return given if given is not None else high - (high - low) // 4
+
+
+def scale_issues(authored: Authored | None, pass_threshold: int | None) -> Iterator[Issue]:
+    """Problems of `scale` and `pass_threshold`, at least one of which is given."""
+    scale = scale_of(authored)
+    if scale is None:
+        shown = list(authored) if isinstance(authored, tuple) else authored
+        described = f"{shown.min} to {shown.max}" if isinstance(shown, Bounds) else f"{shown!r}"
+        yield Issue(
+            ("scale",), f"'scale' must be two whole numbers, the lower one first, found {described}", hint=_HINT
+        )
+        return
+    low, high = scale
+    if pass_threshold is not None and not low <= pass_threshold <= high:
+        message = f"'pass_threshold' must be on the scale from {low} to {high}, found {pass_threshold}"
+        yield Issue(("pass_threshold",), message)
+    elif pass_threshold == low:
+        message = f"{low} is the lowest value of the scale, so every answer passes"
+        yield Issue(("pass_threshold",), message, "zero-threshold", f"use a value above {low}", warning=True)

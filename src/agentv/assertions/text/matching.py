@@ -202,7 +202,7 @@ class Equals(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare texts with texts, and parsed JSON with objects and lists."""
-        from agentv.assertions.lookalikes import only_difference
+        from agentv.assertions.comparing import only_difference
 
         output = context.output
         if output is None:
@@ -286,7 +286,7 @@ class Levenshtein(_OneText, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the edits, no further than needed."""
-        from agentv.assertions.edits import TooManyEditsError, edits_between
+        from agentv.assertions.comparing import TooManyEditsError, edits_between
 
         if context.output is None:
             return NO_OUTPUT
@@ -405,7 +405,7 @@ def _check(text: str, output: str, at: int, value: str, matches: Matches = _with
     `cut`: characters at the beginning of the answer that `output` lacks.
     """
     if at < 0:
-        from agentv.assertions.lookalikes import only_difference
+        from agentv.assertions.comparing import only_difference
 
         near = only_difference(value, output, matches)
         return Check(text, False, f"{near}{excerpt(output, LIMIT - len(near))}")
@@ -419,7 +419,7 @@ def _found(text: str, output: str, at: int, value: str, matches: Matches = _with
 
 
 def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
-    from agentv.assertions.lookalikes import only_difference
+    from agentv.assertions.comparing import only_difference
 
     tried = []
     for value in values:
@@ -449,7 +449,7 @@ class _Folded(str):
 
 
 def _same_json(value: Json, output: str) -> Grade:
-    from agentv.assertions.json_compare import differences
+    from agentv.assertions.comparing import differences
     from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 
     text = f"equals {_kind(value)}, as JSON"

@@ -96,8 +96,7 @@ def _run_pending() -> None:
 
 
 def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
-    from agentv.assertions.user_code.grading_result import from_python
-    from agentv.assertions.user_code.result import settle, wire_of
+    from agentv.assertions.user_code.result import from_python, settle, wire_of
     from agentv.assertions.user_code.signature import PROMPTFOO_PARAMETERS
 
     if len(functions) > 1:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
-from collections.abc import Iterable, Mapping
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from functools import lru_cache
+from types import CodeType
+from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
+from agentv.assertions.evidence import quoted
 from agentv.assertions.services_for_workers import ADAPTERS
-from agentv.assertions.user_code.calling import grade_in_worker
-from agentv.assertions.user_code.grading_result import at_threshold, from_python
-from agentv.assertions.user_code.inline import compile_inline
-from agentv.assertions.user_code.result import grade_of
+from agentv.assertions.user_code.result import at_threshold, from_python, grade_in_worker, grade_of, with_checks
 from agentv.assertions.user_code.script_output import read_output
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, promptfoo_context
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
@@ -33,10 +36,12 @@ from agentv.registry.fields import (
     FileGlobs,
     Fraction,
     Issue,
+    JavaScriptSource,
     PythonSource,
 )
 from agentv.user_code.javascript.runtime import with_sdk
 from agentv.user_code.processes import run_program
+from agentv.user_code.workers.adapters import context_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ class PythonCode(DeclaredAssertion):
         function = self.value.function
         payload: JsonObject
         if function is None:
-            adapter, payload = "agentv.assertions.user_code.inline:called", {"code": self.value.code}
+            adapter, payload = "agentv.assertions.user_code.script_and_python:called", {"code": self.value.code}
         else:
             adapter = f"{ADAPTERS}:by_name"
             payload = {
@@ -194,3 +199,99 @@ def _plain(value: object) -> Json:
 
 def _cut(text: str, limit: int = 60) -> str:
     return shorten(" ".join(text.split()), limit)
+
+
+BAD_PYTHON = "bad-python"
+_PLACE = "<python>"
+_WRAPPER = "def assertion(output, context): ..."
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@lru_cache(maxsize=1024)
+def compile_inline(code: str) -> CodeType | Failure:
+    """Code that defines the function `assertion(output, context)`, or a Failure `bad-python`. Nothing is run.
+
+    An expression is what the function returns; several statements are its body.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(textwrap.dedent(code).strip("\n")).body
+            if len(body) == 1 and isinstance(body[0], ast.Expr):
+                body = [ast.copy_location(ast.Return(body[0].value), body[0])]
+            if not _returns(body):
+                return Failure(BAD_PYTHON, "the code returns no verdict; end it with 'return …'")
+            tree = ast.parse(_WRAPPER)
+            tree.body[0].body = body  # type: ignore[attr-defined]  # the wrapper's one statement is a function
+            return compile(tree, _PLACE, "exec")
+    except SyntaxError as error:
+        return Failure(BAD_PYTHON, f"not valid Python: {error.msg} (line {error.lineno})")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Failure(BAD_PYTHON, f"not valid Python: {str(error) or type(error).__name__}")
+
+
+def called(_function: None, payload: Mapping[str, Any]) -> object:
+    """In a worker: what inline code returns for an output and its context."""
+    context = context_of(payload["context"])
+    return inline_function(payload["code"])(context.graded_value, context)
+
+
+@lru_cache(maxsize=1024)
+def inline_function(code: str) -> Callable[[Json, Any], object]:
+    """The function of inline code that `compile_inline` has validated."""
+    compiled = compile_inline(code)
+    if isinstance(compiled, Failure):
+        raise TypeError(compiled.message)
+    namespace: dict[str, Any] = {"__name__": "agentv_inline", "json": json}  # as in promptfoo
+    exec(compiled, namespace)  # noqa: S102  # running the user's own code is what the type `python` is for
+    return namespace["assertion"]  # type: ignore[no-any-return]  # the wrapper defines it
+
+
+def _returns(statements: Iterable[ast.AST]) -> bool:
+    """Whether a body returns something itself, not just a function inside it."""
+    for node in statements:
+        if isinstance(node, ast.Return):
+            if node.value is not None:
+                return True
+        elif not isinstance(node, _SCOPES) and _returns(ast.iter_child_nodes(node)):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScriptCode(DeclaredAssertion):
+    """JavaScript of yours judges the answer: an expression, a body that returns, or a function of a file."""
+
+    value: Annotated[
+        JavaScriptSource, Doc("code over `output` and `context`, or a file: ./check.ts, file://check.js:function")
+    ]
+    threshold: Annotated[Fraction | None, Doc("minimum score to pass")] = None
+    config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
+
+    timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The code, or the file's name."""
+        if self.value.code is not None:
+            return quoted(self.value.code)[1:-1]
+        return str(self.value).rpartition("/")[2]
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Have the long-lived process call the function. Who grades an entry cancels it when its time is up."""
+        if self.config:
+            context = replace(context, config=self.config)
+        payload = {**context.payload, "prompt": context.prompt, "promptfoo": promptfoo_context(context)}
+        if not isinstance(context.graded_value, str | None):
+            payload["structured"] = context.graded_value
+        answer = await context.services.javascript.grade(_source(self.value), payload, math.inf)
+        if isinstance(answer, Failure):
+            return Grade.errored(answer.code, f"javascript {answer.message}")
+        return at_threshold(grade_of(with_checks(answer), "javascript"), self.threshold, "javascript")
+
+
+def _source(value: JavaScriptSource) -> str:
+    """How the process that runs it learns what to call."""
+    if value.code is not None:
+        return f"javascript:{value.code}"
+    return f"function:{value.name or ''}:{value.path}"

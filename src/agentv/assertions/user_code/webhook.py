@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from agentv.assertions.user_code.grading_result import with_checks
-from agentv.assertions.user_code.result import BAD_RESULT, grade_of
+from agentv.assertions.user_code.result import BAD_RESULT, grade_of, with_checks
 from agentv.model.redaction import Redactor
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade

@@ -99,7 +99,7 @@ def _print(done: ConvertedDataset) -> int:
     from agentv.cli.convert import print_written
     from agentv.cli.printing import print_diagnostics
     from agentv.model.values.formatting import plural
-    from agentv.reports.text.escaping import one_line, safe
+    from agentv.reports.text import one_line, safe
 
     print_diagnostics(done.left)
     for path in done.paths:

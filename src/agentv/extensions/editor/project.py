@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.app.authored.schema import schema_text
+from agentv.app.authored.reference import schema_text
 from agentv.app.registries import registries
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import is_file, repository_root, templates_in, upwards

@@ -16,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import PositionCodec
 
-from agentv.app.authored.explain import FOLDER
+from agentv.app.authored.reference import FOLDER
 from agentv.codes import CODES
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.extensions.editor.answers import Completion, complete, explained, hover, quick_fix

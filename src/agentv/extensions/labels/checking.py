@@ -29,9 +29,9 @@ from agentv.extensions.labels.posterior import (
     transferred_rate,
 )
 from agentv.model.run.labels import Label, LabelKey, LabelVerdict
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
-from agentv.store.labels.label_files import read_labels
+from agentv.store.labels import read_labels
 
 FEW = 10
 """Labelled answers below which numbers come with a warning."""

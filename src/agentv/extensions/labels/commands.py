@@ -72,8 +72,8 @@ def command(
     To label in a browser: agentv view --label. To label elsewhere, --export to a .csv file, fill in `label` (pass, fail
     or unsure) and `note`, and --import.
     """
-    from agentv.app.results.finding import whole_or_last
     from agentv.app.results.place import RESULTS, place_holding
+    from agentv.app.results.stored import whole_or_last
 
     run = named or whole_or_last(place_holding(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]

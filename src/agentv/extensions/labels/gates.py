@@ -25,8 +25,8 @@ from agentv.extensions.labels.run_rates import (
 )
 from agentv.model.run.summary import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
-from agentv.reports.run.corrected import rate_words
-from agentv.reports.text.escaping import percent
+from agentv.reports.run.totals import corrected_rate_words
+from agentv.reports.text import percent
 
 
 class GradedRun(Struct, frozen=True):
@@ -75,7 +75,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if not known:
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
-    why = f"{_named(part, parts)}{rate_words(worst)}; {needs}"
+    why = f"{_named(part, parts)}{corrected_rate_words(worst)}; {needs}"
     return GateResult("corrected", suite, worst.interval[0] >= mark, why, failed=run.failed.get(suite, 0))
 
 

@@ -33,7 +33,7 @@ from agentv.extensions.labels.posterior import (
 from agentv.model.run.labels import Label, LabelKey
 from agentv.model.run.matrix import Verdict
 from agentv.model.values.formatting import plural
-from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
+from agentv.store.labels import labels_directory, labels_file, read_labels
 
 FEWEST = 6
 """Clusters from which on two judges are compared: with fewer, no difference could be significant."""
@@ -167,7 +167,7 @@ def accuracy_difference(
     Returns:
         None: fewer than six clusters.
     """
-    from agentv.stats.comparison.difference import Differences  # loads numpy
+    from agentv.stats.difference import Differences  # loads numpy
 
     this, other = (
         [float(verdict is one.passed) for one, verdict in zip(labels, of, strict=True)] for of in (verdicts, others)

@@ -19,15 +19,9 @@ from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
 from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict, person_key
 from agentv.model.values.formatting import timestamp
-from agentv.reports.export.csv_rows import guarded, unguarded
-from agentv.reports.text.escaping import one_line
-from agentv.store.labels.label_files import (
-    append_labels,
-    labels_directory,
-    labels_file,
-    read_labels,
-    read_labels_and_ratings,
-)
+from agentv.reports.csv_rows import guarded, unguarded
+from agentv.reports.text import one_line
+from agentv.store.labels import append_labels, labels_directory, labels_file, read_labels, read_labels_and_ratings
 from agentv.user_code.files import store_error
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.labelled_runs import LabelledRuns, has_gate
 from agentv.app.planning.preparation import results_of
+from agentv.app.wiring import LabelledRuns, has_gate
 from agentv.errors import StoreError
 from agentv.model.run.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary
@@ -32,7 +32,7 @@ def labels_of_suites(suites: Iterable[str], root: Path) -> ReadLabels:
 
     Ratings of whole answers decide nothing, and are not in its hash.
     """
-    from agentv.store.labels.label_files import is_rating_line, labels_directory, labels_file, read_labels
+    from agentv.store.labels import is_rating_line, labels_directory, labels_file, read_labels
 
     if not labels_directory(root).is_dir():
         return ReadLabels()

@@ -22,7 +22,7 @@ from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, Lab
 from agentv.extensions.labels.ratings import answers_of, as_in_rows, rate, ratings_of_run
 from agentv.extensions.labels.reporting import judge_check_content
 from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key
-from agentv.reports.text.escaping import without_directories
+from agentv.reports.text import without_directories
 from agentv.store.files.directory import is_being_written
 from agentv.web.answers import RefusedError
 from agentv.web.endpoints import Call, Endpoint, ProjectContext

@@ -225,7 +225,7 @@ def _influences(answers: Sequence[JudgedAnswer]) -> Iterator[tuple[float, float]
 
 def _for_few(variances: Collection[float]) -> float:
     """By what to multiply a variance that is the sum of these: they are as good as some number of equal ones."""
-    from agentv.stats.intervals.student import t_quantile
+    from agentv.stats.intervals.means import t_quantile
 
     number = max(2.0, fsum(variances) ** 2 / fsum(one * one for one in variances))
     return number / (number - 1) * t_quantile(number - 1, LEVEL) ** 2

@@ -21,8 +21,7 @@ from agentv.extensions.labels.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
 from agentv.reports.run.rates import signed
-from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.tables import aligned
+from agentv.reports.text import aligned, one_line, percent
 
 _LONGEST_NAME = 40
 _LONGEST_ERROR = 160

@@ -13,7 +13,7 @@ from agentv.extensions.labels.labelling import LabellingSession
 from agentv.extensions.labels.ratings import Answer, RatingSession
 from agentv.model.run.labels import Label, LabelVerdict
 from agentv.model.values.message import prompt_text, reference_text
-from agentv.reports.text.escaping import cells, one_line, safe
+from agentv.reports.text import cells, one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"1": "pass", "p": "pass", "0": "fail", "f": "fail", "u": "unsure"}
 _BETWEEN = " · "

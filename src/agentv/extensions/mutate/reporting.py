@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text import one_line, percent
 
 
 class Survivor(Struct, frozen=True, rename={"case": "test_id"}):

@@ -30,7 +30,7 @@ from agentv.extensions.team.labels import LabelRefusedError, TeamLabels
 from agentv.extensions.team.people import Scope, Token
 from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
 from agentv.model.run.labels import Label
-from agentv.store.labels.label_files import label_in
+from agentv.store.labels import label_in
 from agentv.version import __version__
 from agentv.web.answers import RefusedError
 from agentv.web.endpoints import description

@@ -19,7 +19,7 @@ import msgspec
 from agentv.errors import AgentvError, ExitStatus
 from agentv.extensions.team.remote import TOKEN_VARIABLE, Remote
 from agentv.model.values.values import EMPTY
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.version import __version__
 
 ATTEMPTS = 6

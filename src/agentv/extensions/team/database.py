@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from agentv.errors import StoreError
-from agentv.store.files.private_files import make_private
+from agentv.store.files.whole_file import make_private
 from agentv.user_code.files import store_error
 
 Values = Mapping[str, Any]

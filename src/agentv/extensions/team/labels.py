@@ -12,7 +12,7 @@ from agentv.errors import StoreError
 from agentv.extensions.team.database import Database, insert
 from agentv.extensions.team.database import record as audit
 from agentv.model.run.labels import Label, time_problem
-from agentv.store.labels.label_files import label_in, label_line, labels_file
+from agentv.store.labels import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10
 """Bytes of one label."""

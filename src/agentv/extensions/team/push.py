@@ -19,7 +19,7 @@ from agentv.cli.printing import for_people, print_error
 from agentv.cli.values import runs
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line, shown_from
+from agentv.reports.text import one_line, shown_from
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
@@ -61,7 +61,7 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import push_labels, redactor_of
     from agentv.extensions.team.remote import chosen_remote, chosen_runs
-    from agentv.store.labels.label_files import labels_directory
+    from agentv.store.labels import labels_directory
 
     paths = chosen_runs(run, every=every)
     found = chosen_remote(remote, os.environ)
@@ -180,7 +180,7 @@ def labels(remote: str | None) -> int:
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import pull_labels
     from agentv.extensions.team.remote import chosen_remote
-    from agentv.reports.text.escaping import shown_from
+    from agentv.reports.text import shown_from
 
     found = chosen_remote(remote, os.environ)
     if found.is_exposed:

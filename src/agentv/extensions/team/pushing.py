@@ -20,10 +20,10 @@ from agentv.extensions.team.connection import ConflictError, Connection, PushErr
 from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.model.redaction import Redactor
 from agentv.model.run.labels import Label, time_problem
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.labels.label_files import (
+from agentv.store.labels import (
     label_in,
     label_line,
     labels_directory,

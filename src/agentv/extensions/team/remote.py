@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
+from agentv.app.results.stored import find_run
 from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -21,7 +21,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Declared, Doc, Text
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.store.files.directory import results_directory
 
 TOKEN_VARIABLE = "AGENTV_TOKEN"  # noqa: S105  # the name of a variable

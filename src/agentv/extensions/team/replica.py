@@ -18,7 +18,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from agentv.app.results.totals import totals_of_upload
+from agentv.app.results.listing import totals_of_upload
 from agentv.errors import StoreError
 from agentv.extensions.team.database import Database
 from agentv.extensions.team.labels import TeamLabels
@@ -26,9 +26,9 @@ from agentv.extensions.team.uploaded import Replaced, copied_record
 from agentv.extensions.team.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.encoding import decodable
-from agentv.store.files.private_files import make_private, open_private
+from agentv.store.files.whole_file import make_private, open_private
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
-from agentv.store.labels.label_files import label_line, labels_directory, labels_file
+from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import count_interrupted, key_of_row
 from agentv.user_code.files import store_error
 from agentv.user_code.memory import map_large_blocks

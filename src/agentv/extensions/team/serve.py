@@ -47,7 +47,7 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
         raise UsageError("a member has one project or all", "give either --project NAME or --all-projects")
     from agentv.extensions.team.opening import team_database
     from agentv.extensions.team.people import Members, member_name
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     name = member_name(person, issuer)
     held = ("read", *scopes) if "admin" not in scopes and "read" not in scopes else scopes
@@ -64,7 +64,7 @@ def list_members(address: str) -> int:
     """List members with their projects and scopes."""
     from agentv.extensions.team.opening import team_database
     from agentv.extensions.team.people import Members
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     with team_database(address) as database:
         found = Members(database).all()
@@ -84,7 +84,7 @@ def remove(address: str, person: str, *, project: str | None, issuer: str | None
     """Remove a person from every project. Open sessions lose access at once."""
     from agentv.extensions.team.opening import team_database
     from agentv.extensions.team.people import Members, member_name
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     name = member_name(person, issuer)
     with team_database(address) as database:
@@ -178,7 +178,7 @@ def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
     from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.remote import is_exposed
     from agentv.extensions.team.serving import listening_socket, public_addresses, serve_team, trusted_proxies
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     def problem(text: str) -> None:
         click.echo(f"warning: {one_line(text)}; trying again", err=True)
@@ -243,7 +243,7 @@ def list_tokens(address: str) -> int:
     """List tokens, without their texts."""
     from agentv.extensions.team.opening import team_database
     from agentv.extensions.team.people import Tokens
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     with team_database(address) as database:
         found = Tokens(database).all()

@@ -29,7 +29,7 @@ from agentv.extensions.team.endpoints import (
 from agentv.extensions.team.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
 from agentv.extensions.team.people import PREFIX, Person, Token
 from agentv.registry.extensions import PAGES, loaded
-from agentv.reports.text.escaping import safe
+from agentv.reports.text import safe
 from agentv.web.answers import RefusedError
 from agentv.web.documents import module, page
 from agentv.web.endpoints import TOKEN_HEADER

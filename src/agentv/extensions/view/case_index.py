@@ -33,7 +33,7 @@ from agentv.extensions.view.case_rows import (
     route_of,
 )
 from agentv.model.values.hashes import text_hash
-from agentv.store.rows.ordering import FileOrder
+from agentv.store.rows.reading import FileOrder
 from agentv.store.totals.tally import STATUSES
 
 _GRADED = frozenset({"passed", "shown"})

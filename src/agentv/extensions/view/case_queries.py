@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import json
 
-from agentv.app.compare.cases import CaseScope, shared_names
-from agentv.app.compare.matching import places_in_common
+from agentv.app.compare.matching import CaseScope, places_in_common, shared_names
 from agentv.extensions.view.case_rows import CODES, CaseChoice, CaseOrder, CaseWriter
 from agentv.model.run.cases import disagree
 from agentv.model.run.comparison import CaseKey

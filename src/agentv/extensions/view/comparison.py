@@ -23,8 +23,8 @@ from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.shown_comparison import ShownComparison, shown_of
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
 from agentv.model.run.runs import Followed
-from agentv.reports.commands.trend import findings, notes, trend_data
-from agentv.reports.text.escaping import without_directories
+from agentv.reports.text import without_directories
+from agentv.reports.trend import findings, notes, trend_data
 
 MOST_MOVED = 200
 """Cases that moved one way that an answer holds; all are counted."""

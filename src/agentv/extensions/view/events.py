@@ -20,7 +20,7 @@ from agentv.extensions.view.cases import StatusCounts, ViewedCase
 from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.runs import RunList, ViewedRun
 from agentv.extensions.view.state import view_of
-from agentv.reports.text.escaping import without_directories
+from agentv.reports.text import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
 from agentv.web.answers import RefusedError, encoded, error_response, failed
 from agentv.web.endpoints import ProjectContext, Stream

@@ -34,7 +34,7 @@ from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailureGroup, FailureGroups
 from agentv.reports.run.trial_view import TrialView
 from agentv.store.files.directory import INDEX, RUN, VIEWED, is_being_written, read_document
-from agentv.store.rows.ordering import FileOrder
+from agentv.store.rows.reading import FileOrder
 from agentv.store.rows.results import read_results_at
 
 T = TypeVar("T")

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.results.listing import listed_run
-from agentv.app.results.totals import compared_totals_of, totals_of
+from agentv.app.results.listing import compared_totals_of, listed_run, totals_of
 from agentv.errors import StoreError
 from agentv.extensions.view.case_index import CaseIndex
 from agentv.extensions.view.cases import StatusCounts, cut_of
@@ -19,7 +18,7 @@ from agentv.extensions.view.runs import ViewedState, name_of, state_in_views
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.reports.text.escaping import without_directories
+from agentv.reports.text import without_directories
 from agentv.store.files.directory import RUN, read_document
 from agentv.store.totals.tally import STATUSES
 

@@ -13,18 +13,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.prompts.examining import Examined, Examiner
-from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.app.prompts.showing import listed, shown_prompt
+from agentv.app.prompt_exams import Examined, Examiner, listed, shown_prompt
+from agentv.app.prompt_library import Library, LibraryPrompt
 from agentv.app.results.project import Project
 from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import AgentvError
 from agentv.model.suite.exam import STATUSES, ExamRow
 from agentv.model.suite.library import ListedPrompt, called
-from agentv.prompts.evidence import prompt_sha256
-from agentv.prompts.gates import refusals
-from agentv.prompts.texts import kept
-from agentv.reports.commands.prompts import changed, listed_data, prompt_data, status_of, totals
+from agentv.prompts.disk import kept
+from agentv.prompts.gates import prompt_sha256, refusals
+from agentv.reports.prompts import changed, listed_data, prompt_data, status_of, totals
 from agentv.reports.run.exam_attempts import outcome, result, when
 
 MOST_ATTEMPTS = 200

@@ -28,7 +28,7 @@ from agentv.model.run.summary import PartialRun
 from agentv.model.values.formatting import shorten
 from agentv.model.values.usage import total_cost
 from agentv.model.values.values import JsonObject
-from agentv.reports.text.escaping import safe, without_directories
+from agentv.reports.text import safe, without_directories
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
 
 _OPEN = 8

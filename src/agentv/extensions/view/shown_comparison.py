@@ -8,7 +8,7 @@ from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.model.run.comparison import Comparison, ComparisonSettings
-from agentv.reports.commands.comparison import basis_lines, headline, left_out_lines, verdict_line, warnings
+from agentv.reports.comparison import basis_lines, headline, left_out_lines, verdict_line, warnings
 from agentv.reports.run.paired import percentage, usage_rows
 
 

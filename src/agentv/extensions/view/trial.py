@@ -15,11 +15,11 @@ from typing import IO, Any, Literal
 
 from msgspec import Struct
 
-from agentv.app.authored.project_files import eval_files_in
+from agentv.app.planning.default_paths import eval_files_in
 from agentv.app.planning.preparation import prepare
 from agentv.app.registries import registries
 from agentv.app.results.project import Project
-from agentv.app.run_signature import is_signed_here
+from agentv.app.running.run_record import is_signed_here
 from agentv.app.settings import EvalSettings
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.inventory import inventory
@@ -33,7 +33,7 @@ from agentv.model.suite.suite import Suite
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.run.failures import FailedTrial
 from agentv.reports.run.rerun import RerunOptions
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.store.files.directory import RUN, read_document
 
 SHOWN_BYTES = 4000

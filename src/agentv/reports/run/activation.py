@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.summary import Activation, SkillShares
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text import one_line, percent
 
 NONE = "none"
 """The column and the row of queries without a skill."""

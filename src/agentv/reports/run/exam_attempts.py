@@ -10,7 +10,7 @@ from agentv.model.suite.exam import ExamRow
 from agentv.model.suite.library import ExamReport, PromotionGate
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import one_line, shown_from
+from agentv.reports.text import one_line, shown_from
 
 _ISO_MINUTES = 16
 """Characters of an ISO 8601 timestamp up to its minutes."""

@@ -290,7 +290,7 @@ def _error(result: TrialResult) -> tuple[str, str]:
 
 def _of_check(result: TrialResult) -> _Cause:
     """The first check that decided against a trial."""
-    from agentv.reports.run.formatting import check
+    from agentv.reports.run.trial_view import check
 
     score = _decisive(result)
     if score is None:

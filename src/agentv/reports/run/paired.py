@@ -8,8 +8,8 @@ from math import floor, log10
 from agentv.model.run.matrix import ComparedMeasure, MatrixComparison, Measure, Resource, UsageDifference
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.rates import signed
-from agentv.reports.text.escaping import one_line
-from agentv.stats.comparison.rule import fewest_moved
+from agentv.reports.text import one_line
+from agentv.stats.rule import fewest_moved
 
 _NAME = 60
 """Characters of a name."""

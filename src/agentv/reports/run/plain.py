@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import elapsed, money, plural
-from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
 from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
-from agentv.reports.run.view import RunView
-from agentv.reports.text.escaping import one_line
+from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
+from agentv.reports.text import one_line
 
 _VERDICTS: dict[Kind, str] = {
     "failed": "FAILED",
@@ -102,7 +101,7 @@ def _failures(view: RunView, summary: Summary, here: str, results: str) -> Itera
 
 def _group(group: FailureGroup, words: FailureWords, here: str) -> Iterator[str]:
     """The cause, its first trial with its findings, and the names of others."""
-    from agentv.reports.run.formatting import reason
+    from agentv.reports.run.trial_view import reason
 
     verdict = _VERDICTS[group.status]
     if group.trials == 1:
@@ -151,7 +150,7 @@ def _early(view: RunView, summary: Summary) -> Iterator[str]:
 
 def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:
     """One trial: its verdict and why, then a line for every finding."""
-    from agentv.reports.run.formatting import label, reason
+    from agentv.reports.run.trial_view import label, reason
 
     name = label(trial, targets=words.targets, suites=words.suites)
     yield f"{_VERDICTS[trial.kind]} {name}: {reason(trial)}"
@@ -161,7 +160,7 @@ def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator
 
 def finding_line(finding: Finding, here: str) -> str:
     """`evals/a.yaml:7: failed: contains 'x' | what was found`."""
-    from agentv.reports.run.formatting import check, source
+    from agentv.reports.run.trial_view import check, source
 
     place = source(finding, here)
     at = f"{place}: " if place else ""

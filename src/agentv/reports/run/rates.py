@@ -12,7 +12,7 @@ from agentv.model.run.cases import CASE, CONVERSATION
 from agentv.model.run.matrix import DIMENSIONS, Interval
 from agentv.model.run.summary import CaseRule, Cut, Summary
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text import one_line, percent
 
 
 def signed(number: float, places: int) -> str:

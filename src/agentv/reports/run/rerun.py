@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.failures import FailedTrial, FailureGroup
-from agentv.reports.text.escaping import safe, shown_from
+from agentv.reports.text import safe, shown_from
 
 MOST_CASES = 10
 """Cases that one command names; of a larger group it runs the first."""

@@ -8,9 +8,9 @@ from agentv.model.run.summary import SampledCase, Samples
 from agentv.model.run.trial import EarlyCase
 from agentv.model.values.formatting import plural
 from agentv.reports.run.rates import interval_words
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text import one_line, percent
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.samples.passk import tells_at_k
+from agentv.stats.samples.case_samples import tells_at_k
 
 HEADING = "Samples: cases that do not always pass"
 

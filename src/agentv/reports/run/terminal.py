@@ -13,24 +13,37 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from agentv.model.run.summary import Samples, Summary
-from agentv.model.run.trial import EarlyStops
-from agentv.model.values.formatting import elapsed, money
-from agentv.reports.run.failure_lines import HEADING as FAILURES
-from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
+from agentv.model.run.trial import EarlyStops, TrialResult
+from agentv.model.values.formatting import duration, elapsed, money
+from agentv.model.values.response import Attempt
 from agentv.reports.run.failures import FailureGroup
-from agentv.reports.run.formatting import HEADINGS, check, label, reason, source
-from agentv.reports.run.plain import doing_words, running_words
+from agentv.reports.run.plain import doing_words, finding_line, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import EARLY_HEADING, early_words, listed_cases, more_early, number_listed, totals
-from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
-from agentv.reports.run.view import RunView
-from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.run.trial_view import (
+    HEADINGS,
+    LONGEST,
+    STATUS_WORDS,
+    Finding,
+    Kind,
+    TrialView,
+    check,
+    costs_of,
+    label,
+    reason,
+    source,
+    trial_view,
+)
+from agentv.reports.run.view import HEADING as FAILURES
+from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
+from agentv.reports.text import cells, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
+
 
 REFRESHES = 8
 """Drawings of the live line in a second."""
@@ -339,3 +352,52 @@ def _outcomes_painted(line: str) -> Text:
     for name in ("passed", "failed", "errored", "shown"):
         shown.highlight_regex(rf"\b[1-9]\d* {name}", _STYLES[name])
     return shown
+
+
+_BRIEF_MS = 100
+"""Durations below are reported in milliseconds."""
+
+
+def verbose_lines(result: TrialResult, *, number: int, planned: int, here: str) -> Iterator[str]:
+    """A line for the trial, then one for every call that was made again, and for every check that did not pass.
+
+    Args:
+        result: of the trial, without secrets.
+        number: how many trials have ended, this one among them.
+        planned: how many there are to be.
+        here: absolute path of the directory that paths are shown from.
+    """
+    kind: Kind = "noted" if result.status == "passed" else result.status
+    trial = trial_view(kind, result)
+    name = f"{one_line(trial.suite)}: {label(trial, targets=True)}"
+    yield f"[{number}/{planned}] {STATUS_WORDS[result.status]} {name}: {', '.join(_facts(result, trial))}"
+    for tried, attempt in enumerate(result.retries, 1):
+        yield f"  {_retry(tried, attempt)}"
+    for finding in trial.findings:
+        yield f"  {finding_line(finding, here)}"
+
+
+def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
+    if result.status != "passed":
+        yield reason(trial)
+    elif trial.score is not None:
+        yield f"score {trial.score:.2f}"
+    if result.status == "skipped":
+        return
+    if result.error is not None and trial.score is not None:
+        yield f"score {trial.score:.2f}"
+    yield _took(result.duration_ms)
+    if result.time_to_first_token_ms is not None:
+        yield f"first token after {_took(result.time_to_first_token_ms)}"
+    yield from costs_of(result)
+    if result.reused:
+        yield "reused from an earlier run or a recording"
+
+
+def _retry(tried: int, attempt: Attempt) -> str:
+    why = f"{one_line(attempt.code)}: {one_line(attempt.message, LONGEST)}"
+    return f"call {tried} got no answer after {_took(attempt.duration_ms)}, waited {_took(attempt.waited_ms)}: {why}"
+
+
+def _took(milliseconds: float) -> str:
+    return f"{milliseconds:.0f} ms" if milliseconds < _BRIEF_MS else duration(milliseconds)

@@ -101,7 +101,7 @@ def estimated_mean(sums: Sums, level: float = USUAL) -> Estimate:
     Raises:
         ValueError: no observations.
     """
-    from agentv.stats.intervals.bounded_mean import bounded_mean_interval
+    from agentv.stats.intervals.means import bounded_mean_interval
 
     found = _Observed(sums)
     kinds = found.kinds
@@ -140,7 +140,7 @@ class _Observed:
 
     def variance(self) -> tuple[float, float]:
         """The variance of the mean, and the degrees of freedom that it is known with."""
-        from agentv.stats.intervals.clustered import cr2  # runs whose cases stand alone do not need it
+        from agentv.stats.intervals.means import cr2  # runs whose cases stand alone do not need it
 
         return cr2(((size, total - self.mean * size, number) for size, total, number in self._kinds), self.observations)
 
@@ -158,6 +158,6 @@ class _Observed:
 
 def _for_few(freedom: float, count: float, level: float) -> float:
     """How much smaller a sample is whose variance is known from few clusters; 1 at most."""
-    from agentv.stats.intervals.student import t_quantile
+    from agentv.stats.intervals.means import t_quantile
 
     return min(1.0, (t_quantile(count - 1, level) / t_quantile(freedom, level)) ** 2)

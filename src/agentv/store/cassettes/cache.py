@@ -25,7 +25,7 @@ from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, Clock
 from agentv.store.files.encoding import to_json
-from agentv.store.files.private_files import make_private, open_private
+from agentv.store.files.whole_file import make_private, open_private
 from agentv.store.journal.answers import answer_in, answer_row
 
 VERSION = 3

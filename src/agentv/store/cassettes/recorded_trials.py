@@ -1,12 +1,4 @@
-"""Recorded trials of agents, as lines of a cassette: the model's side of each, so that the agent runs again without it.
-
-A trial is one line with `key`, `case`, `target`, `variant`, `sample`, `suite` and `workspace` where they say something,
-`asked`, `recording` (a digest of what follows) and `exchanges` (their number). Its exchanges follow, one a line, in the
-order in which the requests came: `recording`, `exchange`, `case`, `target`, `request`, `asked` (the messages that the
-conversation did not hold yet, with placeholders, shortened; no replies of the model), `system` and `tools` where a
-conversation begins, and `reply`. `request` holds digests that a replay is compared with; `conversation` counts the
-conversations of the trial, and `after` says how many messages of the conversation's last request stand before the new.
-"""
+"""Validation of cassette lines, since people edit these files and git merges them."""
 
 from __future__ import annotations
 
@@ -20,14 +12,105 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentv.errors import StoreError
-from agentv.model.values.message import portable
+from agentv.model.values.message import Role, portable
+from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import ModelReply
 from agentv.ports import Call
-from agentv.store.cassettes.recorded import Place
 from agentv.store.files.encoding import to_json
+from agentv.store.journal.answers import answer_in
+
+_Number = Annotated[float, Meta(ge=0)]
+_Count = Annotated[int, Meta(ge=0)]
+Place = tuple[str, str, int, int, str]
+"""What the lines of a cassette are sorted by: case, target, turn, sample and key."""
+
+
+class _Usage(Struct, gc=False, forbid_unknown_fields=True):
+    input: _Count | None = None
+    output: _Count | None = None
+    total: _Count | None = None
+    cached: _Count | None = None
+    reasoning: _Count | None = None
+
+
+class _Attempt(Struct, gc=False, forbid_unknown_fields=True):
+    code: str
+    message: str
+    duration_ms: _Number
+    waited_ms: _Number = 0.0
+
+
+class _ToolCall(Struct, gc=False, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any]
+    id: str | None = None
+    duration_ms: float | None = None  # whatever the agent said
+    output: str | None = None
+    native_name: str | None = None
+
+
+class _Block(Struct, gc=False, forbid_unknown_fields=True):
+    """A block of any kind: its keys say which one."""
+
+    value: str
+    path: str | None = None
+    text: str = ""
+    sha256: str = ""
+    digest: str = ""
+    media_type: str = ""
+
+
+class _Message(Struct, gc=False, forbid_unknown_fields=True):
+    role: Role
+    content: str | list[_Block] | dict[str, Any]
+    name: str | None
+    tool_calls: list[_ToolCall]
+
+
+class _Answer(Struct, gc=False):
+    output: str | None
+    messages: list[_Message]
+    token_usage: _Usage | None
+    cost_usd: _Number | None
+    duration_ms: _Number | None
+    finish_reason: str | None
+    metadata: dict[str, Any]
+    attempts: list[_Attempt] = []
+    earlier: bool = False
+    context: list[Any] = []
+    time_to_first_token_ms: _Number | None = None
+    redacted: bool = False
+
+
+class Recorded(Struct, gc=False):
+    """A line, its answer as strictly as the engine will take it."""
+
+    key: str
+    case: str
+    target: str
+    answer: _Answer
+    sample: int = 1
+    turn: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Its position in a cassette."""
+        return (self.case, self.target, self.turn or 0, self.sample, self.key)
+
+
+_decode = msgspec.json.Decoder(Recorded).decode
+
+
+def call_in(line: bytes) -> tuple[Recorded, TargetResponse]:
+    """The call that a line records, and its answer.
+
+    Raises:
+        ValueError, LookupError, TypeError: the line is malformed; the text names the place in it.
+    """
+    return _decode(line), answer_in(msgspec.json.decode(line)["answer"])
+
 
 _Positive = Annotated[int, Meta(ge=1)]
-_Count = Annotated[int, Meta(ge=0)]
 _AFTER = "~~"
 """Before every key: a recorded trial stands behind the answers of its case."""
 

@@ -21,7 +21,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.store.files.encoding import to_document
-from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
+from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private, open_private
 from agentv.user_code.files import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"

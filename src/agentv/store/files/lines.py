@@ -11,7 +11,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from agentv.errors import StoreError
-from agentv.store.files.private_files import new_private, open_private
+from agentv.store.files.whole_file import new_private, open_private
 from agentv.user_code.files import store_error
 
 _READ_AHEAD = 1 << 17

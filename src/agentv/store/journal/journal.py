@@ -28,14 +28,12 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN,
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
-from agentv.store.journal.journal_files import JournalFiles
-from agentv.store.journal.repair import cut_torn_lines, quarantined
+from agentv.store.journal.journal_files import JournalFiles, cut_torn_lines, quarantined
 from agentv.store.rows.reading import RowHead, finished_keys, key_of_row, read_heads, replaced_lines
 from agentv.store.rows.rows import RelativePaths, row_of
 
 if TYPE_CHECKING:
-    from agentv.store.journal.accounted_answers import AccountedAnswers
-    from agentv.store.journal.journal_reader import JournalReader
+    from agentv.store.journal.journal_reader import AccountedAnswers, JournalReader
 
 
 class Journal:
@@ -257,7 +255,7 @@ class EarlierAnswers:
             current: lines of `index.jsonl`.
         """
         if self._reader is not None:
-            from agentv.store.journal.accounted_answers import AccountedAnswers  # only of a run that is resumed
+            from agentv.store.journal.journal_reader import AccountedAnswers  # only of a run that is resumed
 
             self._accounted = AccountedAnswers(self._reader, superseded, current)
 

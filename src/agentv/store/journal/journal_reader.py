@@ -6,15 +6,21 @@ Some 40 bytes are kept for each, so that a million of them fit.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
+from agentv.model.run.row import Row
 from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.usage import Amount, TokenUsage
-from agentv.ports import Call
+from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage
+from agentv.ports import USER, Call
+from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,
@@ -27,7 +33,7 @@ from agentv.store.journal.answers import (
     row_checksum_in,
     verified,
 )
-from agentv.store.rows.reading import key_of_row
+from agentv.store.rows.reading import key_of_row, row_in
 from agentv.user_code.files import store_error
 
 _NOTHING = Amount()
@@ -199,3 +205,133 @@ class JournalReader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+_ROUNDING_USD = 1e-10
+"""What sums of floats may differ by."""
+
+
+class AccountedAnswers:
+    """The answers of a journal that are in superseded rows, which count for nothing but what they cost.
+
+    Args:
+        reader: of the journal.
+        superseded: lines of `history.jsonl`.
+        current: lines of `index.jsonl`.
+    """
+
+    def __init__(self, reader: JournalReader, superseded: Iterable[bytes], current: Iterable[bytes] = ()) -> None:
+        self._reader = reader
+        self._last: dict[tuple[str | int | None, ...], int] = {}
+        self._unreported = dict(reader.judged)
+        self._priced = {case for case, amount in reader.judged.items() if amount.usd}
+        for line in superseded:
+            self._add(line.rstrip(b"\n"))
+        for line in current if self._unreported else ():
+            with suppress(ValueError):
+                self._subtract(row_in(line))
+
+    def _subtract(self, row: Row) -> None:
+        """A row reports what its judges took."""
+        case = hash(row.test_id)
+        if case in self._unreported:
+            reported = amount_of(row.judge_cost_usd, row.judge_token_usage)
+            self._unreported[case] = _difference(self._unreported[case], reported)
+
+    def _add(self, line: bytes) -> None:
+        position = self._reader.checksum_position(line)
+        if position is None:
+            return
+        with suppress(ValueError):  # whoever sums up reports what is wrong with it
+            row = row_in(line)
+            self._subtract(row)
+            # a judge does not know which target it judges, so any row of the case will do
+            for trial in ((row.suite, row.test_id, row.target, row.prompt_id, row.sample), (row.test_id,)):
+                self._last[trial] = max(position, self._last.get(trial, 0))
+
+    def __contains__(self, call: Call) -> bool:
+        """Whether the answer to a call is in one of the rows; a judge's is taken to be in one from then on."""
+        case = hash(call.request.case_id)
+        if call.request.nonces and case in self._unreported:
+            return self._is_reported(call, case)
+        position = self._reader.answer_position(call.key)
+        return position is not None and position < self._last.get(_trial_of(call), 0)
+
+    def _is_reported(self, call: Call, case: int) -> bool:
+        answer = self._reader.answer(call.key)
+        if answer is None:
+            return False
+        unreported, took = self._unreported[case], amount_of(answer.cost_usd, answer.token_usage)
+        priced = case in self._priced
+        enough = unreported.usd >= took.usd - _ROUNDING_USD if priced else unreported.tokens >= took.tokens
+        if enough:
+            self._unreported[case] = _difference(unreported, took)
+        return not enough
+
+
+def _difference(whole: Amount, part: Amount) -> Amount:
+    return Amount(whole.usd - part.usd, whole.tokens - part.tokens)
+
+
+def _trial_of(call: Call) -> tuple[str | int | None, ...]:
+    request = call.request
+    if request.nonces:  # only judges are asked with texts that are new for each call
+        return (request.case_id,)
+    suite, *about = request.suite.split("\0")
+    target = about[-1] if about[:1] == [USER] else call.target
+    return (suite, request.case_id, target, request.prompt_id, request.sample)
+
+
+class _AnswerCost(Struct, gc=False):
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    earlier: bool = False
+    metered: bool = False
+    target: str = ""
+    spent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSpending:
+    """The cost and tokens of the answers of a journal.
+
+    Attributes:
+        total: all together.
+        largest: name of a target → the most that one of its answers took, of those that report it; lines without a
+            target are under an empty name.
+    """
+
+    total: Amount
+    largest: Mapping[str, Ceiling]
+
+
+_answer_cost = msgspec.json.Decoder(_AnswerCost)
+
+
+def spent_in(journal: Path) -> JournalSpending:
+    """Over all answers that a run was given, those that it asked for again later among them.
+
+    Answers of other runs cost nothing here. A damaged line counts as none.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    total = Amount()
+    largest: dict[str, Ceiling] = {}
+    for _, line in read_lines(journal):
+        body = verified(line.rstrip(b"\n"))
+        try:
+            if body is None or is_summary_checksum(line):
+                continue
+            if row_checksum_in(line) is not None or discarded_in(line) is not None:
+                continue
+            answer = _answer_cost.decode(body)
+        except (ValueError, msgspec.DecodeError):  # it has a checksum, but agentv did not write it
+            continue
+        if not answer.earlier and not answer.metered:
+            target = answer.target or answer.spent
+            usage = answer.token_usage
+            tokens = None if usage is None else usage.total or (usage.input or 0) + (usage.output or 0)
+            total += Amount(answer.cost_usd or 0.0, tokens or 0)
+            largest[target] = largest.get(target, UNKNOWN).at_least(answer.cost_usd, tokens)
+    return JournalSpending(total, largest)

@@ -23,15 +23,14 @@ from agentv.model.run.summary import TAG, Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.files.encoding import decodable
-from agentv.store.totals.group_tally import GroupTally, merged, one_rule
-from agentv.store.totals.spending import SpentByCell
+from agentv.store.totals.group_tally import GroupTally, SpentByCell, merged, one_rule
 from agentv.store.totals.tally import Profile, Tally
 from agentv.user_code.files import store_error
 
 if TYPE_CHECKING:
     from agentv.stats.samples.case_samples import SamplesTally
-    from agentv.store.totals.activation import ActivationTally
-    from agentv.store.totals.early import EarlyTally
+    from agentv.store.totals.distinct import EarlyTally
+    from agentv.store.totals.matrix import ActivationTally
 
 
 class PlannedCounts(Struct, frozen=True):
@@ -93,7 +92,7 @@ class RunCounts:
         self._tally.add(row)
         if TAG in row.tags:
             if self._activation is None:
-                from agentv.store.totals.activation import ActivationTally
+                from agentv.store.totals.matrix import ActivationTally
 
                 self._activation = ActivationTally()
             self._activation.add(row)
@@ -189,7 +188,7 @@ def _samples_tally() -> SamplesTally:
 
 
 def _early_tally() -> EarlyTally:
-    from agentv.store.totals.early import EarlyTally
+    from agentv.store.totals.distinct import EarlyTally
 
     return EarlyTally()
 

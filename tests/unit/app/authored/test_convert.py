@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.app.authored.convert import convert
-from agentv.app.authored.convert_document import convert_document
+from agentv.app.authored.convert import convert, convert_document
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.code.fingerprints import fingerprint

@@ -11,8 +11,8 @@ import pytest
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.authored.from_agentv import convert_project
-from agentv.app.authored.project_files import eval_files_in
 from agentv.app.authored.validate import validate
+from agentv.app.planning.default_paths import eval_files_in
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import UsageError

@@ -5,8 +5,8 @@ import resource
 
 import pytest
 
+from agentv.app.authored.validate import source_of
 from agentv.app.planning.answer_sources import LayeredStore
-from agentv.app.planning.excerpts import source_of
 from agentv.app.planning.last_failed import last_failed
 from agentv.app.planning.preparation import PER_CALL, PER_PROGRAM, RESERVE, prepare, workers_within
 from agentv.app.planning.resume import PreviousRun

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.evaluate import evaluate
-from agentv.app.running.outcome import Outcome
+from agentv.app.running.evaluate import Outcome, evaluate
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.events import Event, RunResumed, TrialFinished, TrialKept

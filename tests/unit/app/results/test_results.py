@@ -9,14 +9,13 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from agentv.app.results import totals
+from agentv.app.results import listing
 from agentv.app.results.deleting import delete, named_runs, pin, runs_by_age
-from agentv.app.results.listing import compared_run, listed_run, listed_runs
+from agentv.app.results.listing import compared_run, compared_totals_of, listed_run, listed_runs, totals_of
 from agentv.app.results.selecting import choose, side_by_side
 from agentv.app.results.stored import open_run
-from agentv.app.results.totals import compared_totals_of, totals_of
 from agentv.app.trend import trend
-from agentv.cli.results.runs import delete_command as command
+from agentv.cli.results import delete_command as command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import Selection
@@ -367,11 +366,11 @@ def test_the_nearest_name_is_said(shown_run, selection, hint):
 def test_totals_of_a_large_run_that_was_killed_are_computed_once(shown_run, monkeypatch):
     (shown_run.path / "summary.json").unlink()
     small, timed = totals_of(shown_run.path, shown_run.record)
-    monkeypatch.setattr(totals, "_LARGE", 1)
+    monkeypatch.setattr(listing, "_LARGE", 1)
     large, _ = totals_of(shown_run.path, shown_run.record)
     assert (large, timed) == (small, False)
     assert (large.cases, large.duration_ms) == (Counts(2, 1, 1, 0, 0), 0.0)
-    monkeypatch.setattr(totals, "summarize", None)
+    monkeypatch.setattr(listing, "summarize", None)
     assert totals_of(shown_run.path, shown_run.record)[0] == small
 
 

@@ -3,8 +3,7 @@ import time
 import pytest
 
 from agentv.assertions.format import markup
-from agentv.assertions.format.html_text import KNOWN, OPTIONAL, VOID, ContainsHtml, IsHtml
-from agentv.assertions.format.xml_text import ContainsXml, IsXml, XmlRules
+from agentv.assertions.format.markup import KNOWN, OPTIONAL, VOID, ContainsHtml, ContainsXml, IsHtml, IsXml, XmlRules
 from doubles.nested_grading import graded
 
 ORDER = (

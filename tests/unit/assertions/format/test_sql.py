@@ -3,8 +3,7 @@ import time
 import pytest
 
 from agentv.assertions.format import sql_access
-from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
-from agentv.assertions.format.sql_text import DIALECTS, dialects
+from agentv.assertions.format.sql import DIALECTS, ContainsSql, IsSql, SqlRules, dialects
 from agentv.registry import fields
 from doubles.loading import found_in, outcome, repository
 from doubles.nested_grading import graded

@@ -6,7 +6,7 @@ import pytest
 
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.user_code import custom
-from agentv.assertions.user_code.custom_python import PythonType
+from agentv.assertions.user_code.custom import PythonType
 from agentv.authoring.source.nearest import ASSERTION_TYPES, type_name
 from agentv.registry.fields import Issue
 from doubles.grading import grade, graded, graded_at_once

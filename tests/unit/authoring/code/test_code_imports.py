@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.assertions.user_code.javascript_code import JavaScriptCode
+from agentv.assertions.user_code.script_and_python import JavaScriptCode
 from agentv.authoring.code import code_imports
 from agentv.authoring.code.code_imports import loads_of_script, with_imports
 from agentv.authoring.code.command_files import paths_of_command

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agentv.app.authored.convert_document import convert_document
+from agentv.app.authored.convert import convert_document
 
 CONFIGURATION = """\
 # yaml-language-server: $schema=https://promptfoo.dev/config-schema.json

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agentv.app.authored.schema import KINDS, in_project, schema_text
+from agentv.app.authored.reference import KINDS, in_project, schema_text
 from agentv.app.authored.validate import validate
 from agentv.authoring.fields import decode, json_kinds, kinds
 from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for

@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from agentv.app.authored.schema import schema_text
+from agentv.app.authored.reference import schema_text
 
 CHECK = Draft202012Validator(json.loads(schema_text("exam")))
 CASES = [{"name": "a", "inputs": {"x": "y"}, "rubric": "Is kind"}]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv import sdk
-from agentv.app.authored.source_format import format_of
+from agentv.app.authored.convert import format_of
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError, UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.authored.schema import schema_text
+from agentv.app.authored.reference import schema_text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

@@ -3,7 +3,7 @@ import pytest
 from agentv.extensions.labels.comparing import AssertionComparison, ComparedJudge
 from agentv.extensions.labels.labelled import PersonLabel, accuracy_difference, accuracy_of
 from agentv.extensions.labels.posterior import Counted, JudgeCounts
-from agentv.stats.comparison.difference import Differences
+from agentv.stats.difference import Differences
 
 
 def cells(**sizes):

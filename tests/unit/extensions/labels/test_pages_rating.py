@@ -13,7 +13,7 @@ from agentv.extensions.labels.of_runs import labels_of_suites
 from agentv.extensions.view.state import ViewOptions
 from agentv.model.run.labels import Label, answer_sha256
 from agentv.model.values.formatting import timestamp
-from agentv.store.labels.label_files import label_in, label_line, labels_file, read_labels
+from agentv.store.labels import label_in, label_line, labels_file, read_labels
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
 

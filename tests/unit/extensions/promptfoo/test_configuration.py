@@ -9,8 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.app.authored.convert_document import convert_document
-from agentv.app.authored.source_format import format_of
+from agentv.app.authored.convert import convert_document, format_of
 from agentv.app.authored.validate import validate
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text

@@ -9,7 +9,7 @@ from agentv.extensions.team.connection import Connection, PushError
 from agentv.extensions.team.pushing import pull_labels, push_labels, redactor_of
 from agentv.extensions.team.remote import Remote
 from agentv.model.run.labels import Label
-from agentv.store.labels.label_files import label_line, labels_file
+from agentv.store.labels import label_line, labels_file
 from doubles.team_servers import RUN_ID, team_server_in
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.results.totals import totals_of_upload
+from agentv.app.results.listing import totals_of_upload
 from agentv.errors import StoreError
 from agentv.extensions.team.replica import UploadTotals
 from doubles.stored_runs import scoring, write_run

@@ -3,7 +3,7 @@
 import json
 
 from agentv.app.trend import trend
-from agentv.reports.commands.trend import render_trend, trend_json
+from agentv.reports.trend import render_trend, trend_json
 from doubles.stored_runs import scoring
 from doubles.viewed_project import add_run, viewed
 

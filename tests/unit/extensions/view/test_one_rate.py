@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.compare.comparing import CompareRequest, compare
-from agentv.app.results.totals import totals_of
+from agentv.app.results.listing import totals_of
 from agentv.app.trend import trend
 from agentv.extensions.view.case_rows import CaseChoice
 from agentv.extensions.view.growing import GrowingRun

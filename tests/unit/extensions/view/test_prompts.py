@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from agentv.app.prompts.examining import Examiner
-from agentv.app.prompts.library import Library
-from agentv.app.prompts.showing import listed_prompts, shown_prompt
-from agentv.prompts.evidence import digests, prompt_sha256
-from agentv.reports.commands.prompts import list_json, prompt_json
+from agentv.app.prompt_exams import Examiner, listed_prompts, shown_prompt
+from agentv.app.prompt_library import Library
+from agentv.prompts.gates import digests, prompt_sha256
+from agentv.reports.prompts import list_json, prompt_json
 from doubles.stored_runs import scoring
 from doubles.viewed_project import add_run, viewed
 

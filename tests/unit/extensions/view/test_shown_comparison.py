@@ -6,7 +6,7 @@ from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.stored import open_run
 from agentv.extensions.view.shown_comparison import shown_comparison
 from agentv.model.run.comparison import ComparisonSettings
-from agentv.reports.commands.comparison import render_comparison
+from agentv.reports.comparison import render_comparison
 from doubles.stored_runs import scoring, write_run
 from doubles.trials import finished
 

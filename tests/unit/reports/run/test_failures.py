@@ -7,7 +7,7 @@ from msgspec.structs import astuple
 from agentv.model.run.grade import Check
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.response import Failure
-from agentv.reports.run.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
+from agentv.reports.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 from agentv.reports.run.failures import FEW, MEMBERS, FailureGroups
 from agentv.reports.run.rerun import RerunOptions
 from agentv.reports.run.view import RunView

@@ -11,13 +11,12 @@ from agentv.model.run.events import AgentProgress
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import AgentActivity
 from agentv.reports.run.activation import activation_lines, triggering_json, triggering_lines
-from agentv.reports.run.failure_lines import SHOWN
 from agentv.reports.run.plain import render_plain
 from agentv.reports.run.samples import HEADING
 from agentv.reports.run.samples import SHOWN as SAMPLES_SHOWN
 from agentv.reports.run.terminal import LiveProgress, render_terminal
-from agentv.reports.run.view import KEPT, RunView
-from agentv.stats.intervals.classification import activation_of
+from agentv.reports.run.view import KEPT, SHOWN, RunView
+from agentv.stats.intervals.proportion import activation_of
 from agentv.stats.samples.case_samples import CaseSamples, SamplesTally
 from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view

@@ -11,13 +11,13 @@ from agentv.model.run.trial import SamplingStop, Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.values import Span
-from agentv.reports.commands.stored_run import ShowOptions, render_trial
-from agentv.reports.export.csv_rows import render_csv
-from agentv.reports.export.junit import JUnitRun, render_junit
-from agentv.reports.export.notebook_table import render_table
-from agentv.reports.run.annotations import run_diagnostics
-from agentv.reports.run.formatting import check, reason
+from agentv.reports.annotations import run_diagnostics
+from agentv.reports.csv_rows import render_csv
+from agentv.reports.junit import JUnitRun, render_junit
+from agentv.reports.notebook import render_table
+from agentv.reports.run.trial_view import check, reason
 from agentv.reports.run.view import RunView
+from agentv.reports.stored_run import ShowOptions, render_trial
 from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
 
 

@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
+from agentv.stats.intervals.means import mean_interval
 from agentv.stats.intervals.proportion import interval_at, wilson_interval
 
 rates = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda pair: (pair[0], min(pair))), min_size=1)

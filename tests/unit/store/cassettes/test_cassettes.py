@@ -16,8 +16,7 @@ from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cache import AnswerCache
-from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.cassette_file import header, replacing
+from agentv.store.cassettes.cassette import Cassette, header, replacing
 from doubles.stores import call
 
 CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))

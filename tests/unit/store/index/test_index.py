@@ -15,8 +15,7 @@ from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import Selection
 from agentv.store.files.directory import RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.index.deletion import remove_run
-from agentv.store.index.search_index import RowIndex
+from agentv.store.index import RowIndex, remove_run
 from agentv.store.rows.results import read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.summary import PlannedCounts, summarize

@@ -13,7 +13,6 @@ from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import Amount, Ceiling, TokenUsage
 from agentv.store.files.directory import RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.journal.accounted_answers import AccountedAnswers
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,
@@ -37,8 +36,7 @@ from agentv.store.journal.answers import (
     verified,
 )
 from agentv.store.journal.journal import Journal
-from agentv.store.journal.journal_reader import JournalReader
-from agentv.store.journal.spent import JournalSpending, spent_in
+from agentv.store.journal.journal_reader import AccountedAnswers, JournalReader, JournalSpending, spent_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.stores import call
 from doubles.trials import NOW, ROOT, finished, trial

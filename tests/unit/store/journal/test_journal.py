@@ -18,8 +18,7 @@ from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
-from agentv.store.journal.journal_reader import JournalReader
-from agentv.store.journal.spent import spent_in
+from agentv.store.journal.journal_reader import JournalReader, spent_in
 from agentv.store.journal.verification import stored_summary
 from doubles.stores import call
 from doubles.thorough import examples

@@ -6,7 +6,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
-from agentv.store.journal.repair import cut_torn_lines, quarantined
+from agentv.store.journal.journal_files import cut_torn_lines, quarantined
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stored_runs import scoring, vouch, write_run, write_summary
 

@@ -14,7 +14,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.ordering import places_in_order, variable_names
+from agentv.store.rows.reading import places_in_order, variable_names
 from agentv.store.rows.results import read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, entry, finished, scored, trial

@@ -277,7 +277,7 @@ def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided
 
 
 def test_a_bounded_number_of_them_is_listed(monkeypatch):
-    monkeypatch.setattr("agentv.store.totals.early.LISTED", 2)
+    monkeypatch.setattr("agentv.store.totals.distinct.LISTED", 2)
     rows = [one for number in range(7) for one in _early(f"case-{number}", False, False, False)]
     found = summary(*rows[::-1]).early_stops
     assert found is not None

@@ -18,8 +18,8 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import structs
 from msgspec.structs import replace
 
+from agentv.assertions.comparing import differences, shown
 from agentv.assertions.evidence import around, excerpt, listed, quoted
-from agentv.assertions.json_compare import differences, shown
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.extensions.agents.assertions.calls import all_or_nothing
 from agentv.matching.json_text import NotJson, UnsearchableError

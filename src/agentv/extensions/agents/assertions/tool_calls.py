@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Annotated, ClassVar, Literal
 
+from agentv.assertions.comparing import differences, same, shown
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.assertions.json_compare import differences, same, shown
 from agentv.extensions.agents.assertions.calls import (
     called,
     in_any_order,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from agentv.assertions.comparing import differences, same
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.assertions.json_compare import differences, same
 from agentv.extensions.agents.assertions.calls import all_or_nothing, called, fits, fits_call, in_order, no_calls
 from agentv.extensions.agents.assertions.skills import used_skills
 from agentv.model.run.context import AssertionContext

@@ -260,8 +260,7 @@ def _list(program: str, directory: Path | None) -> int:
     from agentv.extensions.agents.commands.sessions import MOST_LISTED, list_sessions
     from agentv.model.values.formatting import plural
     from agentv.model.values.response import Failure
-    from agentv.reports.text.escaping import one_line
-    from agentv.reports.text.tables import Cell, aligned
+    from agentv.reports.text import Cell, aligned, one_line
 
     found = list(islice(list_sessions(program, directory), MOST_LISTED + 1))
     if not found:
@@ -287,7 +286,7 @@ def _list(program: str, directory: Path | None) -> int:
 
 def _write(found: list[ImportedSession], out: Path | None) -> int:
     from agentv.model.values.formatting import plural
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
     from agentv.store.files.whole_file import write_whole
 
     for session in found:

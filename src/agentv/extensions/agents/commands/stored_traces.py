@@ -21,7 +21,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 from agentv.stats.samples.distribution import RunFigures, distribution_of
 from agentv.store.files.directory import write_private
 from agentv.store.files.traces import artifact

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.results.trials import choosing, chosen_of, selection_of
+from agentv.cli.results import choosing, chosen_of, selection_of
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import duration, money, plural
@@ -18,8 +18,7 @@ from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCal
 from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import TAB, one_line, safe
-from agentv.reports.text.tables import Cell, aligned, paint
+from agentv.reports.text import TAB, Cell, aligned, one_line, paint, safe
 from agentv.stats.samples.distribution import PERCENTILES, RunFigures
 
 COMMANDS = {
@@ -57,7 +56,7 @@ def show(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **cho
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.commands.stored_traces import trials_of_case
     from agentv.model.values.response import Failure
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     found = trials_of_case(open_run(run, action="show", partial=partial), case, chosen)
     width, color = width_and_color()
@@ -96,7 +95,7 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.commands.stored_traces import figures_of, traced_trials
     from agentv.model.run.runs import Selection
-    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text import one_line
 
     found = open_run(run, action="show", partial=partial)
     selection = selection_of(chosen)

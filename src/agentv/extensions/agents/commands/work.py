@@ -14,7 +14,7 @@ from agentv.cli.printing import print_diagnostics
 from agentv.cli.values import Choice, files
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line
+from agentv.reports.text import one_line
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.commands.checking import CaseProblem, CheckReport

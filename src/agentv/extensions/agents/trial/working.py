@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.formatting import elapsed, money, plural
 from agentv.model.values.trace import AgentActivity
-from agentv.reports.text.escaping import cells, one_line
-from agentv.reports.text.tables import fitted
+from agentv.reports.text import cells, fitted, one_line
 
 LISTED = 3
 """Agents that a line of a log names."""

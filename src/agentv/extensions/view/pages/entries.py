@@ -18,9 +18,8 @@ from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCal
 from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.reports.run.formatting import check
-from agentv.reports.run.trial_view import cut_words, trial_view
-from agentv.reports.text.escaping import one_line
+from agentv.reports.run.trial_view import check, cut_words, trial_view
+from agentv.reports.text import one_line
 from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
 from agentv.store.files.traces import artifact
 from agentv.store.totals.tally import STATUSES

@@ -28,12 +28,11 @@ from agentv.model.run.summary import CorrectedRates, Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.activation import measure_words, mistakes, sentence
-from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups
 from agentv.reports.run.matrix import matrix_data
 from agentv.reports.run.rerun import RerunOptions, group_facts
-from agentv.reports.text.embedded import data_element, to_json
-from agentv.reports.text.escaping import one_line
+from agentv.reports.run.totals import corrected_lines, gate_line, unchecked_words
+from agentv.reports.text import data_element, one_line, to_json
 from agentv.web.documents import META
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import pytest
 from agentv.extensions.agents.trial.working import AgentsView, tokens
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.trace import AgentActivity
-from agentv.reports.text.escaping import cells
+from agentv.reports.text import cells
 
 BUSY = AgentActivity("shop.get_order", 12, 30, 1_234_567, 0.0412)
 HOSTILE = "\x1b[2J\x1b[31m\u202eevil\u2066\r\nPASSED \u200b\x07" + "漢" * 10_000

@@ -6,7 +6,7 @@ function termsOf(query) {
   return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)].map((found) => found[1] ?? found[2]);
 }
 
-// How a term looks inside the data: escaped as in reports/text/embedded.py.
+// How a term looks inside the data: escaped as in reports/text.py.
 function written(term) {
   return JSON.stringify(term).slice(1, -1).replaceAll("<", "\\u003c");
 }

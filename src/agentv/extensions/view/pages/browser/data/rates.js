@@ -62,7 +62,7 @@ function observedIn(sums) {
   return { observed, mean, known: { rate: mean, clusters: sums.length } };
 }
 
-// The lower end of the interval of a mean of scores: agentv/stats/intervals/bounded_mean.py.
+// The lower end of the interval of a mean of scores: agentv/stats/intervals/means.py.
 function lowerEnd(kinds, unseen, mean) {
   if (mean <= SAME) return 0;
   const counts = [...kinds.map(([, , number]) => number), 1];

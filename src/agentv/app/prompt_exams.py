@@ -1,0 +1,546 @@
+"""`agentv prompt doctor` and `check`: what is wrong with the prompts of a library, each thing at its place."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agentv.app.prompt_library import Library, LibraryPrompt
+from agentv.app.running.exam_attempt import ExamAttempt, texts_home
+from agentv.authoring.prompt_library import check_prompt, exam_of, library_reading, prompt_file_of
+from agentv.authoring.source.files import EXAM_FILES, MARK, META, PROMPT_FILES, repository_root, shown
+from agentv.authoring.source.ignores import without_ignored
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic, LoadError, StoreError, UsageError
+from agentv.model.run.summary import Activation
+from agentv.model.run.trial import Status
+from agentv.model.suite.exam import DESCRIPTION, STATUSES, Exam, ExamRow, PromptStatus, normalised
+from agentv.model.suite.library import (
+    Covered,
+    ExamReport,
+    ListedPrompt,
+    Promotion,
+    PromotionGate,
+    PromptDiff,
+    Rendered,
+    ShownPrompt,
+    TextChange,
+    TextDifference,
+)
+from agentv.model.suite.suite import Suite
+from agentv.model.values.values import Span
+from agentv.prompts.disk import kept
+from agentv.prompts.gates import (
+    DigestChange,
+    GateEvidence,
+    StatusEvidence,
+    changes,
+    current_digests,
+    digests,
+    is_whole,
+    next_status,
+    previous_status,
+    refusals,
+    status_evidence,
+)
+from agentv.prompts.reading import Log, last_exam_row, log_diagnostics, log_path, read_log
+from agentv.prompts.status import write_status
+from agentv.reports.run.exam_attempts import when
+from agentv.stats.intervals.proportion import Query, activation_of
+
+if TYPE_CHECKING:
+    from agentv.authoring.fields.request import LoadRequest, Registries
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One prompt, with its exam and its log read.
+
+    Attributes:
+        suite: its exam; None where it has none, or one that is wrong.
+        log: the rows that can be read.
+        diagnostics: all that is wrong, but for what its status rests on.
+        unfounded: what is wrong with what its status rests on.
+        now: path → sha256 of what the exam rests on, with the model that its latest evidence names; empty where it
+            cannot be read.
+    """
+
+    prompt: LibraryPrompt
+    suite: Suite | None
+    log: Log
+    diagnostics: tuple[Diagnostic, ...]
+    unfounded: tuple[Diagnostic, ...] = ()
+    now: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def evidence(self) -> GateEvidence:
+        """The data that promotion gates check."""
+        return GateEvidence(self.log.rows, self.now, len(self.diagnostics))
+
+
+class Examiner:
+    """Reads prompts with their exams. `library` is where they are looked for."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    @cached_property
+    def _registries(self) -> Registries:
+        from agentv.app.registries import registries
+
+        return registries()
+
+    @cached_property
+    def _request(self) -> LoadRequest:
+        from agentv.authoring.fields.request import LoadRequest
+
+        return LoadRequest((), process_env=self._library.env, for_run=False)
+
+    def examine(self, prompt: LibraryPrompt) -> Examined:
+        """Everything about one prompt, taken alone."""
+        exam = exam_of(prompt.directory)
+        suite, found = self.load(exam) if exam is not None else (None, ())
+        log, logged = _log(prompt)
+        own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
+        diagnostics = (*_unsilenced(own), *found)
+        now = self._now(prompt, suite, log.rows)
+        unfounded = tuple(_unfounded(prompt, log.rows, now)) if suite is not None else ()
+        ordered = sorted(diagnostics, key=lambda one: one.order)
+        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), unfounded, now)
+
+    def _now(self, prompt: LibraryPrompt, suite: Suite | None, rows: Sequence[ExamRow]) -> Mapping[str, str]:
+        if suite is None or suite.exam is None:
+            return {}
+        latest = next((row for row in reversed(rows) if is_whole(row)), None)
+        # an exam that names no model ran on one of the command line
+        of_row = prompt.targets.digests(prompt.directory, latest.files) if latest is not None else {}
+        return {**of_row, **digests(suite.exam.texts)}
+
+    def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
+        """An exam, and what is wrong with it."""
+        from agentv.authoring.loading.suite import SuiteReader
+
+        reader = SuiteReader(exam, self._request, self._registries, Report())
+        suite = reader.read()
+        return suite, reader.diagnostics
+
+    def _files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
+        """Files that lack, and files that nobody reads."""
+        text = prompt_file_of(prompt.directory)
+        at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
+        if prompt.meta.path is None:
+            hint = f"agentv prompt init {prompt.id} writes the missing files"
+            yield Diagnostic("missing-file", f"this prompt has no {META}", at or None, hint=hint)
+        elif "description" not in prompt.meta.places and all(one.severity != "error" for one in prompt.diagnostics):
+            hint = "describe what the prompt does and when to use it"
+            yield Diagnostic("missing-key", f"{META} needs 'description'", _top(prompt.meta.path), hint=hint)
+        if exam is None:
+            yield Diagnostic(
+                "missing-file", "this prompt has no exam: there is no eval.yml in its directory", at or None
+            )
+            yield from self._text(prompt)
+        if suite is not None and suite.exam is not None:
+            yield from strange_files(prompt.directory, suite.exam.texts)
+
+    def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
+        """Problems with the text of a prompt without an exam; reading an exam reports them already."""
+        reading = library_reading(prompt.directory, self._library.env)
+        if prompt_file_of(prompt.directory) is None:
+            message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"
+            yield Diagnostic("missing-file", message, _top(prompt.meta.path or prompt.directory))
+            return
+        check_prompt(prompt.directory, reading)
+        yield from reading.report.diagnostics
+
+
+def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Diagnostic]:
+    """Diagnostics of several prompts together: each once, and ids that collide.
+
+    Mistakes in a shared file, such as `targets.yaml`, are reported with the first prompt that uses it.
+    """
+    examiner = Examiner(library)
+
+    reported: set[tuple[object, ...]] = set()
+    first: dict[str, LibraryPrompt] = {}
+    for prompt in prompts:
+        own = examiner.examine(prompt)
+        for found in (*own.diagnostics, *own.unfounded, *_twins(prompt, first)):
+            key = (found.code, found.span, found.message)
+            if key not in reported:
+                reported.add(key)
+                yield found
+
+
+def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[Diagnostic]:
+    """The prompts that have not come as far as `check --require` asks."""
+    for prompt in prompts:
+        if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
+            message = f"'{prompt.id}' is {prompt.meta.status}, but {required} is required"
+            yield Diagnostic("status-too-low", message, _at_status(prompt))
+
+
+def _twins(prompt: LibraryPrompt, first: dict[str, LibraryPrompt]) -> Iterator[Diagnostic]:
+    other = first.setdefault(prompt.id, prompt)
+    if other is not prompt:
+        span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
+        message = f"two prompts have the id '{prompt.id}': the other is {shown(other.directory)}"
+        yield Diagnostic("duplicate-id", message, span, hint=f"give one of them a different 'id' in {META}")
+
+
+def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
+    try:
+        log = read_log(prompt.directory)
+    except StoreError as error:
+        return Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
+    return log, log_diagnostics(prompt.directory, log)
+
+
+def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What is wrong with the evidence for a status."""
+    status, at = prompt.meta.status, _at_status(prompt)
+    if status == "draft":
+        return
+    found: StatusEvidence = status_evidence(prompt.meta, rows, now)
+    again = f"agentv prompt eval {prompt.id}"
+    if found.evidence is None:
+        what = "no passed exam" if status == "ready" else "no exam"
+        hint = f"{again}, or agentv prompt demote {prompt.id}"
+        yield Diagnostic("no-evidence", f"its status is {status}, but {what} is on record", at, hint=hint)
+    elif found.edited:
+        message = f"its status is {status}, but it changed after its exam of {when(found.evidence)}"
+        notes = tuple(map(str, changes(found.evidence.files, now)))
+        yield Diagnostic("stale-evidence", message, at, hint=again, notes=notes)
+    elif found.failed_since is not None:
+        message = f"its status is ready, but it did not pass its exam of {when(found.failed_since)}"
+        yield Diagnostic("exam-not-passed", message, at, notes=found.failed_since.failed_cases)
+
+
+def _at_status(prompt: LibraryPrompt) -> Span:
+    return prompt.meta.places.get("status") or _top(prompt.meta.path or prompt.directory)
+
+
+def _unsilenced(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """What no comment in the file that it is about silences; reading the exam has heeded those that it tells itself."""
+    marked = {}
+    for path in {one.span.file for one in found if one.span is not None and one.severity == "warning"}:
+        if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
+            marked[path] = data
+    return without_ignored(found, marked, reported=()) if marked else tuple(found)
+
+
+EXAMPLES = "examples"
+"""The directory of the inputs, each set in a directory of its own."""
+
+_INPUTS = ("inputs.yml", "inputs.yaml")
+_OURS = frozenset({*PROMPT_FILES, *EXAM_FILES, META})
+_PAPERS = ("readme", "license", "licence", "changelog", "notice", "skill.md", "todo", "notes")
+"""What people leave beside a prompt for each other: how such a file's name begins, in small letters."""
+
+
+def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
+    """A warning for each file of the prompt that neither agentv nor the exam reads, and for inputs that no case uses.
+
+    Files in directories other than `examples` are ignored: they belong to the author.
+
+    Args:
+        directory: of the prompt, absolute.
+        read: files that the exam uses, as paths from the directory.
+    """
+    with os.scandir(directory) as entries:
+        names = sorted(one.name for one in entries if one.is_file())
+    for name in names:
+        if name in _OURS or name in read or name.startswith((".", "_")) or name.lower().startswith(_PAPERS):
+            continue
+        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a separate directory"
+        at = _top(os.path.join(directory, name))  # noqa: PTH118  # for thousands of prompts
+        yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
+    yield from _unused_inputs(directory, read)
+
+
+def _unused_inputs(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
+    examples = os.path.join(directory, EXAMPLES)  # noqa: PTH118  # for thousands of prompts
+    if not os.path.isdir(examples):  # noqa: PTH112  # as above
+        return
+    with os.scandir(examples) as entries:
+        names = sorted(one.name for one in entries if one.is_dir())
+    for name in names:
+        for inputs in _INPUTS:
+            path = os.path.join(examples, name, inputs)  # noqa: PTH118  # as above
+            if f"{EXAMPLES}/{name}/{inputs}" not in read and os.path.isfile(path):  # noqa: PTH113  # as above
+                message = f"no case uses the inputs in {EXAMPLES}/{name}"
+                yield Diagnostic(
+                    "unknown-file", message, _top(path), "warning", "reference it with 'inputs_from' in a case"
+                )
+
+
+def _top(path: str) -> Span:
+    return Span(path, 1, 1, 1, 2)
+
+
+def covered_by(examined: Examined) -> Covered:
+    """What the latest exam covered, and what it would cover now."""
+    row = examined.log.rows[-1] if examined.log.rows else None
+    return Covered(row.ts if row else None, row.files if row else {}, examined.now)
+
+
+def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate:
+    """Whether a prompt may be promoted to the next status, or to the given one."""
+    status = examined.prompt.meta.status
+    wanted = to or next_status(status)
+    if wanted is None:
+        return PromotionGate(None)
+    found = refusals(status, wanted, examined.evidence)
+    return PromotionGate(wanted, tuple((one.message, one.notes) for one in found))
+
+
+def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool) -> Promotion:
+    """Write the next status, or the one that is named, if the gate is open. What has that status already keeps its own.
+
+    Raises:
+        UsageError: there is no `meta.yaml` to write it into.
+        StoreError: `meta.yaml` cannot be written.
+    """
+    prompt = examined.prompt
+    status = prompt.meta.status
+    if to is not None and STATUSES.index(to) <= STATUSES.index(status):
+        return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(None))
+    gate = gate_of(examined, to)
+    if gate.open and gate.to is not None and not dry_run:
+        write_status(_meta_of(prompt), gate.to)
+        return Promotion(prompt.id, prompt.meta.path, status, gate, written=True)
+    return Promotion(prompt.id, prompt.meta.path, status, gate)
+
+
+def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool) -> Promotion:
+    """Write the previous status, or the given one. Needs no evidence.
+
+    Raises:
+        UsageError: the given status is not below the prompt's.
+        StoreError: `meta.yaml` cannot be written.
+    """
+    status = prompt.meta.status
+    wanted = to or previous_status(status)
+    if wanted is None:
+        raise UsageError(f"'{prompt.id}' is a draft, the lowest status")
+    if STATUSES.index(wanted) >= STATUSES.index(status):
+        raise UsageError(
+            f"'{prompt.id}' cannot be demoted from {status} to {wanted}",
+            "to raise its status, use agentv prompt promote",
+        )
+    if not dry_run:
+        write_status(_meta_of(prompt), wanted)
+    return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(wanted), written=not dry_run)
+
+
+def _meta_of(prompt: LibraryPrompt) -> Path:
+    if prompt.meta.path is None:
+        raise UsageError(f"'{prompt.id}' has no {META} to write the status to")
+    return Path(prompt.meta.path)
+
+
+def report_of(attempt: ExamAttempt) -> ExamReport:
+    """The report of an exam attempt, with the state of the promotion gate if the prompt's own exam ran."""
+    gate = None
+    if exam_of(attempt.exam.directory) == attempt.suite.path:
+        library = Library.here()
+        gate = gate_of(Examiner(library).examine(library.read(attempt.exam.directory)))
+    return ExamReport(
+        prompt=attempt.exam.prompt,
+        exam_row=attempt.exam_row,
+        log=str(log_path(attempt.exam.directory)),
+        notes=attempt.notes,
+        error=attempt.error,
+        gate=gate,
+        partial=attempt.partial,
+    )
+
+
+def confusion(exam: Exam, outcomes: Mapping[str, Status]) -> Activation:
+    """The queries of an exam by what became of them.
+
+    A query that failed counts as the other answer, and so does one whose answers could not be read: the prompt was not
+    loaded where it should be, or it cannot be said that it stayed out. One that errored counts as neither.
+
+    Args:
+        exam: with its queries.
+        outcomes: id of a case → its verdict over all its samples; what is not in it was not run.
+    """
+    name, found = exam.prompt, [(should, outcomes.get(query, "skipped")) for query, should in exam.queries.items()]
+    judged: list[Query] = [
+        (name if should else None, [name] if should is (status == "passed") else [])
+        for should, status in found
+        if status in ("passed", "failed")
+    ]
+    counts = Counter(status for _, status in found)
+    return replace(activation_of(name, judged, [name]), errored=counts["errored"], not_run=counts["skipped"])
+
+
+def shown_prompt(examined: Examined) -> ShownPrompt:
+    """The report of a prompt whose exam and log are read."""
+    meta, suite = examined.prompt.meta, examined.suite
+    exam = suite.exam if suite is not None else None
+    return ShownPrompt(
+        listed=listed(examined.prompt),
+        description=meta.description,
+        owner=meta.owner,
+        tags=meta.tags,
+        others=meta.others,
+        texts={path: len(data) for path, data in exam.texts.items()} if exam is not None else {},
+        cases=_cases(suite),
+        queries=_queries(suite),
+        exam_rows=examined.log.rows,
+        findings=len(examined.diagnostics) + len(examined.unfounded),
+        gate=gate_of(examined),
+    )
+
+
+def _cases(suite: Suite | None) -> tuple[str, ...]:
+    return tuple(case.id for case in suite.cases if not case.asks_judge) if suite is not None else ()
+
+
+def _queries(suite: Suite | None) -> dict[str, bool]:
+    """Query → whether it should trigger the prompt."""
+    if suite is None or suite.exam is None:
+        return {}
+    return {case.removeprefix("trigger: "): should for case, should in suite.exam.queries.items()}
+
+
+def listed_prompts(prompts: Iterable[LibraryPrompt]) -> Iterator[ListedPrompt]:
+    """The list entries of the prompts, in their order."""
+    return map(listed, prompts)
+
+
+def listed(prompt: LibraryPrompt) -> ListedPrompt:
+    """The list entry of a prompt."""
+    wrong = any(one.severity == "error" for one in prompt.diagnostics)
+    last: ExamRow | None = None
+    edited, now = False, tuple[TextChange, ...]()
+    try:
+        last = last_exam_row(prompt.directory)
+        if last is not None:
+            now = _changes(prompt, last)
+            edited = _is_edited(prompt, last, now)
+    except StoreError:
+        wrong = True
+    return ListedPrompt(
+        id=prompt.id,
+        directory=prompt.directory,
+        status=prompt.meta.status,
+        edited=edited,
+        last=last,
+        changes=now,
+        compared=last is not None and bool(last.files),
+        wrong=wrong,
+    )
+
+
+def _is_edited(prompt: LibraryPrompt, last: ExamRow, now: tuple[TextChange, ...]) -> bool:
+    """Whether its status rests on another text than there is now. The last row mostly says it, else all are looked at.
+
+    Raises:
+        StoreError: the log cannot be read.
+    """
+    if prompt.meta.status == "draft" or (_is_evidence(prompt, last) and not now):
+        return False
+    rows = [row for row in read_log(prompt.directory).rows if _is_evidence(prompt, row)]
+    return bool(rows) and all(now if row == last else _changes(prompt, row) for row in reversed(rows))
+
+
+def _is_evidence(prompt: LibraryPrompt, row: ExamRow) -> bool:
+    return is_whole(row) and (row.all_passed or prompt.meta.status != "ready")
+
+
+def _changes(prompt: LibraryPrompt, row: ExamRow) -> tuple[TextChange, ...]:
+    if not row.files:
+        return ()
+    targets = prompt.targets.digests(prompt.directory, row.files)
+    now = current_digests(prompt.directory, row.files, prompt.meta.description, targets)
+    return tuple(TextChange(one.path, one.kind) for one in changes(row.files, now))
+
+
+def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Rendered:
+    """The messages of a case; the only one's, where nothing is said.
+
+    Raises:
+        LoadError: the exam is wrong.
+        UsageError: there is no exam or no such case, or there are several and none is named.
+    """
+    suite = exam_suite(prompt, examiner)
+    cases = {case.id: case for case in suite.cases}
+    own = [case.id for case in suite.cases if not case.asks_judge]
+    if case_id is None and len(own) == 1:
+        case_id = own[0]
+    if case_id is None:
+        raise UsageError(f"'{prompt.id}' has {len(own)} cases; choose one with --case", _listed(own))
+    case = cases.get(case_id)
+    if case is None:
+        from agentv.authoring.source.nearest import did_you_mean
+
+        raise UsageError(f"'{prompt.id}' has no case '{case_id}'", did_you_mean(case_id, cases) or _listed(own))
+    return Rendered(prompt.id, case.id, case.input)
+
+
+def exam_suite(prompt: LibraryPrompt, examiner: Examiner) -> Suite:
+    """The exam of a prompt.
+
+    Raises:
+        LoadError: it is wrong.
+        UsageError: the prompt has no exam.
+    """
+    exam = exam_of(prompt.directory)
+    if exam is None:
+        raise UsageError(f"'{prompt.id}' has no exam", f"create one with agentv prompt init {prompt.id}")
+    suite, found = examiner.load(exam)
+    if suite is None:
+        raise LoadError(found)
+    return suite
+
+
+def _listed(cases: list[str]) -> str:
+    return f"there are {', '.join(cases[:20])}" + (f" and {len(cases) - 20} more" if len(cases) > 20 else "")
+
+
+def compare(examined: Examined) -> PromptDiff:
+    """Texts that differ from those of the latest exam attempt that records its texts."""
+    prompt = examined.prompt
+    exam_row = next((row for row in reversed(examined.log.rows) if row.files), None)
+    if exam_row is None:
+        return PromptDiff(prompt.id, None)
+    now = examined.now or current_digests(prompt.directory, exam_row.files, prompt.meta.description, {})
+    texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
+    found = (_difference(one, exam_row, prompt, texts) for one in changes(exam_row.files, now))
+    return PromptDiff(prompt.id, exam_row, tuple(found))
+
+
+def _difference(
+    change: DigestChange, exam_row: ExamRow, prompt: LibraryPrompt, texts: Mapping[str, bytes]
+) -> TextDifference:
+    before = after = None
+    if change.kind != "added":
+        before = kept(texts_home(prompt.directory), exam_row.files[change.path])
+    if change.kind != "removed":
+        after = texts.get(change.path) if change.path in texts else _now(change.path, prompt)
+    lost = before is None and change.kind != "added"
+    return TextDifference(change.path, change.kind, before, after, lost)
+
+
+def _now(path: str, prompt: LibraryPrompt) -> bytes | None:
+    """A text of an exam that cannot be loaded as it stands."""
+    if path == DESCRIPTION:
+        return (prompt.meta.description or "").encode()
+    place = os.path.realpath(os.path.join(prompt.directory, path))  # noqa: PTH118  # a log may name anything
+    root = os.path.realpath(repository_root(prompt.directory))
+    if not place.startswith(root + os.sep):
+        return None
+    try:
+        return normalised(Path(place).read_bytes())
+    except OSError:
+        return None

@@ -1,0 +1,144 @@
+"""Comparison of two JSON values, with the places where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import eq
+from unicodedata import category, name, normalize
+
+from agentv.assertions.evidence import excerpt
+from agentv.model.values.values import Json
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def same(one: Json, other: Json) -> bool:
+    """Whether two values say the same: 1 is 1.0, and 1 is not true."""
+    return next(differences(one, other), None) is None
+
+
+def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterator[str]:
+    """Each place where two values differ, as `$.total: expected 3, found 4`.
+
+    With `subset`, keys of objects that only `found` has are no difference; lists must agree item by item all the same.
+    """
+    # a list of what is left to compare, not recursion: JSON may be nested more deeply than Python calls
+    left: list[tuple[str, Json, Json]] = [("$", expected, found)]
+    while left:
+        path, one, other = left.pop()
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _key_differences(path, one, other, subset=subset)
+            left += [(f"{path}{_step(key)}", one[key], other[key]) for key in reversed([*one]) if key in other]
+        elif _is_list(one) and _is_list(other) and len(one) == len(other):  # type: ignore[arg-type]  # both have one
+            left += _pairs(path, one, other)
+        elif not _equal(one, other):
+            texts = isinstance(one, str) and isinstance(other, str)
+            near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # as was seen
+            yield f"{path}: expected {shown(one)}, found {shown(other)}{f'; {near}' if near else ''}"
+
+
+def shown(value: Json) -> str:
+    """A short form of a value: scalars unchanged, objects and lists by their size."""
+    if isinstance(value, str):
+        return f'"{excerpt(value, 60)}"'
+    if isinstance(value, Mapping):
+        return f"an object of {len(value)} key{'s' if len(value) != 1 else ''}"
+    if isinstance(value, Sequence):
+        return f"a list of {len(value)}"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return excerpt(f"{value}", 60)
+
+
+def _key_differences(path: str, one: Mapping[str, Json], other: Mapping[str, Json], *, subset: bool) -> Iterator[str]:
+    for key in one:
+        if key not in other:
+            yield f"{path}{_step(key)}: expected {shown(one[key])}, found nothing"
+    if not subset:
+        for key in other:
+            if key not in one:
+                yield f"{path}{_step(key)}: expected nothing, found {shown(other[key])}"
+
+
+def _pairs(path: str, one: Json, other: Json) -> list[tuple[str, Json, Json]]:
+    items = list(zip(one, other, strict=True))  # type: ignore[arg-type]  # the caller knows that both are lists
+    return [(f"{path}[{place}]", *pair) for place, pair in reversed(list(enumerate(items)))]
+
+
+def _step(key: str) -> str:
+    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f'["{excerpt(key, 40)}"]'
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _equal(one: Json, other: Json) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
+    return type(one) is type(other) and one == other
+
+
+LONGEST = 100_000
+"""Characters of an answer in which such differences are looked for."""
+
+
+def only_difference(value: str, output: str, matches: Callable[[str, str], bool]) -> str:
+    """What alone keeps a text from matching, as evidence begins: `only the normalisation differs: `; empty: more.
+
+    Args:
+        value: the author's text.
+        output: the answer.
+        matches: whether a text matches an answer.
+    """
+    if (value.isascii() and output.isascii()) or len(output) > LONGEST:
+        return ""
+    if matches(normalize("NFC", value), normalize("NFC", output)):
+        return "only the Unicode normalisation (NFC, NFD) differs: "
+    if not matches(_visible(value), _visible(output)):
+        return ""
+    unseen = sorted({one for one in value if _unseen(one)} ^ {one for one in output if _unseen(one)})
+    unseen = unseen or sorted({one for one in value + output if _unseen(one)})
+    named = ", ".join(f"U+{ord(one):04X} {name(one, '')}".strip() for one in unseen[:3])
+    return f"only invisible or similar characters differ ({named}): " if named else ""
+
+
+def _unseen(letter: str) -> bool:
+    """Whether a character takes no room, or looks like an ordinary space or another form of a letter."""
+    return category(letter) == "Cf" or (category(letter) == "Zs" and letter != " ") or "\ufe00" <= letter <= "\ufe0f"
+
+
+def _visible(text: str) -> str:
+    spaced = (" " if category(one) == "Zs" else "" if _unseen(one) else one for one in text)
+    return normalize("NFC", "".join(spaced))
+
+
+MOST_COMPARED = 40_000_000_000
+"""Pairs of letters that one comparison may look at: all those of two texts of 200,000 letters."""
+
+
+class TooManyEditsError(Exception):
+    """The texts are too long for so many edits to be counted; the message says how long they are."""
+
+    def __init__(self, one: str, other: str, most: int) -> None:
+        super().__init__(f"texts of {len(one):,} and {len(other):,} characters with up to {most:,} edits")
+
+
+def edits_between(one: str, other: str, most: int) -> int | None:
+    """Letters to be inserted, deleted or replaced; None where these are more than `most`.
+
+    Raises:
+        TooManyEditsError: to count them would take too long.
+    """
+    shorter, longer = sorted((len(one), len(other)))
+    if one == other:
+        return 0
+    if longer - shorter > most:
+        return None
+    if longer * min(shorter, 2 * most + 1) > MOST_COMPARED:
+        raise TooManyEditsError(one, other, most)
+    from rapidfuzz.distance import Levenshtein
+
+    edits = Levenshtein.distance(one, other, score_cutoff=most)
+    return edits if edits <= most else None

@@ -1,1 +1,0 @@
-"""Assertions on the fields of an answer's JSON."""

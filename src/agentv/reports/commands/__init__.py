@@ -1,1 +1,0 @@
-"""The output of commands other than `eval`."""

@@ -1,0 +1,538 @@
+"""`agentv compare`: a verdict that a person can act on, the cases that moved, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from math import isfinite
+
+from agentv.model.run.comparison import (
+    CaseKey,
+    CasePair,
+    CheckChange,
+    Comparison,
+    ComparisonSettings,
+    GroupComparison,
+    Judgement,
+    Matrix,
+    MeasureResult,
+    MovedCase,
+    RunLabel,
+    SampleEvidence,
+)
+from agentv.model.run.matrix import UsageDifference, Withheld
+from agentv.model.values.formatting import plural
+from agentv.reports.run.matrix import column_label
+from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
+from agentv.reports.text import aligned, one_line, percent
+from agentv.stats.intervals.proportion import cases_for_share, unseen_share
+from agentv.stats.rule import fewest_moved
+
+LISTED = 10
+"""Names in one line; `--json` holds all."""
+
+_LONGEST = 200
+"""Characters of an answer, or of a check's evidence, that are shown."""
+
+_STYLES: dict[str, str] = {
+    "better": "32",
+    "worse": "31",
+    "equivalent": "36",
+    "non-inferior": "36",
+    "inconclusive": "33",
+    "no difference": "36",
+}
+_CANDIDATE = "the candidate"
+
+
+def render_comparison(found: Comparison, *, color: bool = False, verbose: bool = False) -> str:
+    """A sentence; the runs, the verdict and its basis; groups, moved and excluded cases; the method if `verbose`."""
+    blocks = (
+        [one for one in [headline(found)] if one],
+        runs_lines((found.base, found.candidate), ("base", "candidate")),
+        [_painted(verdict_line(found, needed=False), color=color), *basis_lines(found)],
+        usage_lines(found.whole.usage, *_sides(found)) if found.whole is not None and not found.same else (),
+        _groups(found, color=color),
+        _moved(found),
+        left_out_lines(found),
+        _method(found) if verbose else (),
+    )
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
+
+
+def runs_lines(runs: Sequence[RunLabel], names: Sequence[str]) -> Iterator[str]:
+    """A line for each run: its label, its id, its targets, and its number of cases."""
+    rows = [
+        [name, one_line(run.run_id), listed(run.targets), *_part_cells(run, runs), plural(run.cases, "case")]
+        for name, run in zip(names, runs, strict=True)
+    ]
+    return aligned(rows)
+
+
+def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
+    """Cells with the variants and the prompt of a run, where any of the runs has some."""
+    if any(one.variants for one in runs):
+        yield listed(run.variants)
+    if any(one.prompts for one in runs):
+        yield listed(run.prompts)
+
+
+def headline(found: Comparison) -> str:
+    """What a person can do with the verdict: one sentence or two. Empty if nothing was compared."""
+    one = found.whole
+    if found.same or one is None:
+        return ""
+    base, candidate = _sides(found)
+    shown = sentence(one.between("target", base, candidate), found.question.margin)
+    needed = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
+    return f"{shown[0].upper() if candidate == _CANDIDATE else shown[0]}{shown[1:]}.{needed}"
+
+
+def _sides(found: Comparison) -> tuple[str, str]:
+    """The names of what differs between two parts of one run, such as its variants; else `the base, the candidate`."""
+    for by in ("variants", "prompts", "targets"):
+        base, candidate = (getattr(run, by) for run in (found.base, found.candidate))
+        if found.base.path == found.candidate.path and base != candidate:
+            return ", ".join(base), ", ".join(candidate)
+    return "the base", _CANDIDATE
+
+
+def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> Iterator[str]:
+    """What a case takes on both sides, and the paired differences; nothing where none is known."""
+    rows = usage_rows(usage)
+    if rows:
+        yield from aligned([["per case", column_label((base,)), column_label((candidate,)), "difference", ""], *rows])
+
+
+def verdict_line(found: Comparison, *, needed: bool = True) -> str:
+    """The verdict in one sentence, with its certainty; if it is inconclusive and `needed`, with the cases it needs."""
+    if found.same:
+        return f"no difference: both are the same run{_own_targets(found.base)}"
+    if found.whole is None:
+        return "nothing to compare: every case in both runs errored or did not run in one of them"
+    return f"{found.whole.verdict}: {_finding(found.whole, found, needed=needed)}"
+
+
+def certainty(one: MeasureResult) -> str:
+    """`95% CI -0.190 to -0.050, p 0.002`."""
+    return f"{interval_text(one)}, {p_value(one.p)}"
+
+
+def interval_text(one: MeasureResult) -> str:
+    """`95% CI -0.190 to -0.050`; of rates in points, `95% CI -19.0 to -5.0`."""
+    return f"{percentage(one.level)} CI {ends_text(one.interval, one.measure)}"
+
+
+def warnings(found: Comparison) -> Iterator[str]:
+    """Warnings about the verdict."""
+    for name, run in (("base", found.base), ("candidate", found.candidate)):
+        if run.missing:
+            yield f"the {name} {one_line(run.run_id)} is incomplete: {plural(run.missing, 'planned case')} did not run"
+    left = found.left_out
+    if left.errored:
+        yield f"{plural(len(left.errored), 'case')} errored in one of the runs: {_keys(left.errored)}"
+    if left.unfinished:
+        verb = "was" if len(left.unfinished) == 1 else "were"
+        what = f"{plural(len(left.unfinished), 'case')} {verb} not finished or not checked in one of the runs"
+        yield f"{what}: {_keys(left.unfinished)}"
+
+
+def lost_line(found: Comparison) -> str:
+    """`2 cases passed in the base and do not in the candidate 2026…: shop: late (errored), shop: old (missing)`."""
+    named = listed([f"{case_label(key)} ({what})" for key, what in found.lost.items()])
+    verb = "does" if len(found.lost) == 1 else "do"
+    candidate = one_line(found.candidate.run_id)
+    return f"{plural(len(found.lost), 'case')} passed in the base and {verb} not in the candidate {candidate}: {named}"
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in one line, the first of them where they are many."""
+    shown = ", ".join(one_line(name) for name in list(names)[:LISTED])
+    more = len(names) - LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def case_label(key: CaseKey) -> str:
+    """`refunds: return-late with plain`."""
+    prompt = f" with {one_line(key.prompt)}" if key.prompt is not None else ""
+    variant = f" as {one_line(key.variant)}" if key.variant is not None else ""
+    return f"{one_line(key.suite)}: {one_line(key.case_id)}{prompt}{variant}"
+
+
+def _painted(line: str, *, color: bool) -> str:
+    verdict, colon, rest = line.partition(":")
+    style = _STYLES.get(verdict)
+    return f"\x1b[1;{style}m{verdict}\x1b[0m{colon}{rest}" if color and style is not None else line
+
+
+def _own_targets(run: RunLabel) -> str:
+    if len(run.targets) < 2:
+        return ""
+    first, second = map(one_line, run.targets[:2])
+    return f"; to compare two of its targets, add --target {first} --target {second}"
+
+
+def _finding(one: Judgement, found: Comparison, *, needed: bool = True) -> str:
+    """What the deciding measure shows, and why; the reason where nothing is shown."""
+    margin, sure = found.question.margin, percentage(1 - found.question.alpha)
+    difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
+    beyond = f", by more than {margin:g}" if margin else ""
+    if one.verdict == "inconclusive":
+        return _inconclusive(one, found, needed=needed)
+    if one.verdict == "equivalent":
+        return f"{sure} confident that any difference is at most {margin:g}; {difference}"
+    if one.verdict == "non-inferior":
+        return f"{sure} confident that the loss is at most {margin:g}; {difference}"
+    return f"{difference}{beyond}{_other(one)}"
+
+
+def _other(one: Judgement) -> str:
+    """The other measure, where it does not show the same: the pass rate decided alone, or the two point apart."""
+    if one.rate is None:
+        return ""
+    if one.deciding is one.rate:
+        return f", while {_difference(one.score)} ({certainty(one.score)})"
+    apart = one.rate.delta * one.score.delta < 0
+    return f", while {_difference(one.rate)} ({certainty(one.rate)})" if apart else ""
+
+
+def _difference(one: MeasureResult) -> str:
+    if one.delta == 0:
+        return f"no difference of the {one.measure} seen"
+    moved = difference_text(abs(one.delta), one.measure).removeprefix("+")
+    return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
+
+
+def _inconclusive(one: Judgement, found: Comparison, *, needed: bool) -> str:
+    """What is still possible, and what would decide it."""
+    if one.withheld is not None:
+        return _WITHHELD[one.withheld](one)
+    units = plural(one.clusters, _unit(one, found))
+    fewest = fewest_moved(found.question.alpha)
+    if one.clusters < fewest:
+        return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
+    more = _more(one, found, units, needed=needed)
+    return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
+
+
+def _possible(one: Judgement, units: str) -> str:
+    shown, (low, high) = one.score, one.score.interval
+    possible = f"anything from {ends_text(shown.interval, shown.measure)} is possible"
+    if shown.delta == 0:
+        return f"no difference seen; {possible}"
+    same_way, other_way = one.moves.wins, one.moves.losses
+    if shown.delta < 0:
+        same_way, other_way = other_way, same_way
+    if shown.plain is not None and shown.plain[0] * shown.plain[1] > 0 and low < 0 < high and not other_way:
+        moved, could = ("improved", "worse") if shown.delta > 0 else ("got worse", "better")
+        unseen = f"{unseen_share(one.clusters, shown.level):.0%}"
+        of = plural(one.pairs, "case")
+        return f"{same_way} of {of} {moved}, but with {units} up to {unseen} of others could get much {could}"
+    return f"{_difference(shown)}, but {possible}"
+
+
+def _beside(one: Judgement, found: Comparison) -> str:
+    """What else a verdict at a margin needs."""
+    question = found.question
+    if not question.margin:
+        return ""
+    unshown = [each.measure for each in one.measures if each.verdict == "inconclusive"]
+    needs = f"; 'non-inferior' needs the {unshown[0]}, too" if len(unshown) == 1 < len(one.measures) else ""
+    return f", within the margin of {question.margin:g} or beyond it{needs}{_enough(one, found)}"
+
+
+def _errors_decide(one: Judgement) -> str:
+    bounds = one.score.bounds or (0.0, 0.0)
+    worst, best = (difference_text(bound, one.score.measure) for bound in bounds)
+    return (
+        f"{plural(one.errored, 'case')} errored, which decides the verdict: if all had failed or passed, the "
+        f"difference of the {one.score.measure} would be between {worst} and {best}"
+    )
+
+
+def _contradict(one: Judgement) -> str:
+    sides = (f"{_difference(each)} ({certainty(each)})" for each in one.measures)
+    return f"the two measures contradict each other: {', while '.join(sides)}"
+
+
+_WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
+    "errors": _errors_decide,
+    "measures": _contradict,
+    "settings": lambda _: "the two runs decided cases by different rules",
+}
+
+
+def _size(difference: float) -> str:
+    if difference >= 0.1:
+        return f"{difference:.2f}"
+    return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two digits that count
+
+
+def _more(one: Judgement, found: Comparison, units: str, *, needed: bool) -> str:
+    """How many cases would show this difference; where none would, what these can show."""
+    if one.needed is not None:
+        if not needed:
+            return ""
+        return f"; if this difference is real, about {one.needed:,} {_unit(one, found)}s would show it with 80% power"
+    if one.detectable is None:
+        return ""
+    if not isfinite(one.detectable):
+        return f"; {units} are likely to miss any difference"
+    return f"; with {units}, a difference below {_size(one.detectable)} is likely to be missed"
+
+
+def _unit(one: Judgement, found: Comparison) -> str:
+    """What is independent: a case, whatever it ran with, unless cases are clustered."""
+    cases = min(found.base.cases, found.candidate.cases)
+    return "case" if one.clusters in (one.pairs, cases) else "cluster"
+
+
+def _enough(one: Judgement, found: Comparison) -> str:
+    """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
+    question = found.question
+    least = cases_for_share(question.margin, 1 - question.alpha)
+    within = abs(one.score.delta) <= question.margin
+    return f"; 'equivalent' requires at least {least:,} {_unit(one, found)}s" if within and one.clusters < least else ""
+
+
+def basis_lines(found: Comparison) -> Iterator[str]:
+    """What the verdict is based on: rates, cases, moves, errors, and what else differs between the runs."""
+    one = found.whole
+    if one is None:
+        return
+    scores = f"mean score {one.before.score:.3f} → {one.after.score:.3f}" if one.score.measure == "mean score" else ""
+    if parts := [part for part in (scores, _rates(one)) if part]:
+        yield ", ".join(parts)
+    cases = min(found.base.cases, found.candidate.cases)
+    counted = (
+        plural(one.pairs, "case") if one.pairs <= cases else f"{one.pairs} pairs of results of {plural(cases, 'case')}"
+    )
+    moves = one.moves
+    losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
+    yield f"based on {counted}: {plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
+    if moves.same_rule and (moves.fixed or moves.broken):
+        yield f"{moves.fixed} now pass, {moves.broken} now fail"
+    if one.clusters < one.pairs and _unit(one, found) == "case":
+        counted = f"{plural(one.clusters, 'case')} count, not {one.pairs} results"
+        yield f"the results of a case are not independent: {counted}"
+    elif one.clusters < one.pairs:
+        yield f"the cases form {plural(one.clusters, 'cluster')}; cases of one cluster are not independent"
+    if one.errored:
+        yield _errors(one, found.question)
+    yield from map(one_line, found.notes)
+
+
+def _rates(one: Judgement) -> str:
+    """`pass rate 92.1% → 78.9%, -13.2 points (95% CI …)`; nothing where the runs passed cases by different rules."""
+    if not one.rates_compare:
+        return ""
+    rates = f"{percent(one.before.rate)} → {percent(one.after.rate)}"
+    sure = ""
+    if one.rate is not None and one.deciding is not one.rate:
+        sure = f", {points(one.rate.delta)} ({certainty(one.rate)})"
+    name = "pass rate" if one.score.measure == "mean score" else one.score.measure
+    return f"{name} {rates}{sure}"
+
+
+def _errors(one: Judgement, question: ComparisonSettings) -> str:
+    cases = plural(one.errored, "case")
+    if question.errored == "fail" or one.score.bounds is None:
+        return f"{cases} errored"
+    measure = one.score.measure
+    worst, best = (difference_text(bound, measure) for bound in one.score.bounds)
+    return f"{cases} errored: the difference of the {measure} is {worst} at worst, {best} at best"
+
+
+def _method(found: Comparison) -> Iterator[str]:
+    """How the numbers came about, and what they would be without the allowance for unseen cases."""
+    one = found.whole
+    if one is None or found.same:
+        return
+    yield "Method"
+    for each in one.measures:
+        yield f"  {each.measure}: {difference_text(each.delta, each.measure)} ({certainty(each)})"
+        if each.plain is not None:
+            plain = ends_text(each.plain, each.measure)
+            yield f"    plain paired t interval, without allowance for unseen cases: {plain}"
+    yield "  paired by case; clusters weigh as many cases as they hold; one unseen cluster is added against each claim"
+    if one.usage:
+        yield "  a case takes: mean of its graded samples, over the cases for which it is known; paired t interval"
+    if one.tested > 1:
+        yield f"  p-values are corrected for {one.tested} tests (Holm); intervals are those of each measure alone"
+    if one.detectable is not None and isfinite(one.detectable):
+        power = f"a difference below {_size(one.detectable)} is likely to be missed"
+        yield f"  with {plural(one.clusters, _unit(one, found))}, {power} (80% power, simulated)"
+
+
+def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
+    if not found.groups:
+        return
+    tested = max(group.judgement.tested for group in found.groups)
+    yield f"By {found.question.by}" + (f"; p-values corrected for {tested} tests (Holm)" if tested > 1 else "")
+    for line in aligned([_group_row(group, found.question) for group in found.groups]):
+        yield f"  {_paint_word(line, color=color)}"
+
+
+def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str]:
+    one, margin = group.judgement, question.margin
+    shown = one.deciding
+    return [
+        one_line(group.name),
+        one.verdict,
+        f"{difference_text(shown.delta, shown.measure)} {shown.measure}",
+        interval_text(shown),
+        "" if one.verdict == "inconclusive" and margin else p_value(one.p_of_claim),
+        plural(one.pairs, "case"),
+    ]
+
+
+def _paint_word(line: str, *, color: bool) -> str:
+    for word, style in _STYLES.items():
+        if color and f"  {word}  " in line:
+            return line.replace(f"  {word}  ", f"  \x1b[{style}m{word}\x1b[0m  ", 1)
+    return line
+
+
+def _moved(found: Comparison) -> Iterator[str]:
+    if not found.moved:
+        return
+    total = sum(pair.moved for pair in found.pairs)
+    several = len(found.candidate.targets) > 1
+    yield f"Moved ({total}), worst first"
+    for one in found.moved:
+        yield from _moved_case(one, several=several)
+    if total > len(found.moved):
+        yield f"  and {total - len(found.moved)} more; use --limit to show them"
+
+
+def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
+    pair = one.pair
+    target = f" on {one_line(pair.after_key.target)}" if several else ""
+    yield f"  {_pair_label(pair)}{target}: {_status(pair)}{pair.before.score or 0:.2f} → {pair.after.score or 0:.2f}"
+    for change in one.changes:
+        yield f"    {_change(change, one.after)}"
+    for name, evidence in (("before", one.before), ("after", one.after)):
+        yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
+
+
+def _pair_label(pair: CasePair) -> str:
+    before, after = pair.before_key.prompt, pair.after_key.prompt
+    if before is None or after is None or before == after:
+        return case_label(pair.after_key)
+    return f"{case_label(pair.before_key)} → {one_line(after)}"
+
+
+def _status(pair: CasePair) -> str:
+    before, after = pair.before.status, pair.after.status
+    return f"{before}, " if before == after else f"{before} → {after}, "
+
+
+def _sample(evidence: SampleEvidence) -> str:
+    return f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
+
+
+def _answer(output: str | None) -> str:
+    return "no answer" if output is None else one_line(output, _LONGEST)
+
+
+def _change(change: CheckChange, shown: SampleEvidence) -> str:
+    """An assertion, and what it says, unless that is the answer which is shown anyway."""
+    evidence = None if change.evidence == shown.output else change.evidence
+    shown_evidence = f" | {one_line(evidence, _LONGEST)}" if evidence else ""
+    before, after = _passed(change.passed_before), _passed(change.passed_after)
+    if before == after:
+        before, after = _score(change.before), _score(change.after)
+    return f"{one_line(change.name, _LONGEST)}: {before} → {after}{shown_evidence}"
+
+
+def _passed(passed: bool | None) -> str:
+    return "not judged" if passed is None else "passed" if passed else "failed"
+
+
+def _score(score: float | None) -> str:
+    return "not judged" if score is None else f"{score:.2f}"
+
+
+def left_out_lines(found: Comparison) -> Iterator[str]:
+    """The cases that are in no number, and those that were taken in although they were edited."""
+    left = found.left_out
+    for keys, where in ((left.only_base, "base"), (left.only_candidate, "candidate")):
+        if keys:
+            yield f"{plural(len(keys), 'case')} only in the {where}: {_keys(keys)}"
+    if left.edited:
+        changes = dict.fromkeys(what for one in left.edited.values() for what in one)
+        edits = f"{plural(len(left.edited), 'case')} edited between the runs ({', '.join(changes)}), excluded"
+        yield f"{edits}; --edited includes them: {_keys(left.edited)}"
+    if found.edited:
+        yield f"{plural(found.edited, 'case')} edited between the runs, but compared: their inputs may differ"
+
+
+def _keys(keys: Iterable[CaseKey]) -> str:
+    return listed([case_label(key) for key in keys])
+
+
+_MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "inconclusive": "?"}
+_LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
+
+
+def render_matrix(found: Matrix) -> str:
+    """The runs with their mean scores, the differences between every two, and the cases that score least alike."""
+    names = _names(found)
+    blocks = (runs_lines(found.runs, names), _differences(found, names), _apart(found, names), _cases(found, names))
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
+
+
+def _names(found: Matrix) -> list[str]:
+    return ["base", *(f"run {number}" for number in range(2, len(found.runs) + 1))]
+
+
+def _differences(found: Matrix, names: list[str]) -> Iterator[str]:
+    """Row less column: how much higher the mean score of the row's run is."""
+    places = range(len(names))
+    head = ["", *(f"vs {name}" for name in names[:-1])]
+    rows = [[names[row], *(_cell(found, column, row) for column in places[:-1])] for row in places[1:]]
+    tested = max((one.whole.tested for one in found.comparisons.values() if one.whole and not one.same), default=1)
+    yield f"Difference of the mean score ({_LEGEND})"
+    if tested > 1:
+        yield f"p-values and intervals are corrected for {tested} tests (Holm)"
+    yield from (f"  {line}" for line in aligned([head, *rows]))
+
+
+def _cell(found: Matrix, column: int, row: int) -> str:
+    one = found.comparisons.get((column, row))
+    if column >= row:
+        return ""
+    if one is None or one.whole is None:
+        return "nothing in common"
+    return "same run" if one.same else _note_lines(one)
+
+
+def _note_lines(one: Comparison) -> str:
+    whole = one.whole
+    if whole is None:
+        return ""
+    shown = whole.deciding
+    measure = "" if shown.measure == "mean score" else f" {shown.measure}"
+    sure = f"{certainty(shown)}, {plural(whole.pairs, 'case')}"
+    return f"{_MARKS[whole.verdict]} {difference_text(shown.delta, shown.measure)}{measure} ({sure})"
+
+
+def _apart(found: Matrix, names: list[str]) -> Iterator[str]:
+    """What else differs from the base, and the cases that are in no number beside it."""
+    for (base, candidate), one in found.comparisons.items():
+        if base == 0:
+            lines = (*map(one_line, one.notes), *left_out_lines(one))
+            yield from (f"{names[candidate]}: {line}" for line in lines)
+
+
+def _cases(found: Matrix, names: list[str]) -> Iterator[str]:
+    if not found.scores:
+        return
+    rows = [[case_label(key), *map(_score_or_dash, scores)] for key, scores in found.scores.items()]
+    yield f"Scores that differ ({len(rows) + found.omitted}), largest difference first"
+    yield from (f"  {line}" for line in aligned([["", *names], *rows]))
+    if found.omitted:
+        yield f"  and {found.omitted} more; use --limit to show them"
+
+
+def _score_or_dash(score: float | None) -> str:
+    return "-" if score is None else f"{score:.2f}"

@@ -1,0 +1,256 @@
+"""Diagnostics and explanations of their codes, for people and for programs (SPEC section 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from textwrap import indent
+from typing import TypeAlias
+
+from agentv.errors import Diagnostic
+from agentv.model.values.formatting import ELLIPSIS, plural
+from agentv.model.values.values import Span, lazy_pattern
+from agentv.reports.text import TAB, cells, one_line, safe, shown_from
+
+Source: TypeAlias = Callable[[str], str | None]
+"""Absolute path → the text of the file; None where it cannot be had."""
+
+WIDEST = 100
+"""Columns of a line of source that are shown; a longer one is cut around its caret."""
+
+UNSHOWN = frozenset({"secret-in-file"})
+"""Codes whose source line is not shown, because it must not appear in a log."""
+
+_GUTTER = 5
+_NOTE_INDENT = "   "
+_LINES = lazy_pattern(r"\r\n|\r|\n")
+_STYLES = {"error": "1;31", "warning": "1;33", "hint": "1;36", "place": "1", "gutter": "2"}
+
+
+def render_diagnostics(
+    found: Sequence[Diagnostic], source: Source, *, here: str | None = None, color: bool = False, counted: bool = True
+) -> str:
+    """All diagnostics by file and line, each with its line of source, and at the end how many there are.
+
+    Args:
+        found: in any order.
+        source: gives the text of a file; asked once for each file.
+        here: the directory that paths are shown from; the working directory if None.
+        color: paint with escape sequences, for a terminal.
+        counted: say at the end how many there are.
+    """
+    renderer = _DiagnosticRenderer(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
+    blocks = ["\n".join(renderer.block(one)) for one in sorted(found, key=lambda one: one.order)]
+    return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
+
+
+def diagnostics_json(found: Sequence[Diagnostic], *, here: str | None = None) -> str:
+    """All diagnostics by file and line, as one JSON array of objects."""
+    directory = here or os.getcwd()  # noqa: PTH109  # as in render_diagnostics
+    rows = [_json_row(one, directory) for one in sorted(found, key=lambda one: one.order)]
+    return json.dumps(rows, indent=2)
+
+
+def _is_unshown(found: Diagnostic) -> bool:
+    """Whether nothing of the file may be shown."""
+    return found.private or found.code in UNSHOWN
+
+
+def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
+    span = found.span
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "file": shown_from(span.file, here) if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "end_line": span.end_line if span else None,
+        "end_column": span.end_column if span else None,
+        "message": found.message,
+        "hint": found.hint,
+    }
+
+
+def full_text(found: Diagnostic) -> str:
+    """Everything that a diagnostic says, in lines: the message, the hint, the notes."""
+    return "\n".join([found.message, *([found.hint] if found.hint else []), *found.notes])
+
+
+def count_of(found: Iterable[Diagnostic]) -> str:
+    """Number of diagnostics by severity: `3 errors, 1 warning`; empty without diagnostics."""
+    severities = [one.severity for one in found]
+    numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
+    return ", ".join(plural(number, name) for number, name in numbers if number)
+
+
+class _DiagnosticRenderer:
+    """Renders one diagnostic after the other, and remembers the lines of the last file."""
+
+    def __init__(self, source: Source, here: str, *, color: bool) -> None:
+        self._source = source
+        self._here = here
+        self._color = color
+        self._file: str | None = None
+        self._lines: list[str] = []
+
+    def block(self, found: Diagnostic) -> Iterator[str]:
+        yield self._headline(found)
+        line = self._line(found.span) if found.span and not _is_unshown(found) else None
+        behind_caret = line is not None and "\n" not in (found.hint or "")
+        if line is not None and found.span:
+            yield from self._excerpt(line, found.span, found, found.hint if behind_caret else None)
+        if found.hint and not behind_caret:
+            yield from _indented(found.hint)
+        for note in found.notes:
+            yield from _indented(note)
+
+    def _headline(self, found: Diagnostic) -> str:
+        label = self._paint(found.severity, f"{found.severity}[{found.code}]")
+        if found.span is None:
+            return f"{label}: {one_line(found.message)}"
+        place = f"{one_line(shown_from(found.span.file, self._here))}:{found.span.line}:{found.span.column}:"
+        return f"{self._paint('place', place)} {label}: {one_line(found.message)}"
+
+    def _line(self, span: Span) -> str | None:
+        if span.file != self._file:
+            text = self._source(span.file)
+            self._file, self._lines = span.file, [] if text is None else _LINES.split(text)
+        return self._lines[span.line - 1] if 0 < span.line <= len(self._lines) else None
+
+    def _excerpt(self, line: str, span: Span, found: Diagnostic, hint: str | None) -> Iterator[str]:
+        end = span.end_column if span.end_line == span.line else len(line) + 1
+        before, marked, after = _cut(*_split(line, span.column, end))
+        carets = self._paint(found.severity, "^" * max(cells(marked), 1))
+        behind = f" {one_line(hint)}" if hint else ""
+        yield f"{self._paint('gutter', f'{span.line:>{_GUTTER}} |')} {before}{marked}{after}".rstrip()
+        width = max(_GUTTER, len(str(span.line)))
+        yield f"{self._paint('gutter', ' ' * width + ' |')} {' ' * cells(before)}{carets}{behind}"
+
+    def _paint(self, style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+
+
+def _split(line: str, column: int, end: int) -> tuple[str, str, str]:
+    """What stands before, in and behind a span of the line, fit to be shown."""
+    start = max(column, 1) - 1
+    stop = max(end - 1, start)
+    seen = WIDEST + 1  # of each piece, which is cut to less: a line may be megabytes long, with mistakes all over it
+    pieces = (line[max(0, start - seen) : start], line[start : min(stop, start + seen)], line[stop : stop + seen])
+    before, marked, after = (safe(piece).replace("\t", TAB) for piece in pieces)
+    return before + " " * max(0, start - len(line)), marked, after
+
+
+def _cut(before: str, marked: str, after: str) -> tuple[str, str, str]:
+    """The three pieces of a line, shortened to `WIDEST` columns with the caret among them."""
+    if len(before) + len(marked) + len(after) <= WIDEST:
+        return before, marked, after
+    if len(marked) > WIDEST // 2:
+        marked, after = marked[: WIDEST // 2 - 1] + ELLIPSIS, ""
+    left = WIDEST - len(marked)
+    begin_width = max(left - len(after), left // 2)
+    if len(before) > begin_width:
+        before = ELLIPSIS + before[len(before) - begin_width + 1 :]
+    room = left - len(before)
+    if len(after) > room:
+        after = after[: max(room - 1, 0)] + ELLIPSIS
+    return before, marked, after
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in safe(text).split("\n"):
+        yield f"{_NOTE_INDENT}{line}".rstrip()
+
+
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleFile:
+    """One file of an example. `path` begins in the project's root."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that is known of one code.
+
+    Attributes:
+        meaning: one sentence, the one of `agentv.codes`.
+        why: what leads to it and what it would lead to, in paragraphs.
+        wrong: files that give it; empty where no text can show it.
+        message: what agentv says of them.
+        fix: how it is mended, in paragraphs.
+        right: all of those files once it is mended; empty where words say it better.
+    """
+
+    code: str
+    meaning: str
+    why: str
+    wrong: tuple[ExampleFile, ...]
+    message: str
+    fix: str
+    right: tuple[ExampleFile, ...]
+
+    @property
+    def mended(self) -> tuple[ExampleFile, ...]:
+        """Those of the right files that differ from the wrong ones."""
+        return tuple(file for file in self.right if file not in self.wrong)
+
+
+def render_explanation(one: Explanation) -> str:
+    """The explanation as text for a terminal."""
+    parts = [one.code, one.meaning, one.why]
+    if one.wrong:
+        parts += ["Wrong:", *_files(one.wrong)]
+    if one.message:
+        parts += ["Output:", indent(one.message, _INDENT)]
+    parts += ["The fix:", one.fix, *_files(one.mended)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def render_markdown(one: Explanation) -> str:
+    """The explanation as Markdown, without a heading."""
+    parts = [one.meaning, one.why, *_blocks(one.wrong)]
+    if one.message:
+        parts.append(f"```text\n{one.message}\n```")
+    parts += [f"**Fix.** {one.fix}", *_blocks(one.mended)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def explanation_json(one: Explanation) -> str:
+    """The explanation as one JSON object."""
+    return json.dumps(asdict(one), indent=2)
+
+
+def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Every code with its sentence, by group."""
+    width = max(len(code) for codes in groups.values() for code in codes)
+    lines = []
+    for title, codes in groups.items():
+        rows = [f"  {code:<{width}}  {meaning}" for code, meaning in codes.items()]
+        lines.append("\n".join([title, *rows]))
+    return "\n\n".join(lines)
+
+
+def codes_json(groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Every code as JSON: a list of objects with `code`, `group` and `meaning`."""
+    rows = [
+        {"code": code, "group": title, "meaning": meaning}
+        for title, codes in groups.items()
+        for code, meaning in codes.items()
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def _files(files: Sequence[ExampleFile]) -> Iterator[str]:
+    for one in files:
+        yield indent(f"# {one.path}\n{one.text}".rstrip("\n"), _INDENT)
+
+
+def _blocks(files: Sequence[ExampleFile]) -> Iterator[str]:
+    for one in files:
+        yield f"`{one.path}`\n\n```text\n{one.text}```"

@@ -1,1 +1,0 @@
-"""Diagnostics, and explanations of their codes."""

@@ -1,1 +1,0 @@
-"""A run as a file for other programs."""

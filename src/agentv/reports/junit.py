@@ -1,0 +1,248 @@
+"""A run as JUnit XML, which CI servers show as a table of tests.
+
+The shape is that of Jenkins' schema, `junit-10.xsd` of its xUnit plugin, which pytest writes too: that of the others is
+looser. It knows no properties of a test, so that what a trial says of itself stands in its `system-out`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+from xml.sax.saxutils import escape, quoteattr
+
+from agentv.model.run.summary import GateResult, Summary
+from agentv.model.run.trial import Status, TrialResult
+from agentv.model.values.formatting import money, plural
+from agentv.reports.run.trial_view import (
+    LONGEST,
+    Finding,
+    TrialView,
+    check,
+    cut_words,
+    label,
+    reason,
+    source,
+    trial_view,
+)
+from agentv.reports.text import one_line, safe, shown_from
+
+OUTPUT_SHOWN = 10_000
+"""Characters of an answer that are shown; CI servers hold reports in memory."""
+
+_NO_XML = re.compile("[\ufffe\uffff]")
+"""What `safe` leaves, and XML 1.0 cannot say."""
+
+
+@dataclass(frozen=True, slots=True)
+class JUnitRun:
+    """Data of the run itself in the report.
+
+    Attributes:
+        root: absolute path of the repository, from which paths are shown.
+        not_run: trials that were planned and have no result.
+        why: they have none.
+        suite: name and path of the suite that they are of; None: it is not known.
+        summary: of the run, where all of its trials are reported; its rates are properties of its suites.
+    """
+
+    run_id: str
+    root: str
+    not_run: int = 0
+    why: str = "they were not run"
+    suite: tuple[str, str] | None = None
+    summary: Summary | None = None
+
+
+@dataclass(slots=True)
+class _TestSuite:
+    """The trials of one suite so far."""
+
+    name: str
+    path: str
+    counts: dict[Status, int] = field(default_factory=lambda: dict.fromkeys(get_args(Status), 0))
+    milliseconds: float = 0.0
+    began: str = ""
+    targets: set[str] = field(default_factory=set)
+    cases: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, name: str, path: str, root: str) -> _TestSuite:
+        return cls(name, shown_from(path, root) if path else "")
+
+    def lack(self, run: JUnitRun) -> None:
+        """One test for all trials that were not run."""
+        attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
+        error = _attributes({"type": "not-run", "message": run.why})
+        self.counts["errored"] += 1
+        self.cases.append(f"<testcase{_attributes(attributes)}><error{error}>{_text(run.why)}</error></testcase>\n")
+
+    def decide(self, gate: GateResult) -> None:
+        """One test for a gate of the suite."""
+        attributes = _attributes({"name": f"gate: {gate.title}", "classname": one_line(self.name, LONGEST)})
+        self.counts["passed" if gate.passed else "failed"] += 1
+        failure = _attributes({"type": "gate", "message": one_line(gate.why, LONGEST)})
+        found = f"<system-out>{_text(gate.why)}</system-out>" if gate.passed else f"<failure{failure}/>"
+        self.cases.append(f"<testcase{attributes}>{found}</testcase>\n")
+
+    def add(self, result: TrialResult, case: str) -> None:
+        self.counts[result.status] += 1
+        self.milliseconds += result.duration_ms
+        self.began = min(self.began or result.timestamp, result.timestamp)
+        self.targets.add(result.trial.target.name)
+        self.cases.append(case)
+
+
+def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]:
+    """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
+
+    A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`. Trials that were not
+    run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
+    look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their
+    numbers come first.
+    """
+    suites: dict[tuple[str, str], _TestSuite] = {}
+    for result in results:
+        suite = result.trial.suite
+        key = (suite.name, suite.path)
+        if key not in suites:
+            suites[key] = _TestSuite.of(*key, run.root)
+        suites[key].add(result, "".join(_case(result, run.root)))
+    for gate in run.summary.gates if run.summary is not None else ():
+        own = next((suite for suite in suites.values() if suite.name == gate.suite), None)
+        (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).decide(gate)
+    if run.not_run:
+        key = run.suite or ("not run", "")
+        suites.setdefault(key, _TestSuite.of(*key, run.root)).lack(run)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield from _document(list(suites.values()), run)
+
+
+def _document(suites: list[_TestSuite], run: JUnitRun) -> Iterator[str]:
+    total = sum(len(suite.cases) for suite in suites)
+    failed, errored = (sum(suite.counts[status] for suite in suites) for status in ("failed", "errored"))
+    seconds = _seconds(sum(suite.milliseconds for suite in suites))
+    numbers: dict[str, str | int] = {"tests": total, "failures": failed, "errors": errored, "time": seconds}
+    yield f"<testsuites{_attributes({'name': 'agentv', **numbers})}>\n"
+    names = Counter(suite.name for suite in suites)
+    for suite in suites:
+        yield from _suite(suite, run, _rates(suite.name, run.summary) if names[suite.name] == 1 else {})
+    yield "</testsuites>\n"
+
+
+def _rates(name: str, summary: Summary | None) -> dict[str, str]:
+    """What `summary.json` says of the suite's rates, as it says it: JSON."""
+    group = summary.by_suite.get(name) if summary is not None else None
+    if group is None:
+        return {}
+    keys = ("pass_rate", "judged", "pass_rate_interval", "interval_clusters", "pass_rate_bounds", "rule_pass_rate")
+    found = {key: getattr(group, key) for key in (*keys, "rule_pass_rate_interval", "mean_score")}
+    return {key: json.dumps(value) for key, value in found.items() if value is not None}
+
+
+def _suite(suite: _TestSuite, run: JUnitRun, rates: Mapping[str, str]) -> Iterator[str]:
+    attributes: dict[str, str | int] = {
+        "name": suite.name,
+        "tests": len(suite.cases),
+        "failures": suite.counts["failed"],
+        "errors": suite.counts["errored"],
+        "skipped": suite.counts["skipped"] + suite.counts["shown"],
+        "time": _seconds(suite.milliseconds),
+        "timestamp": suite.began.removesuffix("Z"),
+        "file": suite.path,
+    }
+    yield f"<testsuite{_attributes(attributes)}>\n"
+    named = {"run_id": run.run_id, "eval_path": suite.path, "target": ", ".join(sorted(suite.targets))}
+    properties = {**named, **rates}
+    listed = (
+        f"<property{_attributes({'name': name, 'value': value})}/>" for name, value in properties.items() if value
+    )
+    yield f"<properties>{''.join(listed)}</properties>\n"
+    yield from suite.cases
+    yield "</testsuite>\n"
+
+
+def _case(result: TrialResult, root: str) -> Iterator[str]:
+    kind = result.status if result.status != "passed" else "noted"
+    view = trial_view(kind, result)
+    attributes = {
+        "name": label(view, targets=True),
+        "classname": one_line(view.suite, LONGEST),
+        "time": _seconds(result.duration_ms),
+    }
+    yield f"<testcase{_attributes(attributes)}>"
+    if result.status != "passed":
+        yield _outcome(view, root)
+    yield f"<system-out>{_text(_facts(result))}</system-out></testcase>\n"
+
+
+_ELEMENTS: dict[Status, str] = {"failed": "failure", "errored": "error", "skipped": "skipped", "shown": "skipped"}
+
+
+def _outcome(view: TrialView, root: str) -> str:
+    element = _ELEMENTS[view.status]
+    kind = view.error.code if view.error is not None else _kinds(view.findings)
+    lines = [reason(view), *(line for finding in view.findings for line in _finding(finding, root))]
+    return f"<{element}{_attributes({'type': kind, 'message': reason(view)})}>{_text(chr(10).join(lines))}</{element}>"
+
+
+def _kinds(findings: tuple[Finding, ...]) -> str:
+    """The types of the assertions that did not pass."""
+    found = (one_line(finding.type, LONGEST) for finding in findings if finding.state != "noted")
+    return ", ".join(dict.fromkeys(found)) or "threshold"
+
+
+def _finding(finding: Finding, root: str) -> Iterator[str]:
+    place = source(finding, root)
+    yield f"{place}: {finding.state}: {check(finding)}" if place else f"{finding.state}: {check(finding)}"
+    if finding.evidence:
+        yield f"  {one_line(finding.evidence, LONGEST)}"
+
+
+def _facts(result: TrialResult) -> str:
+    """What there is to know of a trial, a line each, then its answer."""
+    trial, usage = result.trial, result.token_usage
+    values = {
+        "target": trial.target.name,
+        "variant": trial.variant_name,
+        "sandbox": result.stored.sandbox if result.stored is not None else None,
+        "diff": result.stored.diff_path if result.stored is not None else None,
+        "workspace": result.stored.workspace_path if result.stored is not None else None,
+        "score": None if result.score is None else f"{result.score:.4g} (needs {trial.threshold:.4g})",
+        "note": cut_words(result),
+        "cost": None if result.cost_usd is None else money(result.cost_usd),
+        "tokens": None if usage is None or usage.total is None else f"{usage.total:,}",
+        "tags": ", ".join(trial.case.tags) or None,
+    }
+    facts = [f"{name}: {one_line(value, LONGEST)}" for name, value in values.items() if value is not None]
+    return "\n".join([*facts, *_answer(result.output)])
+
+
+def _answer(output: str | None) -> Iterator[str]:
+    if output is not None:
+        yield "answer:"
+        yield output[:OUTPUT_SHOWN]
+        if len(output) > OUTPUT_SHOWN:
+            yield f"[{len(output) - OUTPUT_SHOWN:,} characters more]"
+
+
+def _seconds(milliseconds: float) -> str:
+    """As the schema wants it: seconds, to the millisecond."""
+    return f"{max(milliseconds, 0.0) / 1000:.3f}"
+
+
+def _attributes(values: Mapping[str, str | int]) -> str:
+    """Those that say something."""
+    return "".join(f" {name}={quoteattr(_legal(str(value)))}" for name, value in values.items() if value != "")
+
+
+def _text(text: str) -> str:
+    return escape(_legal(text))
+
+
+def _legal(text: str) -> str:
+    """The text in characters that XML 1.0 has, those that nobody sees spelled out."""
+    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", safe(text))

@@ -1,0 +1,303 @@
+"""A planned comparison in words, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from math import isfinite
+from typing import Literal
+
+from agentv.model.run.matrix import MeasuredShare
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.text import one_line, percent
+from agentv.stats.intervals.means import MeanInterval
+from agentv.stats.power import NOTHING, Advice, ComparisonPlan, Noise, Way
+
+Source = Literal["given", "run", "assumed"]
+NONE_SEEN = "none"
+"""Where not even the largest drop is seen."""
+LEAST_SHOWN = 0.0001
+"""A variance below it has no digit among the first four."""
+ABOUT = 0.02
+"""How far a simulated chance may lie below the power that was asked for."""
+SURE = 0.9999
+"""More often nothing is promised: what is assumed is never known so well."""
+
+
+@dataclass(frozen=True, slots=True)
+class PilotShown:
+    """The values from an earlier run, with its number of cases and samples.
+
+    Attributes:
+        trials: how many passed, and how many were judged.
+    """
+
+    run_id: str
+    cases: int
+    repeat: int
+    trials: tuple[int, int]
+    mean: MeanInterval
+    disagreement: MeasuredShare | None
+    scores: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """A plan and its assumptions.
+
+    Attributes:
+        plan: the two runs.
+        detect: the difference that matters; None: a table of the smallest that are shown.
+        pilot: the run that it is planned from.
+        rate_from, alike_from: where these two come from.
+    """
+
+    plan: ComparisonPlan
+    detect: float | None = None
+    pilot: PilotShown | None = None
+    rate_from: Source = "assumed"
+    alike_from: Source = "assumed"
+
+
+def render_power(shown: PlanShown, *, sized: bool) -> str:
+    """Report of what the plan can show.
+
+    Args:
+        shown: the plan.
+        sized: somebody said how many cases there are; else only the number needed is reported.
+    """
+    plan, detect, pilot = shown.plan, shown.detect, shown.pilot
+    if detect is None and plan.assumed.margin:
+        detect = 0.0
+    table = [*_headline(plan), *_table(plan)] if detect is None else _detecting(plan, detect, sized=sized)
+    return "\n".join([*table, "", *_assumed(shown), *(_noise(pilot) if pilot else ())])
+
+
+def power_json(shown: PlanShown) -> str:
+    """The plan as one object: what was assumed, the least differences shown, the table, and of `detect` the chance.
+
+    A least difference that is null: none is shown.
+    """
+    plan, pilot, assumed = shown.plan, shown.pilot, shown.plan.assumed
+    document: dict[str, Json] = {
+        "cases": plan.cases,
+        "repeat": plan.repeat,
+        "rate": assumed.rate,
+        "rate_from": shown.rate_from,
+        "alike": assumed.alike,
+        "alike_from": shown.alike_from,
+        "shared": assumed.shared,
+        "alpha": assumed.alpha,
+        "power": assumed.power,
+        "margin": assumed.margin,
+        "cluster_size": assumed.cluster_size,
+        "intra_cluster_correlation": assumed.correlation,
+        "score_deviation": assumed.deviation,
+        "fewest_cases": assumed.fewest,
+        **_least_json(plan.least_each()),
+        "table": [{"cases": cases, **_least_json(line)} for cases, line in plan.table().items()],
+    }
+    if assumed.margin:
+        document["non_inferior"] = {"chance": plan.chance(0.0), "cases_needed": plan.needed(0.0)}
+    if (detect := shown.detect) is not None:
+        document["detect"] = {"difference": detect, **{way: _way_json(plan, detect, way) for way in plan.ways(detect)}}
+    if pilot is not None:
+        passed, judged = pilot.trials
+        counted: Json = {"passed": passed, "judged": judged}
+        document["from"] = {"run_id": pilot.run_id, "cases": pilot.cases, "repeat": pilot.repeat, "trials": counted}
+        document["mean_score"] = pilot.mean.mean
+        document["mean_score_interval"] = [pilot.mean.low, pilot.mean.high] if isfinite(pilot.mean.low) else None
+        document["disagreement"] = None
+        if (found := pilot.disagreement) is not None:
+            low, high = found.interval
+            document["disagreement"] = {"value": found.value, "low": low, "high": high}
+        document["noise"] = _noise_json(pilot.scores)
+    return json.dumps(document, indent=2)
+
+
+def _way_json(plan: ComparisonPlan, detect: float, way: Way) -> Json:
+    return {"chance": plan.chance(detect, way), "cases_needed": plan.needed(detect, way)}
+
+
+def _least_json(line: Mapping[Way, float]) -> dict[str, Json]:
+    return {f"least_{way}": least if isfinite(least) else None for way, least in line.items()}
+
+
+def _noise_json(noise: Noise) -> Json:
+    cases, answers, votes = noise.counts
+    counts: Json = {"cases": cases, "answers": answers, "votes": votes}
+    return {
+        "cases": noise.cases,
+        "target": noise.target,
+        "judge": noise.judge,
+        "counts": counts,
+        "advice": noise.advice(),
+    }
+
+
+def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[str]:
+    """Of a drop and a rise, or with a margin and no difference that no larger loss is there."""
+    ways = plan.ways(detect) if detect else ("drop",)
+    named = {
+        way: f"a {way} of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}" for way in ways
+    }
+    if sized and plan.cases < plan.assumed.fewest:
+        yield f"Not enough: {_runs(plan)} cannot show a difference, whatever the results."
+    elif sized:
+        chances = {way: plan.chance(detect, way) for way in ways}
+        enough = "Enough" if min(chances.values()) >= plan.assumed.power - ABOUT else "Not enough"
+        shown = " and ".join(f"{named[way]} {_often(chances[way])} of the time" for way in ways)
+        yield f"{enough}: {_runs(plan)} show {shown}."
+    for way in ways:
+        needed = plan.needed(detect, way)
+        if needed is None:
+            yield f"No practical number of cases shows {named[way]}."
+        else:
+            many = f"About {plural(needed, 'case')}{_each(plan.repeat)}"
+            yield f"{many} would show {named[way]} with {percent(plan.assumed.power)} power."
+    if plan.assumed.margin and not detect:
+        yield _BOTH_MEASURES[plan.assumed.deviation is not None]
+
+
+_BOTH_MEASURES = {
+    True: "compare needs the pass rate, too: both it and the mean score must be within the margin, and are simulated.",
+    False: "Scores are taken to be 0 or 1; where they are not, compare needs the mean score and the pass rate, both.",
+}
+
+
+def _headline(plan: ComparisonPlan) -> Iterator[str]:
+    """What two runs of so many cases notice."""
+    least = plan.least_each()["drop"]
+    what = "pass rate" if plan.assumed.deviation is None else "mean score"
+    cases, lower = plural(plan.cases, "case"), f"{least:.2f}" if plan.assumed.deviation else f"{100 * least:.0f} points"
+    if isfinite(least):
+        yield f"With {cases}, a comparison notices a {what} that is {lower} lower."
+    else:
+        yield f"{cases} cannot show that a candidate is worse, whatever the results."
+    yield ""
+
+
+def _table(plan: ComparisonPlan) -> Iterator[str]:
+    what = "pass rate" if plan.assumed.deviation is None else "mean score"
+    power = percent(plan.assumed.power)
+    yield f"Smallest difference of the {what} that two runs{_each(plan.repeat)} show with {power} power, about:"
+    yield ""
+    yield f"{'cases':>9}{'drop':>11}{'rise':>11}"
+    table = plan.table()
+    rows = [(cases, "".join(f"{_shown(least):>11}" for least in line.values())) for cases, line in table.items()]
+    for cells, alike in groupby(rows, key=lambda row: row[1]):
+        sizes = [cases for cases, _ in alike]
+        named = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}–{sizes[-1]:,}"
+        yield f"{named:>9}{cells}"
+    if min(table) < plan.assumed.fewest:
+        yield ""
+        yield f"Fewer than {plan.assumed.fewest} cases cannot show a difference, whatever the results."
+
+
+def _often(chance: float) -> str:
+    """How often something comes out: never always."""
+    if chance > SURE:
+        return f"more than {SURE:.2%}"
+    return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
+
+
+def _shown(least: float) -> str:
+    return f"{least:.3f}" if isfinite(least) else NONE_SEEN
+
+
+def _runs(plan: ComparisonPlan) -> str:
+    return f"two runs of {plural(plan.cases, 'case')}{_each(plan.repeat)}"
+
+
+def _each(repeat: int) -> str:
+    return f" with {repeat} samples of each" if repeat > 1 else ""
+
+
+def _assumed(shown: PlanShown) -> Iterator[str]:
+    """One short line: what is assumed, and where it comes from."""
+    one = shown.plan.assumed
+    mean = f"mean score {one.rate:.3g} (SD {one.deviation:.2g})" if one.deviation else f"pass rate {percent(one.rate)}"
+    parts = [
+        f"{mean} {_rate_from(shown)}",
+        f"{percent(one.alike)} of the variance is between cases {_alike_from(shown)}",
+        f"{percent(one.shared)} of the difficulty of a case is the same in both runs (--shared)",
+        f"alpha {one.alpha:g}",
+    ]
+    if one.cluster_size > 1:
+        parts.append(f"clusters of {one.cluster_size} with correlation {one.correlation:.2g}")
+    yield f"Assumed: {'; '.join(parts)}."
+
+
+def _rate_from(shown: PlanShown) -> str:
+    if shown.rate_from == "given":
+        return "(--rate)"
+    if shown.pilot is None:
+        return "(--rate)"
+    passed, judged = shown.pilot.trials
+    counted = f"{one_line(shown.pilot.run_id)}: {passed} of {plural(judged, 'trial')} passed"
+    return f"({counted})" if shown.rate_from == "run" else f"(a guess; {counted})"
+
+
+def _alike_from(shown: PlanShown) -> str:
+    if shown.alike_from == "given" or shown.pilot is None:
+        return "(--alike)"
+    if shown.alike_from == "run":
+        return f"({one_line(shown.pilot.run_id)})"
+    if shown.pilot.disagreement is None:
+        return "(assumed, because no case has two samples; --alike)"
+    return "(assumed, because all verdicts are the same; --alike)"
+
+
+def _noise(pilot: PilotShown) -> Iterator[str]:
+    yield ""
+    yield f"{one_line(pilot.run_id)} had a mean score of {_mean(pilot)}"
+    if (found := pilot.disagreement) is not None:
+        interval = "95% CI {} to {}".format(*map(percent, found.interval))
+        yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
+    noise = pilot.scores
+    if all((part or 0.0) <= NOTHING for part in (noise.cases, noise.target, noise.judge)):
+        yield _without_noise(noise)
+        return
+    cases, answers, votes = noise.counts
+    of = [plural(cases, "case"), plural(answers, "answer"), *([plural(votes, "vote")] if votes > answers else [])]
+    yield ""
+    yield f"Sources of the noise of its scores, in {', '.join(of)}:"
+    whole = sum(part or 0.0 for part in (noise.cases, noise.target, noise.judge))
+    judged = "" if noise.judge is not None else ", judge included"
+    yield f"  between cases: {_part(noise.cases, whole, 'there is one case')}"
+    unsampled = "no case was sampled twice (repeat)"
+    yield f"  between answers to one case{judged}: {_part(noise.target, whole, unsampled)}"
+    yield f"  between votes on one answer: {_part(noise.judge, whole, 'no answer was judged twice (votes)')}"
+    advice = noise.advice()
+    yield f"To narrow the confidence interval of its mean: {_ADVICE[advice]}" if advice else _without_noise(noise)
+
+
+_ADVICE: dict[Advice, str] = {
+    "more cases": "more cases (with as many calls, they tell at least as much as more samples of each)",
+    "a steadier judge": "a steadier judge",
+}
+
+
+def _without_noise(noise: Noise) -> str:
+    cases = plural(noise.counts[0], "case")
+    return f"Every score was the same: {cases} showed no noise, but others may."
+
+
+def _mean(pilot: PilotShown) -> str:
+    found = pilot.mean
+    if not isfinite(found.low):
+        return f"{found.mean:.3f} (no confidence interval: {plural(found.clusters, 'cluster')} only)"
+    counted = plural(found.clusters, "case" if found.clusters == pilot.scores.counts[0] else "cluster")
+    return f"{found.mean:.3f} (95% CI {found.low:.3f} to {found.high:.3f}, {counted})"
+
+
+def _part(part: float | None, whole: float, unknown: str) -> str:
+    if part is None:
+        return f"not known: {unknown}"
+    if part <= NOTHING:
+        return "no variance observed"
+    shown = f"{part:.4f}" if part >= LEAST_SHOWN else f"{part:.1e}"
+    return f"variance {shown} ({percent(part / whole)})"

@@ -1,0 +1,335 @@
+"""`agentv prompt list`, `show` and `promote`, for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import unified_diff
+from textwrap import wrap
+
+from agentv.model.suite.exam import DESCRIPTION, ExamRow
+from agentv.model.suite.library import Covered, ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, called
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.run.exam_attempts import (
+    exam_row_json,
+    exam_rows_heading,
+    gate_json,
+    gate_lines,
+    reason_lines,
+    result,
+    when,
+)
+from agentv.reports.text import GAP, Cell, aligned, cells, one_line, paint, safe, shown_from
+
+SHOWN_ROWS = 10
+"""The last ones, which people are shown."""
+
+NAMED = 3
+"""Changed texts that the list names; `diff` shows all."""
+
+_HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
+
+
+def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
+    """A table with totals below.
+
+    Args:
+        prompts: in the order in which they are shown.
+        width: columns of the terminal; only the last column is cut to fit.
+        color: paint with escape sequences.
+    """
+    if not prompts:
+        return "no prompt"
+    headings: list[Cell] = [(name, "bold") for name in _HEADINGS]
+    rows = [headings, *map(_row, prompts)]
+    if not any(row[-1][0] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    lines = aligned(rows, width, color=color)
+    return "\n".join([*lines, "", totals(prompts)])
+
+
+def _row(prompt: ListedPrompt) -> list[Cell]:
+    last = prompt.last
+    return [
+        (one_line(prompt.id), None),
+        (status_of(prompt), _style(prompt)),
+        (result(last), None if last is None or last.all_passed else "wrong"),
+        (when(last), "dim"),
+        changed(prompt),
+    ]
+
+
+def status_of(prompt: ListedPrompt) -> str:
+    """`ready`, `ready (edited)`."""
+    return f"{prompt.status} (edited)" if prompt.edited else prompt.status
+
+
+def _style(prompt: ListedPrompt) -> str | None:
+    if prompt.edited:
+        return "edited"
+    return prompt.status if prompt.status != "draft" else None
+
+
+def changed(prompt: ListedPrompt) -> Cell:
+    """What changed since the last exam."""
+    if prompt.wrong:
+        return ("partly unreadable: see doctor", "wrong")
+    if prompt.last is not None and not prompt.compared:
+        return ("unknown", "dim")
+    names = [called(change.path) for change in prompt.changes]
+    if len(names) <= NAMED:
+        return (", ".join(map(one_line, names)), None)
+    return (f"{', '.join(map(one_line, names[:NAMED]))} and {len(names) - NAMED} more", None)
+
+
+def totals(prompts: Sequence[ListedPrompt]) -> str:
+    """`12 prompts: 7 ready (1 edited), 3 tested, 2 draft`."""
+    parts = []
+    for status in ("ready", "tested", "draft"):
+        own = [one for one in prompts if one.status == status]
+        edited = sum(one.edited for one in own)
+        if own:
+            parts.append(f"{len(own)} {status}" + (f" ({edited} edited)" if edited else ""))
+    return f"{plural(len(prompts), 'prompt')}: {', '.join(parts)}"
+
+
+def list_json(prompts: Iterable[ListedPrompt], *, here: str) -> str:
+    """A JSON array of objects: what the table says, and where each prompt is."""
+    return json.dumps([listed_data(one, here) for one in prompts], indent=2)
+
+
+def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
+    """What the list tells of a prompt, as data."""
+    return {
+        "id": prompt.id,
+        "path": shown_from(prompt.directory, here),
+        "status": prompt.status,
+        "edited": prompt.edited,
+        "last": exam_row_json(prompt.last),
+        "changes": [{"path": called(one.path), "kind": one.kind} for one in prompt.changes]
+        if prompt.compared
+        else None,
+        "unreadable": prompt.wrong,
+    }
+
+
+def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool = False) -> str:
+    """All that is known of a prompt, in paragraphs.
+
+    Args:
+        shown: what to tell.
+        here: absolute path of the directory that paths are shown from.
+        width: columns of the terminal.
+        color: paint with escape sequences.
+    """
+    listed = shown.listed
+    head = f"{paint(one_line(listed.id), 'bold', color=color)}: "
+    head += paint(status_of(listed), _style(listed), color=color)
+    parts = [[head], _description(shown, width), list(_facts(shown, here, width)), list(_exam_rows(shown, color=color))]
+    end = list(gate_lines(listed.id, shown.gate))
+    if shown.findings:
+        number = plural(shown.findings, "thing")
+        end.append(f"doctor finds {number} to fix: agentv prompt doctor {one_line(listed.id)}")
+    return "\n\n".join("\n".join(part) for part in (*parts, end) if part)
+
+
+def _description(shown: ShownPrompt, width: int) -> list[str]:
+    if shown.description is None:
+        return ["(no description)"]
+    return wrap(one_line(shown.description), max(width, 20)) or [""]
+
+
+def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
+    rest = {key: text for key, text in shown.others.items() if isinstance(text, str | int | float)}
+    facts: dict[str, str] = {
+        "owner": shown.owner or "",
+        "tags": ", ".join(shown.tags),
+        **{key: str(text) for key, text in rest.items()},
+        "place": shown_from(shown.listed.directory, here),
+        "rests on": ", ".join(map(called, shown.texts)),
+        "cases": ", ".join(shown.cases),
+        "queries": _queries(shown),
+        "changed": ", ".join(f"{called(one.path)} ({one.kind})" for one in shown.listed.changes),
+    }
+    names = {name: one_line(name, 20) for name, text in facts.items() if text}
+    column = max(map(cells, names.values()))
+    for name, label in names.items():
+        lines = wrap(one_line(facts[name]), max(width - column - 2, 20), break_on_hyphens=False) or [""]
+        yield f"{label}{' ' * (column - cells(label))}{GAP}{lines[0]}"
+        yield from (f"{' ' * column}{GAP}{line}" for line in lines[1:])
+
+
+def _queries(shown: ShownPrompt) -> str:
+    if not shown.queries:
+        return ""
+    should = sum(shown.queries.values())
+    return f"{should} that should trigger it, {len(shown.queries) - should} that should not"
+
+
+def _exam_rows(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
+    if not shown.exam_rows:
+        yield f"never examined: agentv prompt eval {one_line(shown.listed.id)}"
+        return
+    last = shown.exam_rows[-SHOWN_ROWS:]
+    yield f"{exam_rows_heading(len(shown.exam_rows), len(last))}:"
+    wide = max(len(result(one)) for one in last)
+    for one in reversed(last):
+        style = None if one.all_passed else "wrong"
+        padded = paint(result(one), style, color=color) + " " * (wide - len(result(one)))
+        yield f"  {when(one)}  {padded}  {_of(one)}".rstrip()
+        if one.failed_cases:
+            yield f"    not passed: {one_line(', '.join(one.failed_cases), 300)}"
+
+
+def _of(exam_row: ExamRow) -> str:
+    judge = f", judged by {one_line(exam_row.judge)}" if exam_row.judge else ""
+    return f"{one_line(exam_row.model)}{judge}" if exam_row.model else judge.removeprefix(", ")
+
+
+def prompt_json(shown: ShownPrompt, *, here: str) -> str:
+    """One JSON object: the fields of the list, and all others."""
+    return json.dumps(prompt_data(shown, here), indent=2, default=str)
+
+
+def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
+    """All that is known of a prompt, as data."""
+    return {
+        **listed_data(shown.listed, here),
+        "description": shown.description,
+        "owner": shown.owner,
+        "tags": list(shown.tags),
+        "others": dict(shown.others),
+        "files": dict(shown.texts),
+        "cases": list(shown.cases),
+        "queries": [{"query": query, "should_trigger": should} for query, should in shown.queries.items()],
+        "sittings": [exam_row_json(one) for one in shown.exam_rows],
+        "findings": shown.findings,
+        "promotion": gate_json(shown.gate),
+    }
+
+
+def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
+    """One line where the status was written or would be, else every reason why not."""
+    name = one_line(done.prompt)
+    if done.gate.to is None:
+        yield f"{name} is {done.before} already"
+    elif done.refused:
+        yield f"{name} stays {done.before}: it cannot become {done.gate.to}"
+        yield from reason_lines(done.gate)
+    elif done.written:
+        place = f", written to {one_line(shown_from(done.path, here))}" if done.path else ""
+        yield f"{name}: {done.before} → {done.gate.to}{place}"
+    else:
+        yield f"{name}: {done.before} → {done.gate.to} would be written; nothing was (--dry-run)"
+    if done.evidence is not None:
+        yield from _covered_lines(done.evidence)
+
+
+def _covered_lines(covered: Covered) -> Iterator[str]:
+    """What the evidence covers: each text with its digests in the latest exam and now."""
+    exam = "no exam on record" if covered.ts is None else f"exam of {covered.ts}"
+    yield f"  evidence: {exam} | now"
+    for path in sorted(covered.recorded.keys() | covered.now.keys()):
+        before, now = covered.recorded.get(path), covered.now.get(path)
+        digests = (one[:12] if one else "-" for one in (before, now))
+        yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
+
+
+def promotions_json(done: Iterable[Promotion], *, here: str) -> str:
+    """A JSON array with an object for each prompt."""
+    rows = [
+        {
+            "prompt": one.prompt,
+            "path": shown_from(one.path, here) if one.path else None,
+            "before": one.before,
+            "written": one.written,
+            **gate_json(one.gate),
+            **({"recorded": one.evidence.recorded, "now": one.evidence.now} if one.evidence is not None else {}),
+        }
+        for one in done
+    ]
+    return json.dumps(rows, indent=2)
+
+
+_STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
+_NO_LINE_END = "\\ No newline at end of file"
+
+
+def render_differences(found: PromptDiff, *, color: bool = False) -> str:
+    """A unified diff of every text that changed; empty where nothing did."""
+    lines = (line for one in found.differences for line in _lines(one, found))
+    return "\n".join(_painted(line) if color else line for line in lines)
+
+
+def compared_with(found: PromptDiff) -> str:
+    """Label of the recorded exam: `the exam of 2026-11-22 08:35 (3/5)`."""
+    return f"the exam of {when(found.exam_row)} ({result(found.exam_row)})"
+
+
+def _painted(line: str) -> str:
+    style = next((style for start, style in _STYLES if line.startswith(start)), None)
+    return f"\x1b[{style}m{line}\x1b[0m" if style is not None else line
+
+
+def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
+    """The diff of one text; a line that says why, where one of its sides is not here."""
+    name = one_line(called(one.path))
+    before = f"{name} ({when(found.exam_row)})" if one.kind != "added" else "/dev/null"
+    after = name if one.kind != "removed" else "/dev/null"
+    if one.lost:
+        yield f"--- {before}"
+        yield f"+++ {after}"
+        yield f"@@ {one.kind}; the examined text is not stored here @@"
+        return
+    end = b"\n" if one.path == DESCRIPTION else b""  # a value of YAML, whose last line has no end to be missed
+    texts = (_text((one.before or b"") + end), _text((one.after or b"") + end))
+    if texts[0] is None or texts[1] is None:
+        yield f"--- {before}"
+        yield f"+++ {after}"
+        yield f"@@ {one.kind}; not text @@"
+        return
+    for line in unified_diff(_split(texts[0]), _split(texts[1]), before, after, lineterm=""):
+        text, _, rest = line.partition("\n")
+        yield safe(text)
+        if rest:
+            yield rest
+
+
+def _text(data: bytes) -> str | None:
+    """The bytes as text, or None for binary content."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def _split(text: str) -> list[str]:
+    """Lines; the last one is marked where it has no end, so that this shows as a change."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        return lines[:-1]
+    return [*lines[:-1], f"{lines[-1]}\n{_NO_LINE_END}"]
+
+
+def differences_json(found: PromptDiff) -> str:
+    """One JSON object: the exam attempt; for each changed text its kind, both sides, and whether one is lost."""
+    return json.dumps(
+        {
+            "prompt": found.prompt,
+            "sitting": exam_row_json(found.exam_row),
+            "differences": [_json(one) for one in found.differences],
+        },
+        indent=2,
+    )
+
+
+def _json(one: TextDifference) -> Json:
+    return {
+        "path": called(one.path),
+        "kind": one.kind,
+        "before": _text(one.before) if one.before is not None else None,
+        "after": _text(one.after) if one.after is not None else None,
+        "kept": not one.lost,
+    }

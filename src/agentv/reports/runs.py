@@ -1,0 +1,155 @@
+"""`agentv results list`, for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from msgspec import to_builtins
+
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Summary
+from agentv.model.values.formatting import duration, plural
+from agentv.model.values.values import Json
+from agentv.reports.run.totals import cost_of
+from agentv.reports.text import GAP, Cell, aligned, one_line, percent, shown_from, widths_of
+
+NAMED = 3
+"""Suites and targets that a line names."""
+
+_ROOM = 24
+"""Columns that what a run is of should have; where they are missing, other columns give way."""
+
+_HEADINGS = ("RUN", "STARTED", "STATE", "CASES PASSED", "PART", "RATE", "95% CI", "COST", "TIME", "WHAT")
+_GIVES_WAY = ("TIME", "COST", "95% CI", "STARTED", "STATE")
+_UNKNOWN: Cell = ("-", "dim")
+_STYLES = {"interrupted": "errored", "being written": "tested", "unreadable": "wrong"}
+
+
+def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: bool = False) -> str:
+    """A table, and below it how many runs there are.
+
+    Args:
+        runs: in the order in which they are shown.
+        total: how many there are in all.
+        width: columns of the terminal.
+        color: paint with escape sequences.
+    """
+    table = [_row(run) for run in runs]
+    headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
+    for name in _GIVES_WAY:
+        if _narrow([[row[heading] for heading in headings] for row in table], headings, width):
+            headings.remove(name)
+    rows: list[list[Cell]] = [[(name, "bold") for name in headings]]
+    rows += [[row[name] for name in headings] for row in table]
+    return "\n".join([*aligned(rows, width, color=color), "", _total(len(runs), total)])
+
+
+def _narrow(rows: Sequence[Sequence[Cell]], headings: Sequence[str], width: int) -> bool:
+    taken = widths_of([[(name, None) for name in headings], *rows])
+    return width - sum(taken) - len(GAP) * len(taken) < _ROOM
+
+
+def _total(shown: int, total: int) -> str:
+    if shown == total:
+        return plural(total, "run")
+    return f"{plural(total, 'run')}, newest first; --limit {total} lists all"
+
+
+def _row(run: ListedRun) -> dict[str, Cell]:
+    summary = run.summary
+    row = dict.fromkeys(_HEADINGS, _UNKNOWN)
+    row["RUN"] = (one_line(run.run_id, 40), None)
+    row["STARTED"] = (started_words(run) or "-", None)
+    row["PART"] = ("", None) if run.partial is None else (run.partial.badge, "tested")
+    row["STATE"] = (run.state, _STYLES.get(run.state))
+    row["WHAT"] = (run.problem and one_line(run.problem, 300), "wrong") if run.problem else (what_of(run), None)
+    if run.state == "being written":
+        of = "" if run.planned is None else f" of {run.planned}"
+        row["CASES PASSED"] = (f"{run.done}{of} trials done", "tested")
+    if summary is None:
+        return row
+    cases = summary.cases
+    errored = f", {cases.errored} errored" if cases.errored else ""
+    gated = "" if all(gate.passed for gate in summary.gates) else ", gate failed"
+    style = "errored" if errored else "failed" if gated else None
+    row["CASES PASSED"] = (f"{cases.passed} of {cases.total}{errored}{gated}", style)
+    row["COST"] = (cost_of(summary) or "-", None)
+    if summary.pass_rate is not None:
+        style = "failed" if cases.failed or gated else "passed"
+        row["RATE"] = (f"{percent(summary.pass_rate)}{_of_trials(summary)}", style)
+    if summary.pass_rate_interval is not None:
+        low, high = summary.pass_rate_interval
+        row["95% CI"] = (f"{percent(low)} to {percent(high)}", None)
+    if run.duration_ms is not None:
+        row["TIME"] = (duration(run.duration_ms), None)
+    return row
+
+
+def _of_trials(summary: Summary) -> str:
+    """` of 28 trials`, ` over 60 trials` of cases with several samples; empty where each case has one trial."""
+    if summary.trials.total == summary.cases.total or summary.early_stops is not None:
+        return ""
+    word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is no share of trials
+    return f" {word} {plural(summary.judged or summary.trials.passed + summary.trials.failed, 'trial', ',')}"
+
+
+def what_of(run: ListedRun) -> str:
+    """`refunds, orders on gpt`."""
+    suites, targets = _named(run.suites), _named(run.targets)
+    return f"{suites} on {targets}" if targets else suites
+
+
+def run_words(run: ListedRun) -> str:
+    """`2026-11-21 14:03, refunds on gpt, 88.2% of 272 cases`: a run in a list to choose from."""
+    facts = [started_words(run), what_of(run)]
+    if run.summary is not None and run.summary.pass_rate is not None:
+        facts.append(f"{percent(run.summary.pass_rate)} of {plural(run.summary.cases.total, 'case', ',')}")
+    if run.state != "finished":
+        facts.append(run.state)
+    if run.partial is not None:
+        facts.append(f"only {run.partial.badge}")
+    return ", ".join(fact for fact in facts if fact)
+
+
+def started_words(run: ListedRun) -> str:
+    """`2026-11-21 14:03`, in UTC; empty if unknown."""
+    return one_line(run.started[:16].replace("T", " "), 20)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(one_line(name, 60) for name in names[:NAMED]) + more
+
+
+def runs_json(runs: Sequence[ListedRun], *, here: str) -> str:
+    """A JSON array of objects, newest run first."""
+    return json.dumps([_json(run, here) for run in runs], indent=2)
+
+
+def _json(run: ListedRun, here: str) -> dict[str, Json]:
+    summary = run.summary
+    return {
+        "run_id": run.run_id,
+        "path": shown_from(run.directory, here),
+        "started": run.started or None,
+        "state": run.state,
+        "partial": None if run.partial is None else to_builtins(run.partial),
+        "suites": list(run.suites),
+        "targets": list(run.targets),
+        "planned": run.planned,
+        "done": run.done,
+        "cases": None if summary is None else to_builtins(summary.cases),
+        "trials": None if summary is None else to_builtins(summary.trials),
+        "pass_rate": None if summary is None else summary.pass_rate,
+        "pass_rate_interval": None if summary is None else list(summary.pass_rate_interval or ()) or None,
+        "pass_rate_bounds": None if summary is None else list(summary.pass_rate_bounds or ()) or None,
+        "interval_clusters": None if summary is None else summary.interval_clusters,
+        "rule_pass_rate": None if summary is None else summary.rule_pass_rate,
+        "mean_score": None if summary is None else summary.mean_score,
+        "gates": [] if summary is None else to_builtins(summary.gates),
+        "cost_usd": None if summary is None else summary.cost_usd,
+        "judge_cost_usd": None if summary is None else summary.judge_cost_usd,
+        "duration_ms": run.duration_ms,
+        "problem": run.problem,
+    }

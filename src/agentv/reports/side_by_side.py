@@ -1,0 +1,296 @@
+"""`agentv results show --matrix --answers`: whole answers side by side, in as many columns as there is room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from agentv.model.run.cases import sample_of
+from agentv.model.run.runs import CaseAnswers, Place, SideBySide
+from agentv.model.run.trial import Status, TrialResult
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.run.matrix import column_label
+from agentv.reports.run.trial_view import STATUS_WORDS, check, trial_view
+from agentv.reports.stored_run import ShowOptions
+from agentv.reports.text import GAP, TAB, Cell, cells, fitted, isolated, one_line, paint, safe
+from agentv.stats.samples.deciding import rule_of, verdict_over
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """The lines of a text, safe and none wider than `width`; broken between words where one fits.
+
+    Args:
+        text: any text.
+        width: columns, at least 2: a wide letter takes two.
+    """
+    for line in safe(text).replace("\t", TAB).split("\n"):
+        yield from _broken(line.rstrip(), max(width, 2))
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    while cells(line) > width:
+        end = _fitting(line, width)
+        space = line.rfind(" ", 1, end + 1)
+        end = space if space > 0 else end
+        yield line[:end].rstrip()
+        line = line[end:].lstrip()
+    yield line
+
+
+def _fitting(line: str, width: int) -> int:
+    """Number of letters that fit, at least one."""
+    taken = 0
+    for place, letter in enumerate(line):
+        taken += cells(letter)
+        if taken > width:
+            return max(place, 1)
+    return len(line)
+
+
+NARROWEST = 28
+"""Columns of a terminal that an answer gets at least; if there is no room for all, some stand below the others."""
+
+WIDEST = 80
+
+LINES = 8
+"""Lines of an answer that are shown where not all is asked for."""
+
+CHECKS = 3
+"""Failed checks that are shown of an answer."""
+
+LONGEST = 2000
+_NAME = 200
+_GAP = "  "
+STYLES: dict[Status, str] = {
+    "passed": "passed",
+    "failed": "failed",
+    "errored": "errored",
+    "skipped": "tested",
+    "shown": "tested",
+}
+_WORST_FIRST: Sequence[Status] = ("errored", "failed", "skipped", "shown", "passed")
+
+Line = tuple[str, str | None]
+"""Text and the name of its style."""
+
+
+def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> str:
+    """The case, and for each prompt the answers of all targets and variants.
+
+    Args:
+        case: one of `found.cases`.
+        found: what is shown, which says what differs.
+        options: of the output.
+    """
+    suite = f" ({one_line(case.suite, _NAME)})" if case.suite else ""
+    lines = [paint(f"{one_line(case.case_id, _NAME)}{suite}", "bold", color=options.color)]
+    pairs = [(target, variant) for target in found.targets for variant in found.variants]
+    pairs = [
+        pair
+        for pair in pairs
+        if any((pair[0], prompt, pair[1]) in one.answers for one in found.cases for prompt in found.prompts)
+    ]
+    if len(pairs) == 1:
+        ((target, variant),) = pairs
+        places = [(target, prompt, variant) for prompt in found.prompts]
+        lines += _blocks(case, [(column_label((place[1],)), place) for place in places], options)
+        return "\n".join(lines)
+    for prompt in found.prompts:
+        if not any(place[1] == prompt for place in case.answers):
+            continue
+        if len(found.prompts) > 1:
+            lines.append(f"  {paint(_prompt(prompt), 'bold', color=options.color)}")
+        columns = [(_label(found, *pair), (pair[0], prompt, pair[1])) for pair in pairs]
+        lines += _blocks(case, columns, options)
+    return "\n".join(lines)
+
+
+def render_rest(found: SideBySide) -> str:
+    """How many cases are not shown; empty if all are shown."""
+    if not found.matching:
+        return "no matching trials in this run"
+    if len(found.cases) >= found.matching:
+        return ""
+    return f"{len(found.cases)} of {plural(found.matching, 'case')} shown; --limit N shows more"
+
+
+def _prompt(prompt: str | None) -> str:
+    return "no prompt" if prompt is None else f"with {one_line(prompt, _NAME)}"
+
+
+def _label(found: SideBySide, target: str, variant: str | None) -> str:
+    names = ((target, found.targets), (variant, found.variants))
+    return column_label(tuple(name for name, of in names if len(of) > 1))
+
+
+def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: ShowOptions) -> Iterator[str]:
+    """The columns, as many beside each other as have room."""
+    room = options.width - len(_GAP)
+    beside = max(1, min(len(columns), (room + len(_GAP)) // (NARROWEST + len(_GAP))))
+    width = min(WIDEST, (room + len(_GAP)) // beside - len(_GAP))
+    for begun in range(0, len(columns), beside):
+        shown = [
+            [(label, "bold"), *_answer(case.answers.get(place, ()), width, full=options.full)]
+            for label, place in columns[begun : begun + beside]
+        ]
+        for row in zip_longest(*shown, fillvalue=("", None)):
+            padded = [paint(text, style, color=options.color) + " " * (width - cells(text)) for text, style in row[:-1]]
+            text, style = row[-1]
+            yield f"{_GAP}{_GAP.join([*padded, paint(text, style, color=options.color)])}".rstrip()
+
+
+def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterator[Line]:
+    """The status, the answer, and what failed; of several samples the worst one."""
+    if not samples:
+        yield "did not run", "dim"
+        return
+    one = worst(samples)
+    for line in wrapped(_status(one, samples), width):
+        yield line, STYLES[one.status]
+    text = one.output or ""
+    lines = list(wrapped(text[: None if full else LONGEST], width)) if text else []
+    shown = lines if full else lines[:LINES]
+    yield from ((line, None) for line in shown)
+    if len(lines) > len(shown) or (not full and len(text) > LONGEST):
+        yield "… --full shows all", "dim"
+    if one.error is not None:
+        error = f"{one.error.code}: {one.error.message}"
+        yield from ((line, "errored") for line in list(wrapped(error, width))[: None if full else LINES])
+    for found in list(_failed(one))[: None if full else CHECKS]:
+        for line in list(wrapped(f"- {one_line(found, LONGEST)}", width))[: None if full else 2]:
+            yield line, "failed"
+
+
+def worst(samples: Sequence[TrialResult]) -> TrialResult:
+    """The sample that did worst."""
+    return min(samples, key=lambda sample: (_WORST_FIRST.index(sample.status), sample.score or 0.0))
+
+
+def _status(one: TrialResult, samples: Sequence[TrialResult]) -> str:
+    score = f" {one.score:.2f}" if one.score is not None else ""
+    word = f"{STATUS_WORDS[one.status]}{score}"
+    if len(samples) == 1:
+        return word
+    passed = sum(sample.status == "passed" for sample in samples)
+    return f"{word} (sample {one.trial.sample}; {passed} of {len(samples)} passed)"
+
+
+def _failed(one: TrialResult) -> Iterator[str]:
+    """What an answer lacks: failed checks, and assertions that errored; then that it was cut."""
+    view = trial_view("failed" if one.status == "failed" else "noted", one)
+    for finding in view.findings:
+        if finding.state != "noted":
+            says_more = finding.evidence and finding.text in {finding.name, finding.type}
+            yield f"{check(finding)}: {finding.evidence}" if says_more else check(finding)
+    if view.cut is not None:
+        yield view.cut
+
+
+NARROWEST_ANSWER = 16
+"""Columns of a terminal that an answer gets at least; what has no room stands in a further table below."""
+
+_ID = 28
+_VARIABLE = 20
+_MARKS: Mapping[Status, str] = {"passed": "✓", "failed": "✗", "errored": "!", "skipped": "–", "shown": "·"}
+
+
+def render_grid(found: SideBySide, options: ShowOptions) -> str:
+    """A line for each case: its id and variables, then verdict, score and the beginning of each answer."""
+    places = [
+        place
+        for prompt in found.prompts
+        for target in found.targets
+        for variant in found.variants
+        if any((place := (target, prompt, variant)) in case.answers for case in found.cases)
+    ]
+    ids = _column("case", [_id(case, found) for case in found.cases], min(_ID, options.width // 3))
+    left = options.width - cells(ids[0])
+    beside = max(1, min(len(places), left // (NARROWEST_ANSWER + len(GAP))))
+    heads = [ids]
+    for name in _variables(found.cases):
+        column = _column(name, [_text(_vars(case).get(name)) for case in found.cases], _VARIABLE)
+        if left - cells(column[0]) - len(GAP) >= beside * (NARROWEST_ANSWER + len(GAP)):
+            heads.append(column)
+            left -= cells(column[0]) + len(GAP)
+    width = left // beside - len(GAP)
+    lines: list[str] = []
+    for begun in range(0, len(places), beside):
+        shown = places[begun : begun + beside]
+        lines += [""] if begun else []
+        lines.append(
+            _line(
+                [column[0] for column in heads], [(_place_label(found, one), "bold") for one in shown], width, options
+            )
+        )
+        for at, case in enumerate(found.cases, 1):
+            answers = [_cell(case.answers.get(place, ())) for place in shown]
+            lines.append(_line([column[at] for column in heads], answers, width, options, bold=False))
+    return "\n".join(lines)
+
+
+def _column(head: str, texts: Sequence[str], widest: int) -> list[str]:
+    """The head and the texts, all as wide as the widest of them, which is cut to fit."""
+    cut = [fitted(one_line(text[: 4 * widest]), widest) for text in (head, *texts)]
+    width = max(map(cells, cut))
+    return [isolated(text) + " " * (width - cells(text)) for text in cut]
+
+
+def _line(heads: Sequence[str], answers: Sequence[Cell], width: int, options: ShowOptions, *, bold: bool = True) -> str:
+    """Heads and answers, each answer cut to a width; only its verdict is painted."""
+    parts = [paint(text, "bold" if bold else None, color=options.color) for text in heads]
+    for text, style in answers:
+        shown = fitted(text, width)
+        verdict, space, rest = (shown, "", "") if bold else shown.partition("  ")
+        padding = " " * (width - cells(shown))
+        parts.append(f"{paint(verdict, style, color=options.color)}{space}{isolated(rest)}{padding}")
+    return GAP.join(parts).rstrip()
+
+
+def _cell(samples: Sequence[TrialResult]) -> Cell:
+    """`✓ 1.00  30 days`; of several samples the case's verdict, the mean score and an answer; of an error its code."""
+    if not samples:
+        return "did not run", "dim"
+    verdict = verdict_over([sample_of(one) for one in samples], rule_of(samples[0].trial))
+    one = next((one for one in samples if one.status == verdict), samples[0])
+    scores = [sample.score for sample in samples if sample.score is not None]
+    words = [_MARKS[verdict]]
+    if len(samples) > 1:
+        words.append(f"{sum(sample.status == 'passed' for sample in samples)}/{len(samples)}")
+    if one.error is not None:
+        words.append(one_line(one.error.code))
+    elif scores:
+        words.append(f"{sum(scores) / len(scores):.2f}")
+    said = one.output or (one.error.message if one.error is not None else "")
+    return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[verdict]
+
+
+def _id(case: CaseAnswers, found: SideBySide) -> str:
+    suites = len({one.suite for one in found.cases}) > 1
+    return f"{case.suite}: {case.case_id}" if suites else case.case_id
+
+
+def _place_label(found: SideBySide, place: Place) -> str:
+    """What tells a column from the others: `brief, gpt as skilled`."""
+    target, prompt, variant = place
+    names = tuple(name for name, of in ((target, found.targets), (variant, found.variants)) if len(of) > 1)
+    parts = ([column_label((prompt,))] if len(found.prompts) > 1 else []) + ([column_label(names)] if names else [])
+    return ", ".join(parts) or column_label((target,))
+
+
+def _variables(cases: Sequence[CaseAnswers]) -> Iterator[str]:
+    """The names of the variables of the cases, without those that have objects or lists."""
+    names = dict.fromkeys(name for case in cases for name in _vars(case))
+    return (name for name in names if not any(isinstance(_vars(case).get(name), Mapping | list) for case in cases))
+
+
+def _vars(case: CaseAnswers) -> Mapping[str, Json]:
+    samples = next(iter(case.answers.values()))
+    return samples[0].trial.case.vars
+
+
+def _text(value: Json) -> str:
+    if value is None or isinstance(value, str):
+        return " ".join((value or "").split())
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,212 @@
+"""Text of models and users, made safe to show; tables in a terminal; data inside a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+from agentv.model.run.grade import PLACES
+from agentv.model.values.formatting import ELLIPSIS, shorten
+from agentv.model.values.values import lazy_pattern
+
+_STEERING = lazy_pattern(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences begin with one of them
+    "\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible; changes of direction
+    "\ud800-\udfff"  # halves of surrogate pairs, which no stream can write
+    "\U000e0000-\U000e007f"  # invisible copies of ASCII
+    "]"
+)
+_LINE_ENDS = lazy_pattern(r"[\t\n]")
+
+TAB = "    "
+
+_ROUNDING = 1e-9
+"""What the arithmetic of an interval may be off by: less than any share of the cases of a run."""
+
+
+def safe(text: str) -> str:
+    r"""The text with every character that steers a terminal spelled out, as in `\x1b[2J`. Tabs and newlines stay."""
+    return text if text.isascii() and text.isprintable() else _STEERING.sub(_spelled, text)
+
+
+def one_line(text: str, longest: int | None = None) -> str:
+    """The text, safe and on one line, newlines and tabs spelled out, cut to so many characters."""
+    line = _LINE_ENDS.sub(_spelled, safe(text if longest is None else text[: longest + 1]))
+    return line if longest is None else shorten(line, longest)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def cells(text: str) -> int:
+    """Number of terminal columns of safe text."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_width, text))
+
+
+def _width(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+
+
+def isolated(text: str) -> str:
+    """The text, isolated if it has letters that run from right to left, so that it reorders nothing beside it."""
+    if text.isascii() or not any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text):
+        return text
+    return f"\u2068{text}\u2069"
+
+
+def apart(score: float, mark: float) -> tuple[str, str]:
+    """Both numbers with two decimal places, or with as many as needed to distinguish them."""
+    places = next((places for places in range(2, PLACES) if f"{score:.{places}f}" != f"{mark:.{places}f}"), 2)
+    return f"{score:.{places}f}", f"{mark:.{places}f}"
+
+
+def percent(share: float) -> str:
+    """A share of 0..1 in percent, with enough decimal places to distinguish it from 0 and 100%, at least one."""
+    if _ROUNDING < share < 1 - _ROUNDING:
+        ends = ((f"{0:.{places}%}", f"{1:.{places}%}") for places in range(1, PLACES))
+        for places, (nothing, everything) in enumerate(ends, 1):
+            if (shown := f"{share:.{places}%}") not in (nothing, everything):
+                return shown
+    return f"{share:.1%}"
+
+
+_ABSOLUTE = lazy_pattern(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
+"""Absolute paths in a message, also at the end of a clause; neither addresses (`https://…`) nor relative ones."""
+
+
+def without_directories(message: str) -> str:
+    """A message with absolute paths cut to what a reader elsewhere may know: from `.agentv` on, or the file's name."""
+    return _ABSOLUTE.sub(lambda found: _inner(found[0]), message)
+
+
+def _inner(path: str) -> str:
+    parts = path.split("/")
+    return "/".join(parts[parts.index(".agentv") :]) if ".agentv" in parts else parts[-1]
+
+
+def shown_from(path: str, here: str) -> str:
+    """An absolute path as seen from the directory `here`: relative where that is shorter."""
+    return _shown(path, here) if path.startswith("/") else path
+
+
+@lru_cache(maxsize=1024)
+def _shown(path: str, here: str) -> str:
+    relative = os.path.relpath(path, here)
+    return relative if len(relative) < len(path) else path
+
+
+GAP = "  "
+"""Between two columns."""
+
+_FEWEST = 12
+"""Columns that the last column of a list keeps, however narrow the terminal is."""
+
+_STYLES = {
+    "ready": "32",
+    "passed": "32",
+    "tested": "36",
+    "edited": "33",
+    "wrong": "31",
+    "failed": "31",
+    "errored": "35",
+    "dim": "2",
+    "bold": "1",
+}
+
+Cell = tuple[str, str | None]
+"""Text, which is safe and one line, and the name of its style."""
+
+
+def paint(text: str, style: str | None, *, color: bool) -> str:
+    """The text in the style's colour."""
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and style is not None and text else text
+
+
+def aligned(rows: Sequence[Sequence[Cell | str]], width: int | None = None, *, color: bool = False) -> Iterator[str]:
+    """Columns side by side.
+
+    Args:
+        rows: at least one, all of the same length.
+        width: columns of the terminal, to which the last column is cut; None: it is not cut.
+        color: paint with escape sequences.
+    """
+    widths = widths_of(rows)
+    left = None if width is None else max(width - sum(widths) - len(GAP) * len(widths), _FEWEST)
+    for row in rows:
+        *first, (last, style) = map(_styled, row)
+        padded = [
+            paint(text, look, color=color) + " " * (wide - cells(text))
+            for (text, look), wide in zip(first, widths, strict=True)
+        ]
+        last = last if left is None else fitted(last, left)
+        yield GAP.join([*padded, paint(last, style, color=color)]).rstrip()
+
+
+def widths_of(rows: Sequence[Sequence[Cell | str]]) -> list[int]:
+    """Width of every column except the last."""
+    return [max(cells(_styled(row[at])[0]) for row in rows) for at in range(len(rows[0]) - 1)]
+
+
+def fitted(text: str, columns: int) -> str:
+    """The beginning of a text that fits."""
+    if cells(text) <= columns:
+        return text
+    while text and cells(text) >= columns:
+        text = text[:-1]
+    return text + ELLIPSIS
+
+
+def _styled(cell: Cell | str) -> Cell:
+    return (cell, None) if isinstance(cell, str) else cell
+
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def to_json(value: object) -> str:
+    r"""One line of JSON for a `script` element that is never run.
+
+    `<` is spelled `\u003c`, so that no text can close the element or open another. Halves of surrogate pairs are
+    spelled out, since no file can hold them. What is no number in JSON, such as NaN, becomes null.
+    """
+    try:
+        text = _encoded(value)
+    except ValueError:
+        text = _encoded(_numbered(value))
+    text = text.replace("<", "\\u003c")
+    return text if text.isascii() else _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def data_element(kind: str, run: int, lines: Iterable[str]) -> str:
+    """A `script` element that holds lines of JSON, for the run of that number."""
+    text = "\n".join(lines)
+    return f'<script type="application/json" class="{kind}" data-run="{run}">{text}</script>\n'
+
+
+def _encoded(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _numbered(value: Any) -> Any:
+    """The value with None for all that is no number."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _numbered(one) for key, one in value.items()}
+    return [_numbered(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,1 +1,0 @@
-"""Text of models and users, made safe to show."""

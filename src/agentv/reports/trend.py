@@ -1,0 +1,184 @@
+"""A series of runs as a table, in sentences, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec import to_builtins
+
+from agentv.model.run.runs import RunDifference, Trend, TrendRun
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.run.rates import signed
+from agentv.reports.text import Cell, aligned, one_line, percent
+
+USUAL = 0.05
+"""Two-sided p of a difference whose 95 % interval excludes 0."""
+_COMMIT = 9
+"""Digits of a commit that are shown."""
+_LISTED = 20
+"""Runs that a note lists."""
+
+
+def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
+    """The runs as a table, after what they show.
+
+    Args:
+        trend: of a suite.
+        width: columns to use.
+        color: paint with escape sequences.
+    """
+    on = f" on {one_line(trend.target)}" if trend.target else ""
+    head = f"{one_line(trend.suite)}{on}: {trend.measure} of {plural(len(trend.runs), 'run')}, oldest first"
+    titles = ("run", "commit", trend.measure, "95% CI", "from the run before (95% CI)")
+    rows: list[list[Cell]] = [[(title, "dim") for title in titles]]
+    rows += [[(cell, None) for cell in _row(trend, run)] for run in trend.runs]
+    return "\n".join([*findings(trend), "", head, *aligned(rows, width, color=color), "", *notes(trend)]).rstrip()
+
+
+def findings(trend: Trend) -> list[str]:
+    """What the runs show, in sentences."""
+    return list(_findings(trend))
+
+
+def notes(trend: Trend) -> list[str]:
+    """What weakens that, and which runs are left out."""
+    return [f"note: {note}" for note in _notes(trend)]
+
+
+def trend_json(trend: Trend) -> str:
+    """The data of a trend as text."""
+    return json.dumps(trend_data(trend), indent=2)
+
+
+def trend_data(trend: Trend) -> dict[str, Json]:
+    """The runs and the differences between them."""
+    return {
+        "suite": trend.suite,
+        "target": trend.target,
+        "measure": trend.measure.replace(" ", "_"),
+        "runs": [{**to_builtins(run), "error": run.error} for run in trend.runs],
+        "earlier_runs": trend.earlier,
+        "baseline": {"run_id": trend.baseline, "pinned": trend.pinned},
+        "from_baseline": None if trend.from_baseline is None else to_builtins(trend.from_baseline),
+        "left_out": [to_builtins(one) for one in trend.left_out],
+    }
+
+
+def _row(trend: Trend, run: TrendRun) -> Iterator[str]:
+    yield one_line(run.run_id)
+    yield _commit(run)
+    yield _value(trend, run)
+    yield "" if run.interval is None else " to ".join(_number(trend, end) for end in run.interval)
+    change = run.change
+    yield (
+        ""
+        if change is None
+        else f"{_points(trend, change)} ({_reach(trend, change)}) {change.direction or ''}".rstrip()
+    )
+
+
+def _findings(trend: Trend) -> Iterator[str]:
+    latest = trend.runs[-1]
+    compared = [(before, run, run.change) for before, run in pairwise(trend.runs) if run.change is not None]
+    shown = [(before, run, found) for before, run, found in compared if found.direction is not None]
+    for before, run, found in shown:
+        yield _change(trend, before, run, found)
+    if not compared:
+        first = "is the first whole run" if len(trend.runs) == 1 else "has no case in common with the one before it"
+        yield f"Nothing to compare: {_named(latest)} {first}; its {trend.measure} is {_value(trend, latest)}."
+    elif not shown:
+        yield f"No change from one run to the next is shown; {_last(trend, latest)}."
+    elif shown[-1][1] is not latest:
+        yield f"No further change is shown since; {_last(trend, latest)}."
+    base = trend.from_baseline
+    if base is not None and base != latest.change:
+        yield _from_baseline(trend, base, latest)
+
+
+def _change(trend: Trend, before: TrendRun, run: TrendRun, found: RunDifference) -> str:
+    verb = "rose" if found.direction == "higher" else "fell"
+    return (
+        f"The {trend.measure} {verb} after {_named(before)}: {_value(trend, before)} there, {_value(trend, run)} in "
+        f"{_named(run)}; {_paired(trend, found)}."
+    )
+
+
+def _last(trend: Trend, latest: TrendRun) -> str:
+    found = latest.change
+    if found is None:
+        return f"the latest, {_named(latest)}, has no case in common with the one before it"
+    return f"from {one_line(found.before)} to {one_line(latest.run_id)}: {_paired(trend, found)}"
+
+
+def _from_baseline(trend: Trend, found: RunDifference, latest: TrendRun) -> str:
+    base = f"{'the pinned' if trend.pinned else 'the first run shown as'} baseline {one_line(found.before)}"
+    if found.direction is not None:
+        return f"The latest run, {one_line(latest.run_id)}, is {found.direction} than {base}; {_paired(trend, found)}."
+    return f"No difference of the latest run from {base} is shown: {_paired(trend, found)}."
+
+
+def _paired(trend: Trend, found: RunDifference) -> str:
+    """`difference -29.0 points (95% CI -38.9 to -19.8, 100 cases)`."""
+    unit = "" if trend.measure == "mean score" else " points"
+    return f"difference {_points(trend, found)}{unit} (95% CI {_reach(trend, found)}, {plural(found.cases, 'case')})"
+
+
+def _points(trend: Trend, found: RunDifference) -> str:
+    return _signed(trend, found.difference)
+
+
+def _reach(trend: Trend, found: RunDifference) -> str:
+    return " to ".join(_signed(trend, end) for end in found.interval)
+
+
+def _signed(trend: Trend, difference: float) -> str:
+    return signed(difference, 3) if trend.measure == "mean score" else signed(100 * difference, 1)
+
+
+def _value(trend: Trend, run: TrendRun) -> str:
+    return _number(trend, run.value)
+
+
+def _number(trend: Trend, value: float) -> str:
+    return f"{value:.3f}" if trend.measure == "mean score" else percent(value)
+
+
+def _named(run: TrendRun) -> str:
+    commit = _commit(run)
+    return one_line(run.run_id) + (f" (commit {commit})" if commit else "")
+
+
+def _commit(run: TrendRun) -> str:
+    return one_line(run.commit or "")[:_COMMIT]
+
+
+def _notes(trend: Trend) -> Iterator[str]:
+    differences = [run.change for run in trend.runs if run.change is not None]
+    if trend.from_baseline is not None and trend.from_baseline not in differences:
+        differences.append(trend.from_baseline)
+    unsure = sum(one.direction is None and not one.errors_decide and one.p <= USUAL for one in differences)
+    if unsure:
+        yield (
+            f"{plural(unsure, 'more interval')} excluded 0, but a series of comparisons does that by chance; a "
+            "difference is shown only if its p is at most its part of the 5% that the whole series may err"
+        )
+    if errors := sum(one.errors_decide for one in differences):
+        yield f"{plural(errors, 'difference')} not shown, because errored cases could have decided otherwise"
+    if unjudged := sum(run.judged < run.total for run in trend.runs):
+        yield f"in {plural(unjudged, 'run')}, cases errored or did not run; they are not in the {trend.measure}"
+    for run in trend.runs:
+        if run.notes:
+            yield f"{one_line(run.run_id)} differs from the run before it: {'; '.join(map(one_line, run.notes))}"
+    if trend.earlier:
+        yield f"{plural(trend.earlier, 'earlier run')} not listed (--last)"
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for one in trend.left_out:
+        reasons[one.reason].append(one.run_id)
+    for reason, runs in reasons.items():
+        more = f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else ""
+        listed = ", ".join(map(one_line, runs[-_LISTED:]))
+        yield f"{plural(len(runs), 'run')} left out: {one_line(reason)}: {listed}{more}"

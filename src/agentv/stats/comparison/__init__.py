@@ -1,1 +1,0 @@
-"""Tests of the difference of two runs."""

@@ -1,1 +1,0 @@
-"""Power of a planned comparison."""

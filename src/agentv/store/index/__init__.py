@@ -1,1 +1,0 @@
-"""The search index of a run, and deletion of runs."""

@@ -1,1 +1,0 @@
-"""Labels by people: `.agentv/labels/NAME.jsonl`."""

@@ -1,0 +1,251 @@
+"""The end of a run: what is written and said when its trials have ended, and what a list says before it."""
+
+import asyncio
+import json
+from contextlib import chdir
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from agentv.app.planning.preparation import prepare
+from agentv.app.running.artifacts import redacted_stream
+from agentv.app.running.drive import drive
+from agentv.app.running.evaluate import Outcome, evaluate, finish
+from agentv.app.running.notebook import EVERY_S, CellProgress
+from agentv.app.running.start import start
+from agentv.app.settings import EvalSettings
+from agentv.cli.listing import PlanListing
+from agentv.errors import ExitStatus
+from agentv.model.redaction import Redactor
+from agentv.model.run.events import RunStarted, TrialFinished
+from agentv.model.run.runs import ListedCase, ListedTotals
+from doubles.loading import repository
+from doubles.open_runs import opened
+from doubles.trials import finished
+
+SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
+
+
+def outcome_of(one: Any, **changes: Any) -> Outcome:
+    """The outcome of a run, whose last event is changed."""
+
+    async def main() -> Outcome:
+        begun = await start(one.run, one.journal)
+        done = await drive(begun)
+        await begun.connections.close()
+        return finish(begun, structs.replace(done, finished=structs.replace(done.finished, **changes)))
+
+    return asyncio.run(main())
+
+
+def summary_of(one: Any) -> Any:
+    return json.loads("\n".join(one.lines("summary.json")))
+
+
+def test_an_interrupted_run_says_so_by_its_status(tmp_path):
+    with opened(tmp_path, SUITE) as one:
+        outcome = outcome_of(one, interrupted=True)
+        assert (outcome.interrupted, outcome.status) == (True, ExitStatus.INTERRUPTED)
+
+
+def test_the_time_and_the_processes_of_a_resumed_run_add_up(tmp_path):
+    with opened(tmp_path, SUITE) as one:
+        outcome_of(one, duration_ms=1000.0)
+    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+        outcome_of(one, duration_ms=500.0)
+        assert (summary_of(one)["duration_ms"], summary_of(one)["processes"]) == (1500.0, 2)
+
+
+def test_exports_are_written_and_named(tmp_path):
+    path = str(tmp_path / "report.json")
+    with opened(tmp_path, SUITE, exports=(path,)) as one:
+        outcome = outcome_of(one)
+        assert outcome.exports == (path,)
+        assert (tmp_path / "report.json").exists()
+
+
+def test_an_export_that_cannot_be_written_is_a_problem_and_no_crash(tmp_path):
+    (tmp_path / "there").mkdir()
+    with opened(tmp_path, SUITE, exports=(str(tmp_path / "there" / "report.json"),)) as one:
+        (tmp_path / "there").rmdir()
+        outcome = outcome_of(one)
+        assert outcome.exports == ()
+        assert outcome.problem is not None
+        assert outcome.status is ExitStatus.ERRORED
+
+
+def test_a_budget_is_part_of_the_summary_and_of_the_notes(tmp_path):
+    with opened(tmp_path, SUITE, budget_usd=1.0) as one:
+        outcome = outcome_of(one)
+        assert outcome.budget is not None
+        assert (outcome.budget.usd, outcome.budget.used_up, outcome.uncounted) == (1.0, False, False)
+        assert any(note.startswith("budget: ") for note in outcome.notes)
+
+
+SECRET = "sk-shop-1234567890abcdef"
+
+
+def update(text, **more):
+    return {"method": "session/update", "params": {"update": {"content": {"type": "text", "text": text}, **more}}}
+
+
+def lines(*objects):
+    return b"".join(json.dumps(one).encode() + b"\n" for one in objects)
+
+
+def texts(data):
+    return "".join(
+        json.loads(line)["params"]["update"]["content"]["text"] for line in data.splitlines() if b"params" in line
+    )
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 12, 23])
+def test_a_secret_in_pieces_is_taken_out_of_all_of_them(size):
+    said = f"The key is {SECRET}, and the rest."
+    data = lines(*(update(said[at : at + size]) for at in range(0, len(said), size)))
+    clean = redacted_stream(data, Redactor([SECRET]))
+    assert texts(clean) == "The key is [redacted], and the rest."
+    assert len(clean.splitlines()) == len(data.splitlines())
+
+
+def test_a_secret_in_two_pieces_is_taken_out_of_both_and_other_letters_stay():
+    data = lines(update(f"caf\xe9 {SECRET[:9]}"), update(f"{SECRET[9:]} \ud800"))
+    clean = redacted_stream(data.replace(b"caf\\u00e9", "caf\xe9".encode()), Redactor([SECRET]))
+    assert texts(clean) == "caf\xe9 [redacted] \ud800"
+    assert "caf\xe9 [redacted]".encode() in clean
+
+
+def test_pieces_of_different_places_are_not_one_text():
+    data = lines(update(SECRET[:6]), {"method": "x", "params": {"other": SECRET[6:12]}})
+    assert redacted_stream(data, Redactor([SECRET])) == data
+
+
+def test_what_has_no_secret_keeps_its_bytes():
+    data = b'{"a" : "\\u00e4"}\n{"a": "b"}\n{"torn": "'
+    assert redacted_stream(data, Redactor([SECRET])) == data
+    assert redacted_stream(data, Redactor()) is data
+
+
+LISTING_SUITE = """\
+target: echo
+judge: 'mock:{"score": 1}'
+prompts: [{id: brief, prompt: "{{ t }}"}, {id: long, prompt: "At length {{ t }}"}]
+tests:
+  - {id: a, vars: {t: x}, tags: [smoke], assert: [{contains: x}, Is polite, Is short]}
+  - id: b
+    vars: {t: x}
+    repeat: 3
+    assert:
+      - assert-set: [{llm-rubric: Is polite}, {contains: x}, {not-llm-rubric: Is rude}]
+      - {type: script, command: "true", target: {max_calls: 4}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    repository(tmp_path, {"a.eval.yaml": LISTING_SUITE})
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def listed(**options: Any) -> tuple[list[ListedCase], ListedTotals]:
+    listing = PlanListing(prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options)))
+    return list(listing), listing.totals
+
+
+def shown(cases: list[ListedCase]) -> list[tuple[str, str | None, str, int]]:
+    return [(one.test_id, one.prompt_id, one.target, one.trials) for one in cases]
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        ({"filter": "b*"}, {"b"}),
+        ({"tags": ("smoke",)}, {"a"}),
+        ({"exclude_tags": ("smoke",)}, {"b"}),
+        ({"limit": 1}, {"a"}),
+        ({"sample": 1, "seed": 3}, None),
+        ({"repeat": 2}, {"a", "b"}),
+    ],
+)
+def test_every_flag_that_chooses_is_respected(project, options, ids):
+    cases, totals = listed(**options)
+    prepared = prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options))
+    assert (totals.cases, totals.trials) == prepared.counts
+    if ids is not None:
+        assert {one.test_id for one in cases} == ids
+
+
+def test_what_a_resumed_run_has_is_not_listed(project):
+    evaluate(prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, out="run")), lambda _event: None)
+    index = project / "run" / "index.jsonl"
+    lines = index.read_text().splitlines(keepends=True)
+    index.write_text("".join(line for line in lines if json.loads(line)["test_id"] == "a"))
+    cases, _ = listed(resume="run")
+    assert shown(cases) == [("b", "brief", "echo", 3), ("b", "long", "echo", 3)]
+    assert listed(resume="run", filter="a")[0] == []
+    index.write_text(lines[0])
+    assert len(listed(resume="run")[0]) == 3
+
+
+def rows(directory, *costs: tuple[float | None, float | None], suite="a") -> None:
+    directory.mkdir(parents=True)
+    common = {"test_id": "a", "target": "echo", "suite": suite, "status": "passed", "key": "k"}
+    (directory / "index.jsonl").write_text(
+        "".join(json.dumps({**common, "cost_usd": cost, "judge_cost_usd": judged}) + "\n" for cost, judged in costs)
+    )
+
+
+def test_the_price_is_the_mean_of_the_last_run_that_tells(project):
+    results = project / ".agentv" / "results"
+    rows(results / "20260101T000000Z-0000", (9.0, None))
+    rows(results / "20260102T000000Z-0000", (0.2, None), (0.3, 0.1), (None, 5.0))
+    rows(results / "20260103T000000Z-0000", (None, None))
+    rows(results / "20260104T000000Z-0000", (7.0, None), suite="another")
+    cases, totals = listed(targets=("echo", "mock:hi"))
+    assert totals.cost_usd == pytest.approx(8 * 0.3)
+    assert totals.unpriced == 8
+    assert len(cases) == 8
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"no json\n", b'{"schema_version": 99}\n'])
+def test_no_price_is_no_zero(project, damage):
+    rows(project / ".agentv" / "results" / "20260101T000000Z-0000", (0.5, None))
+    (project / ".agentv" / "results" / "20260101T000000Z-0000" / "index.jsonl").write_bytes(damage)
+    _, totals = listed()
+    assert (totals.cost_usd, totals.unpriced) == (None, 8)
+
+
+class Cell:
+    """The output of a cell: what it shows, and how often that changed."""
+
+    def __init__(self) -> None:
+        self.shown = []
+
+    def display(self, data):
+        self.shown.append(data["text/plain"])
+        return self
+
+    def update(self, data, *, raw):
+        assert raw
+        self.shown[-1] = data["text/plain"]
+        self.changes = getattr(self, "changes", 0) + 1
+
+
+def test_a_thousand_trials_are_one_line_that_changes_a_few_times():
+    cell, time = Cell(), [0.0]
+    progress = CellProgress(cell.display, lambda: time[0])
+    progress.draw()
+    assert cell.shown == []
+    progress.add(RunStarted("run", 1000, 4))
+    result = finished()
+    for _ in range(1000):
+        time[0] += EVERY_S / 100
+        progress.add(TrialFinished(result))
+        progress.draw()
+    progress.draw(now=True)
+    assert cell.shown == ["1000/1000 trials: 1000 passed, 0 failed, 0 errored"]
+    assert cell.changes <= 12
+    progress.draw(now=True)
+    assert cell.changes <= 12
