@@ -29,7 +29,6 @@ OF_SEVERAL_MODULES = {
     "testing/test_azure_and_ollama.py": "the server, asked as Azure and Ollama are",
     "testing/test_by_hand.py": "the server, started from a command line",
     "testing/test_faults.py": "faults of the server, in all protocols",
-    "testing/test_openai.py": "the server, asked by OpenAI's library",
     "extensions/agents/workspaces/test_hostile_agents.py": "agents that cheat or do not end, in each sandbox",
 }
 """Tests of more than one module → what they are about."""
