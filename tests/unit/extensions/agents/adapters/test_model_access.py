@@ -166,21 +166,12 @@ def test_a_setting_that_has_no_effect_is_an_issue(agent, settings, place):
     assert issues(agent, **settings) == [place]
 
 
-@pytest.mark.parametrize(
-    ("agent", "install"),
-    [
-        ("gemini-cli", "npm install -g @google/gemini-cli"),
-        ("copilot-cli", "npm install -g @github/copilot"),
-        ("pi-cli", "npm install -g @earendil-works/pi-coding-agent"),
-        ("opencode", "npm install -g opencode-ai"),
-        ("mini-swe-agent", "pip install mini-swe-agent"),
-    ],
-)
-def test_a_program_that_is_not_installed_is_an_issue_that_says_how_to_install_it(agent, install, monkeypatch):
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_program_that_is_not_installed_is_an_issue_that_says_how_to_install_it(agent, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     (issue,) = settings_of(agent).validate()
     assert issue.code == "missing-agent"
-    assert install in (issue.hint or "")
+    assert " install " in (issue.hint or "")
 
 
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli", "pi-cli", "opencode"])

@@ -310,16 +310,6 @@ async def test_a_last_answer_that_was_cut_off_is_none_whatever_the_agent_makes_o
             assert codes == ["agent-limit", "agent-limit", "refused", None]
 
 
-async def test_calls_wait_for_each_other_at_the_endpoint_and_a_session_holds_no_permit():
-    async with gateway(delay_s=0.05) as opened:
-        opened.connections.throttle._workers = 2
-        sessions = [await opened.session() for _ in range(4)]
-        await asyncio.gather(
-            *(openai_of(one).chat.completions.create(model="m", messages=HI) for one in sessions for _ in range(3))
-        )
-        assert (opened.server.most_at_once, len(opened.server.calls)) == (2, 12)
-
-
 @pytest.mark.parametrize("ends", ["agent", "trial"])
 async def test_whoever_closes_early_hides_nothing(ends):
     limiter = BudgetLimiter(Budget(tokens=5_000_000))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.commands.sessions import list_sessions, read_session
+from agentv.extensions.agents.commands.sessions import list_sessions
 from agentv.extensions.agents.traces.sessions.claude import read_claude
 from agentv.extensions.agents.traces.sessions.codex import read_codex
 from agentv.extensions.agents.traces.sessions.copilot import read_copilot
@@ -410,9 +410,3 @@ def test_a_result_without_its_call_and_a_subagent_without_its_call():
     other = lines({"type": "user", "uuid": "9", "agentId": "a9", "message": {"content": "Look"}}).data
     trace = read_claude(SessionFile(session.data, {"agent-a9.jsonl": other}))
     assert trace.partial == ("a result belongs to no call: 'gone'; the file of the sub-agent 'a9' belongs to no call")
-
-
-def test_a_directory_of_sessions_that_has_none(tmp_path):
-    assert list(list_sessions("claude", tmp_path)) == []
-    with pytest.raises(OSError, match="No such file"):
-        read_session("claude", tmp_path / "gone.jsonl")
