@@ -17,11 +17,10 @@ def acp(
     begin: dict | None = None,
     options: list | None = None,
     prompts: list | None = None,
-    sdk: bool = False,
     **settings: Any,
 ) -> Acp:
-    """An agent that does these steps at each prompt, or those of `prompts` one after the other; `sdk`: by that of ACP."""
-    script = {"sdk": sdk, "begin": begin or {}, "options": options, "prompts": prompts or [list(steps)]}
+    """An agent that does these steps at each prompt, or those of `prompts` one after the other."""
+    script = {"begin": begin or {}, "options": options, "prompts": prompts or [list(steps)]}
     return Acp(Command((sys.executable, str(AGENT), json.dumps(script))), **settings)
 
 

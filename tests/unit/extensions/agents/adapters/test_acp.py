@@ -92,7 +92,7 @@ async def test_turns_are_one_session():
 
 
 def test_usage_and_cost_where_the_agent_gives_them():
-    counts = {"total_tokens": 30, "input_tokens": 20, "output_tokens": 10, "cached_read_tokens": 5, "thought_tokens": 1}
+    counts = {"totalTokens": 30, "inputTokens": 20, "outputTokens": 10, "cachedReadTokens": 5, "thoughtTokens": 1}
     cost = {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": {"amount": 0.25, "currency": "USD"}}
     found = said(acp({"say": "yes"}, {"update": cost}, {"usage": counts}))
     usage = found.token_usage
