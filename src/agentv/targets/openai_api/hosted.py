@@ -6,7 +6,7 @@ variables of the keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
@@ -16,185 +16,172 @@ from agentv.targets.openai_api.providers import OpenAIProvider
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """Row of the table: one hosted API.
+class Hosted(OpenAIProvider):
+    """Base of the providers of one API each.
 
     Attributes:
-        name: of the provider.
-        title: who it belongs to.
-        base_url: its address.
-        keys: the variables that may give the key, in the order in which they are looked for.
-        small_model: as `ProviderSettings` says.
+        server: the API where the settings say nothing else; an empty `embedding_model`: it has none.
         domains: of its own servers, whose prices are known.
-        prices: the provider as the price list calls it; None: by its name.
-        strict_schemas: it is documented to keep to a JSON Schema.
-        seed: its parameter for a seed.
-        embedding_model: makes vectors; None: the API has none.
     """
 
-    name: str
-    title: str
-    base_url: str
-    keys: tuple[str, ...]
-    small_model: str
-    domains: tuple[str, ...]
-    prices: str | None = None
-    strict_schemas: bool = False
-    seed: str = "seed"
-    embedding_model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hosted(OpenAIProvider):
-    """Base of the providers of the table."""
-
-    server: ClassVar[Server]
+    server: ClassVar[Dialect]
+    domains: ClassVar[tuple[str, ...]]
 
     def dialect(self) -> Dialect:
-        """What the table says of the server."""
+        """The API, with what the settings say of it."""
         server = self.server
         base_url = (self.base_url or server.base_url).rstrip("/")
-        return Dialect(
-            name=server.name,
+        embeds = self.model if "embed" in self.model else server.embedding_model or self.model
+        return replace(
+            server,
             base_url=base_url,
             api_key=self.api_key,
-            embedding_model=self.embedding_model or self._embedding_model(),
+            embedding_model=self.embedding_model or embeds,
             prices=self.elsewhere() or server.prices or server.name,
-            strict_schemas=server.strict_schemas if self.strict_schemas is None else self.strict_schemas,
-            seed=server.seed,
-            key_from=server.keys,
+            strict_schemas=self.keeps_to_schemas if self.strict_schemas is None else self.strict_schemas,
             needs_key=not is_local(base_url),
         )
 
+    @property
+    def keeps_to_schemas(self) -> bool:
+        """Whether the API is documented to keep to a JSON Schema."""
+        return self.server.strict_schemas
+
     def elsewhere(self) -> str | None:
         """A server that is not the provider's."""
-        return other_server(self.base_url, *self.server.domains)
-
-    def _embedding_model(self) -> str:
-        return self.model if "embed" in self.model else self.server.embedding_model or self.model
+        return other_server(self.base_url, *self.domains)
 
 
-def _hosted(server: Server) -> type[Hosted]:
-    """The settings of one provider: those of all, with its address and the variable of its key."""
+def _hosted(title: str, server: Dialect, small_model: str, *domains: str) -> type[Hosted]:
+    """The settings of one provider: those of all, with its address and the variables of its key.
+
+    Args:
+        title: who it belongs to.
+        server: as of `Hosted`, with the variables that may give the key, in the order in which they are looked for.
+        small_model: as `ProviderSettings` says.
+        domains: as of `Hosted`.
+    """
     address = f"base URL of the API; default: `{server.base_url}`"
-    key = f"API key; defaults to {' or '.join(server.keys)}"
-    class_name = "".join(word.capitalize() for word in server.name.split("-"))
+    key = f"API key; defaults to {' or '.join(server.key_from)}"
     declared = {
-        "__doc__": f"Calls a model of {server.title}.",
+        "__doc__": f"Calls a model of {title}.",
         "__module__": __name__,
         "__annotations__": {
             "base_url": Annotated[Text | None, Alias(("endpoint",)), Doc(address)],
-            "api_key": Annotated[Text | None, Secret(), FromEnvironment(server.keys), Doc(key)],
+            "api_key": Annotated[Text | None, Secret(), FromEnvironment(server.key_from), Doc(key)],
         },
         "base_url": None,
         "api_key": None,
         "server": server,
-        "small_model": server.small_model,
-        "embeds": server.embedding_model is not None,
+        "domains": domains,
+        "small_model": small_model,
+        "embeds": bool(server.embedding_model),
     }
-    made: type[Hosted] = dataclass(frozen=True, slots=True)(type(class_name, (Hosted,), declared))
+    made: type[Hosted] = dataclass(frozen=True, slots=True)(type(server.name.capitalize(), (Hosted,), declared))
     return made
 
 
 Cohere = _hosted(
-    Server(
+    "Cohere",
+    Dialect(
         "cohere",
-        "Cohere",
         "https://api.cohere.ai/compatibility/v1",
-        ("COHERE_API_KEY", "CO_API_KEY"),
-        "command-a-03-2025",
-        ("cohere.ai", "cohere.com"),
-        embedding_model="embed-v4.0",
-    )
+        "embed-v4.0",
+        key_from=("COHERE_API_KEY", "CO_API_KEY"),
+    ),
+    "command-a-03-2025",
+    "cohere.ai",
+    "cohere.com",
 )
 Deepseek = _hosted(
-    Server(
-        "deepseek", "DeepSeek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",), "deepseek-chat", ("deepseek.com",)
-    )
+    "DeepSeek",
+    Dialect("deepseek", "https://api.deepseek.com", "", key_from=("DEEPSEEK_API_KEY",)),
+    "deepseek-chat",
+    "deepseek.com",
 )
 Fireworks = _hosted(
-    Server(
+    "Fireworks AI",
+    Dialect(
         "fireworks",
-        "Fireworks AI",
         "https://api.fireworks.ai/inference/v1",
-        ("FIREWORKS_API_KEY",),
-        "accounts/fireworks/models/gpt-oss-20b",
-        ("fireworks.ai",),
+        "nomic-ai/nomic-embed-text-v1.5",
         strict_schemas=True,
-        embedding_model="nomic-ai/nomic-embed-text-v1.5",
-    )
+        key_from=("FIREWORKS_API_KEY",),
+    ),
+    "accounts/fireworks/models/gpt-oss-20b",
+    "fireworks.ai",
 )
 Groq = _hosted(
-    Server("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "llama-3.1-8b-instant", ("groq.com",))
+    "Groq",
+    Dialect("groq", "https://api.groq.com/openai/v1", "", key_from=("GROQ_API_KEY",)),
+    "llama-3.1-8b-instant",
+    "groq.com",
 )
 Huggingface = _hosted(
-    Server(
-        "huggingface",
-        "Hugging Face's Inference Providers",
-        "https://router.huggingface.co/v1",
-        ("HF_TOKEN", "HF_API_TOKEN"),
-        "openai/gpt-oss-20b",
-        ("huggingface.co",),
-    )
+    "Hugging Face's Inference Providers",
+    Dialect("huggingface", "https://router.huggingface.co/v1", "", key_from=("HF_TOKEN", "HF_API_TOKEN")),
+    "openai/gpt-oss-20b",
+    "huggingface.co",
 )
 Mistral = _hosted(
-    Server(
+    "Mistral",
+    Dialect(
         "mistral",
-        "Mistral",
         "https://api.mistral.ai/v1",
-        ("MISTRAL_API_KEY",),
-        "mistral-small-latest",
-        ("mistral.ai",),
+        "mistral-embed",
         strict_schemas=True,
         seed="random_seed",
-        embedding_model="mistral-embed",
-    )
+        key_from=("MISTRAL_API_KEY",),
+    ),
+    "mistral-small-latest",
+    "mistral.ai",
 )
 Perplexity = _hosted(
-    Server(
-        "perplexity", "Perplexity", "https://api.perplexity.ai", ("PERPLEXITY_API_KEY",), "sonar", ("perplexity.ai",)
-    )
+    "Perplexity",
+    Dialect("perplexity", "https://api.perplexity.ai", "", key_from=("PERPLEXITY_API_KEY",)),
+    "sonar",
+    "perplexity.ai",
 )
 Together = _hosted(
-    Server(
+    "Together AI",
+    Dialect(
         "together",
-        "Together AI",
         "https://api.together.xyz/v1",
-        ("TOGETHER_API_KEY",),
-        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
-        ("together.xyz", "together.ai"),
-        embedding_model="intfloat/multilingual-e5-large-instruct",
-    )
+        "intfloat/multilingual-e5-large-instruct",
+        key_from=("TOGETHER_API_KEY",),
+    ),
+    "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    "together.xyz",
+    "together.ai",
 )
 Xai = _hosted(
-    Server(
-        "xai",
-        "xAI",
-        "https://api.x.ai/v1",
-        ("XAI_API_KEY",),
-        "grok-3-mini",
-        ("x.ai",),
-        prices="x-ai",
-        strict_schemas=True,
-    )
+    "xAI",
+    Dialect("xai", "https://api.x.ai/v1", "", prices="x-ai", strict_schemas=True, key_from=("XAI_API_KEY",)),
+    "grok-3-mini",
+    "x.ai",
 )
 
-
-_OPENROUTER_URL = "https://openrouter.ai/api/v1"
-_OPENROUTER_EMBEDDINGS = "openai/text-embedding-3-small"
+_OPENROUTER = Dialect(
+    "openrouter",
+    "https://openrouter.ai/api/v1",
+    "openai/text-embedding-3-small",
+    key_from=("OPENROUTER_API_KEY",),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRouter(OpenAIProvider):
+class OpenRouter(Hosted):
     """Calls OpenRouter; models are named `maker/model`."""
 
+    server: ClassVar[Dialect] = _OPENROUTER
+    domains: ClassVar[tuple[str, ...]] = ("openrouter.ai",)
     small_model: ClassVar[str | None] = "meta-llama/llama-3.3-70b-instruct"
 
     base_url: Annotated[
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
-        Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{_OPENROUTER_URL}`"),
+        Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{_OPENROUTER.base_url}`"),
     ] = None
     api_key: Annotated[
         Text | None,
@@ -203,20 +190,7 @@ class OpenRouter(OpenAIProvider):
         Doc("API key; defaults to OPENROUTER_API_KEY"),
     ] = None
 
-    def dialect(self) -> Dialect:
+    @property
+    def keeps_to_schemas(self) -> bool:
         """OpenAI's own models keep to schemas here too; of the others it depends on who serves them."""
-        base_url = (self.base_url or _OPENROUTER_URL).rstrip("/")
-        return Dialect(
-            name="openrouter",
-            base_url=base_url,
-            api_key=self.api_key,
-            embedding_model=self.embedding_model or (self.model if "embed" in self.model else _OPENROUTER_EMBEDDINGS),
-            prices=self.elsewhere() or "openrouter",
-            strict_schemas=self.model.startswith("openai/") if self.strict_schemas is None else self.strict_schemas,
-            key_from=("OPENROUTER_API_KEY",),
-            needs_key=not is_local(base_url),
-        )
-
-    def elsewhere(self) -> str | None:
-        """A server that is not OpenRouter's."""
-        return other_server(self.base_url, "openrouter.ai")
+        return self.model.startswith("openai/")
