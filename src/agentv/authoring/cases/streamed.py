@@ -179,10 +179,14 @@ class StreamedCases(Generic[R]):
         return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
 
     def _hold(self, cases: tuple[Case, ...]) -> None:
-        if self._held is None or len(self._held) >= HELD:
+        if self._held is None:
+            return
+        self._held += cases
+        if len(self._held) > HELD:
+            from agentv.user_code.memory import map_large_blocks  # few files are that long
+
             self._held = None
-        else:
-            self._held += cases
+            map_large_blocks()
 
     def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
         renders = self._source.renders(record)
