@@ -15,25 +15,19 @@ SIGNS = {
     "record:input+ideal": "openai-evals",
     "record:instance_id+test_patch": "swe-bench",
     **{f"record:input+{key}": "inspect" for key in ("target", "choices", "sandbox", "setup")},
+    "record:input+expectedOutput": "deepeval",
     **{
         f"record:input+{key}": "deepeval"
-        for key in (
+        for name in (
             "actual_output",
             "retrieval_context",
             "additional_metadata",
             "source_file",
             "tools_called",
             "expected_tools",
-            "actualOutput",
-            "retrievalContext",
-            "additionalMetadata",
-            "sourceFile",
-            "toolsCalled",
-            "expectedTools",
-            "expectedOutput",
             "custom_column_key_values",
-            "customColumnKeyValues",
         )
+        for key in (name, name[0] + name.title().replace("_", "")[1:])
     },
     **{
         f"record:scenario+{key}": "deepeval"

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from agentv.cli.lazy import LazyCommands
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
+from agentv.model.values.formatting import plural
 
 if TYPE_CHECKING:
     from agentv.extensions.labels.labelling import LabellingSession
@@ -83,7 +84,6 @@ def command(
         raise UsageError("--export and --import conflict", "use one of them")
     if import_from is not None:
         from agentv.extensions.labels.labelling import import_labels
-        from agentv.model.values.formatting import plural
 
         added = import_labels(run, import_from, _person(by))
         click.echo(
@@ -97,7 +97,6 @@ def command(
     session = open_session(run, assertion, sample, seed, _person(by))
     if export_to is not None:
         from agentv.extensions.labels.labelling import export_answers
-        from agentv.model.values.formatting import plural
 
         export_answers(session, export_to)
         written = plural(len(session.distinct), "answer")
@@ -115,7 +114,6 @@ def _rated(run: str, person: str) -> int:
     _check_terminal("rating", "to rate in a browser: agentv view --label")
     from agentv.extensions.labels.ratings import open_ratings
     from agentv.extensions.labels.screen import rate_all
-    from agentv.model.values.formatting import plural
 
     session = open_ratings(run, person)
     status = ExitStatus.PASSED
@@ -139,7 +137,6 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
     elsewhere = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
     _check_terminal("labelling", elsewhere)
     from agentv.extensions.labels.screen import label_all
-    from agentv.model.values.formatting import plural
 
     before = session.left
     status = ExitStatus.PASSED

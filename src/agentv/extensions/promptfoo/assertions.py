@@ -10,13 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from agentv.app.registries import registries
 from agentv.authoring.cases.data_files.csv_table import LIST_TYPES
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import transform_of
 from agentv.extensions.promptfoo.settings import checked_calls
-from agentv.extensions.promptfoo.source import FILE, Source, mapping, number_node, text_node, whole_number
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    held,
+    listed,
+    mapping,
+    number_node,
+    text_in,
+    text_node,
+    value_at,
+    whole_number,
+    without,
+)
 from agentv.extensions.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
@@ -24,7 +37,6 @@ from agentv.extensions.promptfoo.tables import (
     CONFIGURED,
     EMPTY_MARK,
     GRADED,
-    JUDGED,
     MEASURES,
     OWN_THRESHOLD,
     RENAMED,
@@ -109,7 +121,7 @@ def _entry(node: Node, source: Source) -> Node:
     if calls is not None:
         kept = {key: item for key, item in node.items.items() if key not in ("type", "value")}
         made = _converted(mapping(node, {**kept, "type": calls["type"]}), kind, "is-json", source)
-        return mapping(node, {**(made.items if isinstance(made, MapNode) else {}), **calls})
+        return mapping(node, {**held(made), **calls})
     if ours is None:
         if name.startswith(_REDTEAM):
             hint = "agentv does not grade attacks; judge the answer with llm-rubric"
@@ -144,16 +156,7 @@ def _set(node: MapNode, source: Source) -> Node:
 
 def is_graded(node: Node | None) -> bool:
     """Whether an assertion of a list may pass with a score below 1."""
-    entries = node.items if isinstance(node, ListNode) else []
-    return any(_is_graded(one) for one in entries)
-
-
-def _is_graded(entry: Node) -> bool:
-    if not isinstance(entry, MapNode):
-        return False
-    kind, mark = entry.get("type"), entry.get("min_score")
-    name = kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
-    return name in GRADED or mark is not None
+    return any(_name(one) in GRADED or value_at(one, "min_score") is not None for one in listed(node))
 
 
 def weighed(entries: ListNode) -> ListNode:
@@ -166,24 +169,20 @@ def weighed(entries: ListNode) -> ListNode:
 
 
 def _weighed(entry: Node) -> list[Node]:
-    inner = entry.get("assert") if isinstance(entry, MapNode) else None
-    if not isinstance(entry, MapNode) or not isinstance(inner, ListNode) or not inner.items:
-        return [entry]
-    whole = _weight(entry)
-    weights = [_weight(one) for one in inner.items]
+    inner = listed(value_at(entry, "assert"))
+    whole, weights = _weight(entry), [_weight(one) for one in inner]
     if not sum(weights):
         return [entry]
     made: list[Node] = []
-    for one, weight in zip(inner.items, weights, strict=True):
+    for one, weight in zip(inner, weights, strict=True):
         share = round(whole * weight / sum(weights), 9)
-        items = dict(one.items) if isinstance(one, MapNode) else {}
-        items.pop("required", None)
+        items = without(one, "required").items
         made.append(mapping(one, {**items, "weight": number_node(share, one.at)} if share != 1 else items))
     return made
 
 
 def _weight(entry: Node) -> float:
-    said = entry.get("weight") if isinstance(entry, MapNode) else None
+    said = value_at(entry, "weight")
     return float(said.value) if isinstance(said, Scalar) and isinstance(said.value, int | float) else 1.0
 
 
@@ -214,7 +213,8 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         if written is None:
             return node
         items["value"] = _failing(written, value, kind, source) if ours == "javascript" else written
-    _as_promptfoo_compares(items, kind, ours)
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
     if ours in CODE and "threshold" not in items and may_score(value, source):
         items["threshold"] = Scalar(EMPTY_MARK, f"{EMPTY_MARK:f}", node.at)
     return mapping(node, items)
@@ -223,8 +223,7 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
 def _failing(written: Node, node: Node, kind: Scalar, source: Source) -> Node:
     """The code; where it has several lines and returns nothing, it fails by what it returns, as in promptfoo."""
     text = written.value if isinstance(written, Scalar) and isinstance(written.value, str) else ""
-    code = node.text if isinstance(node, Scalar) else ""
-    if code.startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
+    if text_in(node).startswith(FILE) or "\n" not in text.rstrip() or _RETURNS.search(text):
         return written
     message = "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
     source.note(node, message, "write 'return' before the last expression")
@@ -266,12 +265,13 @@ def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
 
 
 def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
-    if ours not in JUDGED and ours != "similar":
-        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
-        return {}
     if ours == "similar":
         found = embedder_of(node, source)
         return {"provider": node} if found is None else {"embedder": found}
+    kind = registries().assertions.find(ours)
+    if kind is None or not kind.options.needs_judge:
+        source.note(node, f"'provider' of '{ours}' is omitted: promptfoo does not read it there")
+        return {}
     return named_judge_of(node, source) or {"provider": node}
 
 
@@ -311,20 +311,13 @@ def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, 
         items["measure"] = text_node(measure, kind.at)
 
 
-def _name(node: MapNode) -> str:
-    """Its type as promptfoo names it, without what inverts it."""
-    kind = node.get("type")
-    return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
-
-
-def _as_promptfoo_compares(items: dict[str, Node], kind: Scalar, ours: str) -> None:
-    """What is meant there and not here: white space counts, a negated list forbids each of its names, and others."""
-    if ours in USED:
-        _as_promptfoo_counts(items, kind, ours)
+def _name(node: Node) -> str:
+    """The type of an assertion, without what inverts it."""
+    return text_in(value_at(node, "type")).removeprefix("not-")
 
 
 def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
-    """A negated list forbids each of its names, and a skill's `max` allows none."""
+    """Of what was used, a negated list forbids each of its names, and a skill's `max` allows none."""
     value = items.get("value")
     if isinstance(value, ListNode) and kind.text != ours:
         items["match"] = text_node("any", kind.at)
@@ -348,15 +341,8 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
             node = content
         if ours in SCHEMAS and not node.text.startswith(FILE):
             return _checked(_schema(node), source)
-        return _text(node, ours, source)
+        return _listed(node, ours, source) if ours in LIST_TYPES else node
     return _checked(node, source) if ours in SCHEMAS else whole_number(node)
-
-
-def _text(node: Scalar, ours: str, source: Source) -> Node | None:
-    """The value that a text means; None where it has no equivalent, which is reported."""
-    if ours in LIST_TYPES:
-        return _listed(node, ours, source)
-    return node
 
 
 def _schema(node: Scalar) -> Node:
@@ -418,11 +404,10 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
     _report_scores(head, tests, source)
     _report_sets(head, tests, source)
     default = head.get("default_test")
-    shared = default.get("assert") if isinstance(default, MapNode) else None
+    shared = value_at(default, "assert")
     if isinstance(default, MapNode) and "threshold" in default.items:
         flat = {**default.items, "assert": weighed(shared)} if isinstance(shared, ListNode) else default.items
-        cases = [_weighed_case(one) for one in tests.items] if isinstance(tests, ListNode) else []
-        found = ListNode(cases, tests.at) if isinstance(tests, ListNode) else tests
+        found = ListNode(list(map(_weighed_case, tests.items)), tests.at) if isinstance(tests, ListNode) else tests
         return {**head, "default_test": mapping(default, flat)}, found
     made = {**head, "threshold": number_node(1, tests.at)}
     if not isinstance(tests, ListNode):
@@ -438,13 +423,12 @@ def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[
 def _report_scores(head: Mapping[str, Node], tests: Node, source: Source) -> None:
     """Report types that count their score in promptfoo and 1 or 0 here, in tests with a threshold."""
     default = head.get("default_test")
-    places = [default, *(tests.items if isinstance(tests, ListNode) else [])]
-    marks = [one for one in places if isinstance(one, MapNode) and "threshold" in one.items]
+    places = [default, *listed(tests)]
+    marks = [one for one in places if "threshold" in held(one)]
     for place in places if default in marks else [default, *marks] if marks else []:
-        entries = place.get("assert") if isinstance(place, MapNode) else None
-        for entry in entries.items if isinstance(entries, ListNode) else []:
-            kind = entry.get("type") if isinstance(entry, MapNode) else None
-            if isinstance(kind, Scalar) and kind.text.removeprefix("not-") in SCORED:
+        for entry in listed(value_at(place, "assert")):
+            kind = value_at(entry, "type")
+            if isinstance(kind, Scalar) and _name(entry) in SCORED:
                 message = (
                     f"in a test with a threshold, '{kind.text}' counts its score in promptfoo and 1 or 0 in agentv"
                 )
@@ -456,11 +440,9 @@ def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
     default = head.get("default_test")
     if isinstance(default, MapNode) and "threshold" in default.items:
         return
-    for place in [default, *(tests.items if isinstance(tests, ListNode) else [])]:
-        entries = place.get("assert") if isinstance(place, MapNode) and "threshold" not in place.items else None
-        for entry in entries.items if isinstance(entries, ListNode) else []:
-            mark = entry.get("threshold") if isinstance(entry, MapNode) else None
-            inner = entry.get("assert") if isinstance(entry, MapNode) else None
+    for place in [default, *listed(tests)]:
+        for entry in [] if "threshold" in held(place) else listed(value_at(place, "assert")):
+            mark, inner = value_at(entry, "threshold"), value_at(entry, "assert")
             score = mark.value if isinstance(mark, Scalar) and isinstance(mark.value, int | float) else 0
             if (score > 0 and is_graded(inner)) or (0 < score < 1 and _is_scored(inner)):
                 message = (
@@ -471,12 +453,11 @@ def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
 
 def _is_scored(node: Node | None) -> bool:
     """Whether an assertion of a list counts a score between 0 and 1 in promptfoo."""
-    kinds = [one.get("type") for one in (node.items if isinstance(node, ListNode) else []) if isinstance(one, MapNode)]
-    return any(isinstance(one, Scalar) and one.text.removeprefix("not-") in SCORED for one in kinds)
+    return any(_name(one) in SCORED for one in listed(node))
 
 
 def _weighed_case(case: Node) -> Node:
-    own = case.get("assert") if isinstance(case, MapNode) else None
+    own = value_at(case, "assert")
     if not isinstance(case, MapNode) or not isinstance(own, ListNode):
         return case
     return mapping(case, {**case.items, "assert": weighed(own)})
@@ -498,7 +479,7 @@ def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
     if not is_graded(shared) and not is_graded(own):
         return case
     items: dict[str, Node] = {**case.items, "threshold": number_node(0, case.at)}
-    entries = list(own.items) if isinstance(own, ListNode) else []
+    entries = list(listed(own))
     if mixed and isinstance(shared, ListNode):
         entries += shared.items
         items["skip_defaults"] = Scalar(True, "true", case.at)

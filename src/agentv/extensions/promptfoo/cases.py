@@ -18,11 +18,16 @@ from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
     chat,
+    held,
+    identity_of,
     items_of,
+    listed,
     mapping,
     ordered,
     providers_key,
+    text_in,
     text_node,
+    value_at,
     without,
 )
 from agentv.extensions.promptfoo.tables import REFUSED
@@ -39,8 +44,7 @@ _MODEL = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge;
 
 def is_simulated(provider: Node | None) -> bool:
     """Whether the provider of a test talks with the others."""
-    named = provider.get("id") if isinstance(provider, MapNode) else provider
-    return isinstance(named, Scalar) and named.text == SIMULATED_USER
+    return identity_of(provider) == SIMULATED_USER
 
 
 def with_system_prompts(prompts: Prompts, source: Source) -> Prompts:
@@ -55,12 +59,10 @@ def with_system_prompts(prompts: Prompts, source: Source) -> Prompts:
 def refuse_servers(providers: Iterable[Node], source: Source) -> None:
     """Report servers, which get a conversation as JSON in place of the prompt there."""
     for provider in providers:
-        named = provider.get("id") if isinstance(provider, MapNode) else provider
-        if isinstance(named, Scalar) and named.text.startswith(_SERVERS):
-            hint = (
-                "convert the file without it, then write a target with 'provider: http' and '{{ messages }}' in 'body'"
-            )
-            source.tell(named, "a server that talks with a simulated user has no equivalent", hint)
+        if identity_of(provider).startswith(_SERVERS):
+            then = "then write a target with 'provider: http' and '{{ messages }}' in 'body'"
+            message = "a server that talks with a simulated user has no equivalent"
+            source.tell(value_at(provider, "id") or provider, message, f"convert the file without it, {then}")
 
 
 def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], source: Source) -> dict[str, Node]:
@@ -72,8 +74,8 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
         given: the variables of the test, as they are written.
         source: reads files, and gets what has no equivalent.
     """
-    config = provider.get("config") if isinstance(provider, MapNode) else None
-    said = dict(config.items) if isinstance(config, MapNode) else {}
+    config = value_at(provider, "config")
+    said = dict(held(config))
     source.note(provider, _ENDS, _MODEL)
     own, opening = said.pop("initialMessages", None), given.get("initialMessages")
     stateful = said.pop("stateful", None)
@@ -115,7 +117,7 @@ def _messages(node: Node | None, source: Source) -> list[Node]:
         node = found
     kept: list[Node] = []
     for one in items_of(node):
-        role, content = (one.get(key) if isinstance(one, MapNode) else None for key in ("role", "content"))
+        role, content = value_at(one, "role"), value_at(one, "content")
         if isinstance(role, Scalar) and (role.text in _ROLES or "{{" in role.text) and isinstance(content, Scalar):
             kept.append(mapping(one, {"role": role, "content": content}))
         elif not is_empty(one):
@@ -180,9 +182,7 @@ class CaseConverter:
             hint = "write a configuration for each kind of test"
             self._source.tell(node, "several prompts for tests with and without a simulated user", hint)
         if user is not None and is_simulated(user):
-            given = node.get("vars")
-            own = given.items if isinstance(given, MapNode) else {}
-            items |= with_user(user, asked, {**self._defaults, **own}, self._source)
+            items |= with_user(user, asked, {**self._defaults, **held(node.get("vars"))}, self._source)
         elif asked is not None:
             items["input"] = asked
         identity, description = items.pop("id"), items.pop("description", None)
@@ -190,10 +190,9 @@ class CaseConverter:
         self.made.append(mapping(node, {**first, **ordered(items)}))
 
     def _id(self, node: MapNode) -> str:
-        said = node.get("id") or node.get("description")
-        slug = "-".join(_WORD.findall(said.text.lower()))[:_LONGEST].strip("-") if isinstance(said, Scalar) else ""
-        slug = slug or f"test-{self._number}"
-        return _new_id(slug, self._ids)
+        said = text_in(node.get("id") or node.get("description"))
+        slug = "-".join(_WORD.findall(said.lower()))[:_LONGEST].strip("-")
+        return _new_id(slug or f"test-{self._number}", self._ids)
 
     def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
         is_seen_to = (key == "prompts" and self._asks_all(item)) or (key == "provider" and is_simulated(item))
@@ -215,8 +214,7 @@ class CaseConverter:
         if key == "assert":
             return {key: assertions(item, self._source)}
         if key == "vars":
-            options = node.get("options")
-            off = options.get("disableVarExpansion") if isinstance(options, MapNode) else None
+            off = value_at(node, "options", "disableVarExpansion")
             expands = not (isinstance(off, Scalar) and off.value is True)
             return variables(item, self._source, self._defaults, expands=expands)
         around = AROUND if isinstance(self.prompts.asked, Scalar) else frozenset()
@@ -247,11 +245,10 @@ class CaseConverter:
 
     @staticmethod
     def _asked(asked: Node, options: Node | None) -> Node:
-        if not isinstance(asked, Scalar) or not isinstance(options, MapNode) or not AROUND & options.items.keys():
+        if not isinstance(asked, Scalar) or not AROUND & held(options).keys():
             return asked
-        before, after = (options.get(key) for key in ("prefix", "suffix"))
-        first, last = (one.text if isinstance(one, Scalar) else "" for one in (before, after))
-        return text_node(f"{first}{asked.text}{last}", asked.at)
+        before, after = (text_in(value_at(options, key)) for key in ("prefix", "suffix"))
+        return text_node(f"{before}{asked.text}{after}", asked.at)
 
 
 def plain_name(node: Node) -> str:
@@ -286,7 +283,7 @@ def matrix_of(root: MapNode) -> Matrix | None:
     place = providers_key(root)
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
     said = [prompts_of_provider(one) for one in providers]
-    own = [one.get(_KEY) if isinstance(one, MapNode) else None for one in tests]
+    own = [value_at(one, _KEY) for one in tests]
     if all(one is None for one in [*said, *own]) or not _can_be_written(root, providers, tests):
         return None
     each = tuple(matched_prompts(one, prompts) for one in said)
@@ -337,8 +334,7 @@ def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node
     targets = items_of(said)
     taken: set[str] = set()
     made: list[Node] = []
-    listed = cases.items if isinstance(cases, ListNode) else []
-    for case, chosen in zip(listed, matrix.tests, strict=True):
+    for case, chosen in zip(listed(cases), matrix.tests, strict=True):
         for number in sorted(chosen):
             prompt = prompts.found[number]
             having = [one for one, each in zip(targets, matrix.providers, strict=True) if number in each]
@@ -348,7 +344,7 @@ def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node
 
 
 def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: set[str]) -> Node:
-    items: Mapping[str, Node] = case.items if isinstance(case, MapNode) else {}
+    items = held(case)
     said = items.get("id")
     label = prompt.label.text if prompt.label is not None else f"prompt-{number + 1}"
     parts = [said.text if isinstance(said, Scalar) else "test", label, "" if target is None else plain_name(target)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, plain
 from agentv.authoring.source.python_values import as_authored
-from agentv.extensions.promptfoo.source import FILE, Source, text_node
+from agentv.extensions.promptfoo.source import FILE, Source, text_node, value_at
 from agentv.extensions.promptfoo.tables import JAVASCRIPT, PYTHON
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
@@ -88,7 +88,7 @@ def returned_tests(node: Node, source: Source) -> Node | None:
         A list of tests; None where the function failed, which is reported, or where nothing is called.
     """
     said = node.get("path") if isinstance(node, MapNode) else node
-    config = node.get("config") if isinstance(node, MapNode) else None
+    config = value_at(node, "config")
     if not isinstance(said, Scalar):
         return None
     path, _, function = said.text.strip().removeprefix(FILE).partition(":")

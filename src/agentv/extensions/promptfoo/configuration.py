@@ -40,12 +40,15 @@ from agentv.extensions.promptfoo.settings import declared_calls
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
+    held,
     items_of,
+    listed,
     mapping,
     number_node,
     ordered,
     providers_key,
     text_node,
+    value_at,
     without,
 )
 from agentv.extensions.promptfoo.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
@@ -83,11 +86,10 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
 
 def _has_assertions(root: MapNode) -> bool:
     """Whether some test may have assertions: those of other files are not looked at."""
-    default, tests = root.get("defaultTest"), root.get("tests")
-    listed = items_of(tests)
-    if "scenarios" in root.items or any(isinstance(one, Scalar) for one in [default, *listed]):
+    given = [root.get("defaultTest"), *items_of(root.get("tests"))]
+    if "scenarios" in root.items or any(isinstance(one, Scalar) for one in given):
         return True
-    return any(isinstance(one, MapNode) and not is_empty(one.get("assert")) for one in [default, *listed])
+    return any(isinstance(one, MapNode) and not is_empty(one.get("assert")) for one in given)
 
 
 def _default_prompt(root: MapNode) -> Node | None:
@@ -95,15 +97,8 @@ def _default_prompt(root: MapNode) -> Node | None:
 
     None where no test sets it: promptfoo asks an empty text then, which is no input here.
     """
-    tests = root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else []
-    set_ = any("prompt" in _variables_of(one) for one in [root.get("defaultTest"), *listed])
-    return text_node("{{ prompt }}", root.at) if set_ else None
-
-
-def _variables_of(node: Node | None) -> set[str]:
-    given = node.get("vars") if isinstance(node, MapNode) else None
-    return set(given.items) if isinstance(given, MapNode) else set()
+    given = [root.get("defaultTest"), *listed(root.get("tests"))]
+    return text_node("{{ prompt }}", root.at) if any(value_at(one, "vars", "prompt") for one in given) else None
 
 
 class _Converter:
@@ -125,7 +120,7 @@ class _Converter:
         default = root.get("defaultTest")
         if isinstance(default, Scalar) and default.text.startswith(FILE):
             default = self._source.document(default.text, default)
-        self._user = default.get("provider") if isinstance(default, MapNode) else None
+        self._user = value_at(default, "provider")
         prompts = self._prompts(root)
         matrix = matrix_of(root)
         matrix = matrix if matrix is not None and fits(matrix, prompts) else None
@@ -185,8 +180,7 @@ class _Converter:
             if not is_empty(node):
                 self._source.tell(node, f"'{key}' is not a mapping and is omitted")
             return
-        before = self._made.get("run")
-        run = dict(before.items) if isinstance(before, MapNode) else {}
+        run = dict(held(self._made.get("run")))
         for option, item in node.items.items():
             if option in _RUN:
                 run[_RUN[option]] = item
@@ -222,8 +216,7 @@ class _Converter:
             return found
         if key == "vars":
             found = variables(item, replace(self._source, asked=()), {})
-            given = found.get("vars")
-            self._defaults = dict(given.items) if isinstance(given, MapNode) else {}
+            self._defaults = dict(held(found.get("vars")))
             return found
         if key in ("threshold", "metadata"):
             return {key: item}
@@ -292,23 +285,20 @@ class _Converter:
             cases.made.append(item)
             return
         for path in paths:
-            found = self._source.document(path, item)
-            for one in items_of(found):
+            for one in items_of(self._source.document(path, item)):
                 cases.take(one)
 
     def _generated(self, item: Node, cases: CaseConverter) -> None:
-        found = returned_tests(item, self._source)
-        for one in items_of(found):
+        for one in items_of(returned_tests(item, self._source)):
             cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Every test of a scenario, with each of its configurations."""
         if isinstance(node, Scalar) and node.text.startswith(FILE):
-            found = source.document(node.text, node)
-            for one in items_of(found):
+            for one in items_of(source.document(node.text, node)):
                 self._scenario(one, cases, source.inside(node.text))
             return
-        configs, tests = (node.get("config"), node.get("tests")) if isinstance(node, MapNode) else (None, None)
+        configs, tests = value_at(node, "config"), value_at(node, "tests")
         if not isinstance(node, MapNode) or not isinstance(configs, ListNode) or not isinstance(tests, ListNode):
             self._source.tell(node, "this scenario is not converted", "write its tests under 'tests'")
             cases.made.append(node)
@@ -322,28 +312,24 @@ class _Converter:
 
 def _mixes_tables(root: MapNode) -> bool:
     """Whether CSV files stand beside other tests."""
-    tests = root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else []
-    tables = sum(map(_is_table, listed))
-    return 0 < tables < len(listed) or (tables > 0 and "scenarios" in root.items)
+    tests = listed(root.get("tests"))
+    tables = sum(map(_is_table, tests))
+    return 0 < tables < len(tests) or (tables > 0 and "scenarios" in root.items)
 
 
 def _stands_around(tests: Node | None) -> bool:
     """Whether some test puts text around its prompt."""
-    listed = tests.items if isinstance(tests, ListNode) else []
-    options = [one.get("options") for one in listed if isinstance(one, MapNode)]
-    return any(isinstance(one, MapNode) and AROUND & one.items.keys() for one in options)
+    return any(AROUND & held(value_at(one, "options")).keys() for one in listed(tests))
 
 
 def _has_users(root: MapNode) -> bool:
     """Whether some test of the configuration has a simulated user."""
-    return any(isinstance(one, MapNode) and is_simulated(one.get("provider")) for one in items_of(root.get("tests")))
+    return any(is_simulated(value_at(one, "provider")) for one in items_of(root.get("tests")))
 
 
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
     """Whether some case has no assertion: its outputs are to be looked at."""
-    listed = tests.items if isinstance(tests, ListNode) else []
-    cases = [one for one in listed if isinstance(one, MapNode)]
+    cases = [one for one in listed(tests) if isinstance(one, MapNode)]
     if not is_empty(_shared(head)):
         return any(is_empty(one.get("assert")) for one in cases if "skip_defaults" in one.items)
     return any(is_empty(one.get("assert")) for one in cases)
@@ -351,8 +337,7 @@ def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
 
 def _shared(head: Mapping[str, Node]) -> Node | None:
     """The assertions of every case."""
-    default = head.get("default_test")
-    return default.get("assert") if isinstance(default, MapNode) else None
+    return value_at(head.get("default_test"), "assert")
 
 
 def _is_table(node: Node) -> bool:

@@ -17,7 +17,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import names_code
-from agentv.extensions.promptfoo.source import FILE, Source, chat, mapping, text_node
+from agentv.extensions.promptfoo.source import FILE, Source, chat, held, listed, mapping, text_in, text_node, value_at
 from agentv.templating import has_placeholder
 
 _SUFFIXES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".webp"])
@@ -28,12 +28,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def picture_variables(root: MapNode) -> frozenset[str]:
     """The variables that are picture files wherever the configuration's own tests set them."""
-    tests, default = root.get("tests"), root.get("defaultTest")
-    given = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    given = [root.get("defaultTest"), *listed(root.get("tests"))]
     if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
         return frozenset()  # tests of other files may set them to anything
-    variables = [one.get("vars") for one in given if isinstance(one, MapNode)]
-    found = [(name, _is_picture(item)) for one in variables if isinstance(one, MapNode) for name, item in _items(one)]
+    found = [(name, _is_picture(item)) for one in given for name, item in held(value_at(one, "vars")).items()]
     return frozenset({name for name, it in found if it} - {name for name, it in found if not it} - _read(given))
 
 
@@ -48,18 +46,14 @@ def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozens
     return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
 
 
-def _items(node: MapNode) -> Iterator[tuple[str, Node]]:
-    yield from node.items.items()
-
-
 def _is_picture(node: Node) -> bool:
-    path = node.text.strip() if isinstance(node, Scalar) else ""
+    path = text_in(node).strip()
     return path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
 
 
 def _read(tests: Iterable[Node | None]) -> set[str]:
     """The names that assertions and options of tests read."""
-    others = [one.get(key) for one in tests if isinstance(one, MapNode) for key in ("assert", "options")]
+    others = [value_at(one, key) for one in tests for key in ("assert", "options")]
     return {name for one in others if one is not None for name in _shown_as_text(one)}
 
 
@@ -68,8 +62,7 @@ def _shown_as_text(node: Node) -> Iterator[str]:
         for item in node.items:
             yield from _shown_as_text(item)
     elif isinstance(node, MapNode):
-        kind = node.get("type")
-        if not (isinstance(kind, Scalar) and kind.text == "image"):
+        if text_in(node.get("type")) != "image":
             for item in node.items.values():
                 yield from _shown_as_text(item)
     elif isinstance(node.value, str):

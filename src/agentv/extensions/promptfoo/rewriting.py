@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, providers_key, text_node, without
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    held,
+    identity_of,
+    items_of,
+    listed,
+    mapping,
+    providers_key,
+    text_in,
+    text_node,
+    value_at,
+    without,
+)
 from agentv.extensions.promptfoo.tables import DOCUMENTS
 from agentv.extensions.promptfoo.test_parts import is_option
 
@@ -96,8 +110,7 @@ def with_common_prompts(root: MapNode) -> MapNode:
     providers = items_of(given)
     said = [prompts_of_provider(one) for one in providers]
     prompts = root.get(_PROMPTS)
-    listed = ListNode([prompts], prompts.at) if isinstance(prompts, Scalar) else prompts
-    entries = listed.items if isinstance(listed, ListNode) else []
+    entries: list[Node] = [prompts] if isinstance(prompts, Scalar) else listed(prompts)
     if given is None or not entries or all(one is None for one in said):
         return root
     found = {matched_prompts(one, entries) for one in said}
@@ -137,8 +150,8 @@ def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
         return frozenset(range(len(entries)))
     found: set[int] = set()
     for one in items_of(said):
-        text = one.text if isinstance(one, Scalar) else ""
-        own = {number for number, entry in enumerate(entries) if any(_names(text, name) for name in labels_of(entry))}
+        names = partial(_names, text_in(one))
+        own = {number for number, entry in enumerate(entries) if any(map(names, labels_of(entry)))}
         if not own:
             return frozenset()
         found |= own
@@ -183,10 +196,8 @@ def with_prompt_settings(root: MapNode) -> MapNode:
     Where some provider takes no settings from prompts, or is defined in another file, the prompts keep them.
     """
     place = providers_key(root)
-    given, said = root.get(place), root.get("prompts")
-    providers = items_of(given)
-    prompts = said.items if isinstance(said, ListNode) else []
-    settings = [one.get(_CONFIG) if isinstance(one, MapNode) else None for one in prompts]
+    providers, prompts = items_of(root.get(place)), listed(root.get("prompts"))
+    settings = [value_at(one, _CONFIG) for one in prompts]
     if not any(isinstance(one, MapNode) for one in settings) or not all(map(_merges, providers)):
         return root
     if len(prompts) > 1 and not all(labels_of(one) for one in prompts):
@@ -203,9 +214,8 @@ def with_default_settings(root: MapNode) -> MapNode:
     promptfoo merges them into the settings of every call. They stay where some provider may not take them so.
     """
     place = providers_key(root)
-    given, default = root.get(place), root.get("defaultTest")
-    providers = items_of(given)
-    options = default.get("options") if isinstance(default, MapNode) else None
+    providers, default = items_of(root.get(place)), root.get("defaultTest")
+    options = value_at(default, "options")
     if not isinstance(options, MapNode) or not isinstance(default, MapNode):
         return root
     settings = {key: item for key, item in options.items.items() if not is_option(key)}
@@ -223,14 +233,12 @@ def with_default_settings(root: MapNode) -> MapNode:
 
 def is_program(provider: Node) -> bool:
     """Whether a provider is an echo, a command or a file, which takes no settings of models."""
-    identity = provider.get("id") if isinstance(provider, MapNode) else provider
-    text = identity.text if isinstance(identity, Scalar) else ""
+    text = identity_of(provider)
     return text.startswith(_PROGRAMS) and not text.endswith(DOCUMENTS)
 
 
 def _merges(provider: Node) -> bool:
-    identity = provider.get("id") if isinstance(provider, MapNode) else provider
-    return isinstance(identity, Scalar) and identity.text.startswith(_MERGING)
+    return identity_of(provider).startswith(_MERGING)
 
 
 def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
@@ -253,8 +261,7 @@ def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> l
 
 
 def _name(provider: Node) -> str:
-    said = (provider.get("label") or provider.get("id")) if isinstance(provider, MapNode) else provider
-    return said.text if isinstance(said, Scalar) else ""
+    return text_in(value_at(provider, "label")) or identity_of(provider)
 
 
 def _merged(provider: Node, settings: Node | None, own: Mapping[str, Node]) -> Node:
@@ -278,31 +285,19 @@ def with_moved_transforms(root: MapNode) -> MapNode:
     default = root.get("defaultTest")
     if not isinstance(provider, MapNode) or not (default is None or isinstance(default, MapNode)):
         return root
-    found = _moved(provider)
-    if found is None or _has_transforms(root):
+    transform = provider.get("transform")
+    if transform is None or _has_transforms(root):
         return root
-    provider, transform = found
-    options = default.get("options") if default is not None else None
-    inner = mapping(transform, {**(options.items if isinstance(options, MapNode) else {}), "transform": transform})
-    outer = mapping(transform, {**(default.items if default is not None else {}), "options": inner})
+    provider = without(provider, "transform")
+    inner = mapping(transform, {**held(value_at(default, "options")), "transform": transform})
+    outer = mapping(transform, {**held(default), "options": inner})
     return mapping(root, {**root.items, key: ListNode([provider], provider.at), "defaultTest": outer})
 
 
 def _has_transforms(root: MapNode) -> bool:
     """Whether tests have transforms, or stand in files, where they cannot be seen."""
-    tests = root.get("tests")
-    listed = items_of(tests)
-    options = [root.get("defaultTest"), *listed]
-    inner = [one.get("options") for one in options if isinstance(one, MapNode)]
-    return any(isinstance(one, MapNode) and "transform" in one.items for one in inner)
-
-
-def _moved(provider: MapNode) -> tuple[MapNode, Node] | None:
-    """The provider without its transform, and the transform."""
-    own = provider.get("transform")
-    if own is None:
-        return None
-    return without(provider, "transform"), own
+    given = [root.get("defaultTest"), *items_of(root.get("tests"))]
+    return any(value_at(one, "options", "transform") is not None for one in given)
 
 
 _KIND = "embedding"
@@ -314,13 +309,12 @@ def with_named_embedder(root: MapNode) -> MapNode:
     Where tests stand in files, it stays: their assertions are not seen here.
     """
     default, tests = root.get("defaultTest"), root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else []
-    options = default.get("options") if isinstance(default, MapNode) else None
-    provider = options.get("provider") if isinstance(options, MapNode) else None
+    given = listed(tests)
+    options, provider = value_at(default, "options"), value_at(default, "options", "provider")
     embedder = provider.get(_KIND) if isinstance(provider, MapNode) and "id" not in provider.items else None
     if embedder is None or not isinstance(options, MapNode) or not isinstance(provider, MapNode):
         return root
-    seen = (tests is None or isinstance(tests, ListNode)) and all(isinstance(one, MapNode) for one in listed)
+    seen = (tests is None or isinstance(tests, ListNode)) and all(isinstance(one, MapNode) for one in given)
     if "scenarios" in root.items or not seen:
         return root
     left = without(provider, _KIND)
@@ -329,13 +323,13 @@ def with_named_embedder(root: MapNode) -> MapNode:
     made = _with_embedder(
         mapping(default, {**default.items, "options": options}) if isinstance(default, MapNode) else root, embedder
     )
-    found: list[Node] = [_with_embedder(one, embedder) for one in listed]
-    return mapping(root, {**root.items, "defaultTest": made, **({"tests": ListNode(found, root.at)} if listed else {})})
+    found: list[Node] = [_with_embedder(one, embedder) for one in given]
+    return mapping(root, {**root.items, "defaultTest": made, **({"tests": ListNode(found, root.at)} if given else {})})
 
 
 def _with_embedder(node: Node, embedder: Node) -> Node:
     """A test or a set, with the embedder in its assertions that name none."""
-    entries = node.get("assert") if isinstance(node, MapNode) else None
+    entries = value_at(node, "assert")
     if not isinstance(node, MapNode) or not isinstance(entries, ListNode):
         return node
     return mapping(
@@ -346,8 +340,7 @@ def _with_embedder(node: Node, embedder: Node) -> Node:
 def _entry(node: Node, embedder: Node) -> Node:
     if not isinstance(node, MapNode):
         return node
-    kind = node.get("type")
-    name = kind.text.removeprefix("not-").partition(":")[0] if isinstance(kind, Scalar) else ""
+    name = text_in(node.get("type")).removeprefix("not-").partition(":")[0]
     if name == "similar" and "provider" not in node.items:
         return mapping(node, {**node.items, "provider": embedder})
     return _with_embedder(node, embedder)

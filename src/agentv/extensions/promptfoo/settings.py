@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 
 from agentv.authoring.source.nearest import SETTINGS
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
-from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, number_node, providers_key, text_node
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    held,
+    items_of,
+    listed,
+    mapping,
+    number_node,
+    providers_key,
+    text_in,
+    text_node,
+    value_at,
+    without,
+)
 from agentv.extensions.promptfoo.tables import (
     CHAT_COMPLETIONS,
     RETRIES,
@@ -92,10 +105,9 @@ def _sagemaker_endpoint(identity: str, settings: Mapping[str, Node], at: Node) -
 def _is_text(settings: Mapping[str, Node]) -> bool:
     """Whether the answer is the generated text, in the forms that LiteLLM reads, and nothing has another type."""
     form = settings.get("responseFormat")
-    path = form.get("path") if isinstance(form, MapNode) else None
     types = [settings[key] for key in ("contentType", "acceptType") if key in settings]
-    is_json = all(isinstance(one, Scalar) and one.text == "application/json" for one in types)
-    return is_json and (form is None or (isinstance(path, Scalar) and path.text in _TEXT_PATHS))
+    is_json = all(text_in(one) == "application/json" for one in types)
+    return is_json and (form is None or text_in(value_at(form, "path")) in _TEXT_PATHS)
 
 
 def with_service_settings(start: str, settings: Mapping[str, Node], made: dict[str, Node], at: Node) -> dict[str, Node]:
@@ -109,9 +121,8 @@ def with_service_settings(start: str, settings: Mapping[str, Node], made: dict[s
     passed = {key: item for key, item in settings.items() if key in SERVICE_PARAMETERS}
     kept = {key: item for key, item in made.items() if key not in names and key not in passed}
     for key, more in (("headers", headers), ("extra", passed)):
-        given = kept.get(key)
         if more:
-            kept[key] = mapping(at, {**(given.items if isinstance(given, MapNode) else {}), **more})
+            kept[key] = mapping(at, {**held(kept.get(key)), **more})
     return kept
 
 
@@ -208,17 +219,18 @@ def _host(item: Node) -> dict[str, Node] | None:
 
 def _schema(item: Node) -> dict[str, Node] | None:
     """`{type: text}` is what every API does unasked."""
-    kind = item.get("type") if isinstance(item, MapNode) else None
-    if isinstance(kind, Scalar) and kind.text == "text":
+    kind = value_at(item, "type")
+    if text_in(kind) == "text":
         return {}
-    return {"response_format": kind} if isinstance(kind, Scalar) and kind.text == "json_object" else None
+    return {"response_format": kind} if kind is not None and text_in(kind) == "json_object" else None
 
 
 def _output_format(item: Node) -> dict[str, Node] | None:
     """Anthropic's `{type: json_schema, schema: …}`."""
-    kind, schema = (item.get("type"), item.get("schema")) if isinstance(item, MapNode) else (None, None)
-    is_schema = isinstance(kind, Scalar) and kind.text == "json_schema" and schema is not None
-    return {"response_format": schema} if is_schema and schema is not None else None
+    schema = value_at(item, "schema")
+    return (
+        {"response_format": schema} if schema is not None and text_in(value_at(item, "type")) == "json_schema" else None
+    )
 
 
 def _mime(item: Node) -> dict[str, Node] | None:
@@ -233,11 +245,10 @@ def _organization(item: Node) -> dict[str, Node]:
 
 def _instruction(item: Node) -> dict[str, Node] | None:
     """Google's `{parts: [{text: …}]}` as a text."""
-    parts = item.get("parts") if isinstance(item, MapNode) else None
-    listed = items_of(parts)
-    texts = [one.get("text") for one in listed if isinstance(one, MapNode)]
+    parts = items_of(value_at(item, "parts"))
+    texts = [value_at(one, "text") for one in parts]
     shown = [one.text for one in texts if isinstance(one, Scalar)]
-    if not shown or len(shown) < len(listed):
+    if not shown or len(shown) < len(parts):
         return None
     return {"system": text_node("\n".join(shown), item.at)}
 
@@ -307,7 +318,7 @@ def _choice(node: Node) -> Node | None:
         node = node.items["mode"]
     if isinstance(node, MapNode) and len(node.items) == 1:
         (key, inner), *_ = node.items.items()
-        name = inner.get("name") if isinstance(inner, MapNode) else None
+        name = value_at(inner, "name")
         if key == "tool" and isinstance(name, Scalar):
             return name
         node = text_node(key, node.at)
@@ -326,9 +337,7 @@ def _tools(node: Node) -> Iterator[Node]:
         for item in declared.items:
             yield _function(item, node) if isinstance(item, MapNode) else item
     elif isinstance(spec, MapNode) and len(node.items) == 1:
-        schema = spec.get("inputSchema")
-        given = {key: item for key, item in spec.items.items() if key != "inputSchema"}
-        inner = schema.get("json") if isinstance(schema, MapNode) else None
+        given, inner = without(spec, "inputSchema").items, value_at(spec, "inputSchema", "json")
         yield _function(mapping(spec, given if inner is None else {**given, "parameters": inner}), node)
     else:
         yield node
@@ -388,12 +397,10 @@ def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
 
 def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
     """What all providers that declare something declare as `tools` and as `functions`, where they agree."""
-    given = root.get(providers_key(root))
-    listed = items_of(given)
-    configs = [one.get("config") for one in listed if isinstance(one, MapNode)]
+    configs = [value_at(one, "config") for one in items_of(root.get(providers_key(root)))]
     made: dict[str, Node] = {}
     for key in ("tools", "functions"):
-        own = [one.get(key) for one in configs if isinstance(one, MapNode)]
+        own = [value_at(one, key) for one in configs]
         found = [from_file(one, source) for one in own if one is not None]
         if found and all(plain(one) == plain(found[0]) for one in found):
             made[key] = found[0]
@@ -404,7 +411,7 @@ def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node
     """The keys of an assertion that checks the calls by a JSON Schema; None where that is not possible."""
     key, transform = _CHECKS.get(kind.text, ("", ""))
     declared = source.declared_calls.get(key)
-    functions = [_declared_function(one, key) for one in declared.items] if isinstance(declared, ListNode) else []
+    functions = [_declared_function(one, key) for one in listed(declared)]
     schemas = [_call_schema(one, node.at) for one in functions if one is not None]
     if not schemas or len(schemas) < len(functions) or "transform" in node.items:
         return None

@@ -166,8 +166,7 @@ def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
 
 def without(node: Node, *names: str) -> MapNode:
     """A mapping without some of its keys; empty if the node is not a mapping."""
-    items = node.items if isinstance(node, MapNode) else {}
-    return mapping(node, {key: item for key, item in items.items() if key not in names})
+    return mapping(node, {key: item for key, item in held(node).items() if key not in names})
 
 
 def providers_key(root: MapNode) -> str:
@@ -178,6 +177,33 @@ def providers_key(root: MapNode) -> str:
 def items_of(node: Node | None) -> list[Node]:
     """The items of a list, or a value alone."""
     return node.items if isinstance(node, ListNode) else [] if node is None else [node]
+
+
+def value_at(node: Node | None, *keys: str) -> Node | None:
+    """The value at the end of a path of keys; None where a step is no mapping, or lacks its key."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, MapNode) else None
+    return node
+
+
+def held(node: Node | None) -> Mapping[str, Node]:
+    """The items of a mapping; none of anything else."""
+    return node.items if isinstance(node, MapNode) else {}
+
+
+def listed(node: Node | None) -> list[Node]:
+    """The items of a list; none of anything else."""
+    return node.items if isinstance(node, ListNode) else []
+
+
+def text_in(node: Node | None) -> str:
+    """The text of a scalar; empty for anything else."""
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def identity_of(provider: Node | None) -> str:
+    """The id of a provider, which may be all that is written."""
+    return text_in(provider.get("id") if isinstance(provider, MapNode) else provider)
 
 
 def ordered(items: Mapping[str, Node]) -> dict[str, Node]:

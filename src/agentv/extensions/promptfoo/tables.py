@@ -137,21 +137,6 @@ ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight":
 CONFIGURED = frozenset({"javascript", "python", "webhook"})
 """Types, by our names, that take `config`."""
 
-JUDGED = frozenset(
-    {
-        "answer-relevance",
-        "closed-qa",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "factuality",
-        "llm-rubric",
-        "select-best",
-        "trajectory:goal-success",
-    }
-)
-"""Types, by our names, that ask a judge."""
-
 CODE = frozenset({"javascript", "python"})
 """Types, by our names, whose value is code."""
 

@@ -19,7 +19,17 @@ from agentv.extensions.promptfoo.settings import (
     with_service_settings,
     with_tools,
 )
-from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, number_node, text_node
+from agentv.extensions.promptfoo.source import (
+    FILE,
+    Source,
+    held,
+    items_of,
+    mapping,
+    number_node,
+    text_in,
+    text_node,
+    value_at,
+)
 from agentv.extensions.promptfoo.tables import (
     AGENT_KEYS,
     AGENTS,
@@ -90,8 +100,7 @@ def _named_once(made: list[Node]) -> Iterator[Node]:
     """The targets with names of their own: promptfoo takes the same provider twice."""
     taken: dict[str, int] = {}
     for one in made:
-        said = (one.get("name") or one.get("provider")) if isinstance(one, MapNode) else one
-        name = said.text if isinstance(said, Scalar) else ""
+        name = text_in((value_at(one, "name") or value_at(one, "provider")) if isinstance(one, MapNode) else one)
         number = taken[name] = taken.get(name, 0) + 1
         if number == 1:
             yield one
@@ -113,8 +122,7 @@ def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
     """Targets by the id and the label of their providers."""
     silent = replace(source, reading=source.reading.reporting_to(Report()))
     found: dict[str, Node] = {}
-    listed = items_of(node)
-    for item in listed:
+    for item in items_of(node):
         made = _target(item, silent) if isinstance(item, Scalar | MapNode) else None
         said = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
         if made is not None:
@@ -139,7 +147,7 @@ def _target(node: Node, source: Source) -> Node:
         return node
     if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
         (identity, options), *_ = node.items.items()
-        items = dict(options.items) if isinstance(options, MapNode) else {}
+        items = dict(held(options))
         own = items.pop("id", None)  # what it is called
         named = {"label": own} if own is not None else {}
         node = mapping(node, {**named, **items, "id": text_node(identity, node.keys[identity])})
@@ -259,7 +267,7 @@ def _agent(name: str, provider: _Provider) -> dict[str, Node]:
     (mode, allowing), *_ = (*PERMISSIONS.get(name, {}).items(), ("", frozenset({""})))
     settings = provider.settings
     said = settings.pop(mode, None)
-    if (said.text if isinstance(said, Scalar) else "") not in allowing:
+    if text_in(said) not in allowing:
         made["permissions"] = provider.text("deny")
     for key, item in settings.items():
         if key == "skip_git_repo_check":
@@ -276,8 +284,7 @@ def _with_sent(provider: str, settings: dict[str, Node], at: Node) -> dict[str, 
     sent = {key: item for key, item in settings.items() if key in SENT.get(provider, ())}
     if not sent:
         return settings
-    given = settings.get("extra")
-    extra = mapping(at, {**(given.items if isinstance(given, MapNode) else {}), **sent})
+    extra = mapping(at, {**held(settings.get("extra")), **sent})
     return {**{key: item for key, item in settings.items() if key not in sent}, "extra": extra}
 
 
@@ -316,8 +323,7 @@ def _of_cloud(provider: str, settings: dict[str, Node], at: Node) -> dict[str, N
     settings = with_tools(settings)
     made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
     passed = {key: item for key, item in settings.items() if key in _PASSED}
-    given = made.pop("extra", None)
-    passed |= given.items if isinstance(given, MapNode) else {}
+    passed |= held(made.pop("extra", None))
     return {**made, "extra": mapping(at, passed)} if passed else made
 
 

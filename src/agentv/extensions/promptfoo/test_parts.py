@@ -16,7 +16,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.code import computed_variable, transform_of
-from agentv.extensions.promptfoo.source import FILE, Source, items_of, mapping, text_node, whole_number
+from agentv.extensions.promptfoo.source import FILE, Source, items_of, listed, mapping, text_node, whole_number
 from agentv.extensions.promptfoo.tables import OPTIONS_INSTEAD, UNREAD
 from agentv.extensions.promptfoo.targets import judge_of
 from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
@@ -158,10 +158,7 @@ def _text_of(node: Node) -> str | None:
             found = None
         lines = [one.get("content") for one in found if isinstance(one, dict)] if isinstance(found, list) else None
         return _joined(lines) if lines is not None else node.text
-    contents = [
-        one.get("content") if isinstance(one, MapNode) else one
-        for one in (node.items if isinstance(node, ListNode) else [])
-    ]
+    contents = [one.get("content") if isinstance(one, MapNode) else one for one in listed(node)]
     return _joined([one.text if isinstance(one, Scalar) else None for one in contents])
 
 

@@ -237,10 +237,9 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
     if budget_of(prepared) != (None, None):
         hint = "--max-errors and --limit limit a run on a cluster; providers can also cap what a key spends"
         raise UsageError("a budget does not work with --executor ray: workers do not know what the others spend", hint)
-    at_once = workers_of(prepared)
     with cluster(prepared.settings.process_env.get(ADDRESS)) as ray:
         free = int(ray.available_resources().get("CPU", 0))
-        number = max(1, min(at_once, free, prepared.counts[1]))
+        number = max(1, min(workers_of(prepared), free, prepared.counts[1]))
         shared = SharedObjects(number)
         files, environment = needed_files(prepared.plan), prepared.settings.process_env
         pool = WorkerPool(ray, worker_config(prepared, number), shared, files, environment)

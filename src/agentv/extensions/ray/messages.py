@@ -265,8 +265,7 @@ def needed_files(plan: Plan) -> dict[str, str]:
     found = dict.fromkeys(path for suite in plan.suites for path in _of_suite(suite))
     for trial in islice(plan, LOOKED_AT):
         found |= dict.fromkeys(_of_trial(trial))
-    digests = ((path, digest_of(path)) for path in found)
-    return {path: digest for path, digest in digests if digest is not None}
+    return {path: digest for path in found if (digest := digest_of(path)) is not None}
 
 
 def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,7 +10,7 @@ import os
 import pickle
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
@@ -205,12 +205,12 @@ class Worker:
 
     async def _outcome(self, job: Job) -> WorkerMessage:
         if job.what == "run":
-            return _results([await self._trials.run(job.trials[0])], job)
+            return Results(packed_results([await self._trials.run(job.trials[0])], job.trials))
         if job.what == "compare":
-            return _results(await self._trials.compare(await self._answered(job)), job)
+            return Results(packed_results(await self._trials.compare(await self._answered(job)), job.trials))
         found = await self._trials.answer(job.trials[0])
         if isinstance(found, TrialResult):
-            return _results([found], job)
+            return Results(packed_results([found], job.trials))
         return TrialAnswer(found.answer, found.measured_ms)
 
     async def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
@@ -227,7 +227,3 @@ class Worker:
         stopped = [StoppedTarget(number, failure) for number, failure in found if failure is not None]
         self._stopped.update(one.spec for one in stopped)
         return stopped
-
-
-def _results(results: Sequence[TrialResult], job: Job) -> Results:
-    return Results(packed_results(results, job.trials))

@@ -82,7 +82,7 @@ class WorkerPool:
         self._environment = dict(environment or {})
         self._workers: list[WorkerHandle] = []
         self._aside: set[WorkerHandle] = set()
-        self._coming: set[asyncio.Task[WorkerHandle | None]] = set()
+        self._coming: set[asyncio.Task[None]] = set()
         self._actors: list[Any] = []
         self._errors: list[str] = []
         self._closed = False
@@ -210,13 +210,12 @@ class WorkerPool:
         self._coming.add(task)
         task.add_done_callback(self._coming.discard)
 
-    async def _joined(self) -> WorkerHandle | None:
+    async def _joined(self) -> None:
         worker = await self._started(cpus=1)
         if worker is not None:
             self._workers.append(worker)
             if not _fits(worker.readiness):
                 self._errors.append(str(_unfit(worker.readiness, 1, 1)))
-        return worker
 
     async def _started(self, *, cpus: int) -> WorkerHandle | None:
         """A new worker; None where it does not come up, which is noted."""

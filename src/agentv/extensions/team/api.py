@@ -28,7 +28,17 @@ from agentv.extensions.team.endpoints import (
 )
 from agentv.extensions.team.labels import LabelRefusedError, TeamLabels
 from agentv.extensions.team.people import Scope, Token
-from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
+from agentv.extensions.team.uploaded import (
+    LARGEST_BATCH,
+    AddedLabels,
+    Changed,
+    LabelLines,
+    MissingContents,
+    Received,
+    RowBatch,
+    RunName,
+    UploadState,
+)
 from agentv.model.run.labels import Label
 from agentv.store.labels import label_in
 from agentv.version import __version__
@@ -68,18 +78,6 @@ class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     start: Annotated[int, Meta(ge=0, le=2**53)]
     generation: Annotated[int, Meta(ge=0, le=2**53)]
     replace: bool = False
-
-
-class Changed(Struct, frozen=True):
-    """Whether a request changed anything."""
-
-    changed: bool
-
-
-class MissingContents(Struct, frozen=True):
-    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there."""
-
-    missing: list[str]
 
 
 def existing_project(state: TeamState, call: TeamCall) -> str:
@@ -150,20 +148,6 @@ class LinesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """`after`: `cursor` of the answer before; 0: from the first label on."""
 
     after: Annotated[int, Meta(ge=0, le=2**53)] = 0
-
-
-class LabelLines(Struct, frozen=True):
-    """Labels in the order of their arrival. `cursor`: pass it as `after` for those that follow."""
-
-    labels: list[msgspec.Raw]
-    cursor: int
-    more: bool
-
-
-class AddedLabels(Struct, frozen=True):
-    """How many labels the project did not have."""
-
-    added: int
 
 
 @endpoint("GET", f"{_PROJECT}/labels/lines", "read", query=LinesQuery)

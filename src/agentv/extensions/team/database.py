@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,24 +31,40 @@ class DatabaseUnavailableError(StoreError):
     answered = (503, "database-unavailable")
 
 
-class Transaction(Protocol):
-    """Statements that take effect together, or not at all."""
+class Transaction:
+    """Statements that take effect together, or not at all.
+
+    Args:
+        cursor: of the driver.
+        written: a statement as the driver takes it.
+        locking: waits until no other transaction holds the lock of a name; None: there is one that writes at a time.
+    """
+
+    def __init__(
+        self, cursor: Any, written: Callable[[str], str] = str, locking: Callable[[str], object] | None = None
+    ) -> None:
+        self._cursor = cursor
+        self._written = written
+        self._locking = locking
 
     def run(self, statement: str, **values: Any) -> int:
         """Run a statement; the number of rows that it changed."""
-        ...
+        changed: int = self._cursor.execute(self._written(statement), values).rowcount
+        return changed
 
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         """Run a statement once for each of these values."""
-        ...
+        self._cursor.executemany(self._written(statement), values)
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
-        ...
+        found: list[tuple[Any, ...]] = self._cursor.execute(self._written(query), values).fetchall()
+        return found
 
     def lock(self, name: str) -> None:
         """Wait until no other transaction holds the lock of this name; held until the end."""
-        ...
+        if self._locking is not None:
+            self._locking(name)
 
 
 class Database(Protocol):
@@ -193,7 +209,7 @@ class SqliteDatabase:
             connection = self._taken()
             try:
                 connection.execute(begin)
-                yield _SqliteTransaction(connection)
+                yield Transaction(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()  # which rolls back
@@ -239,20 +255,3 @@ class SqliteDatabase:
             raise StoreError(f"cannot read the database {self._path}: {error}") from error
         except OSError as error:
             raise store_error("open", self._path, error) from error
-
-
-class _SqliteTransaction:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def run(self, statement: str, **values: Any) -> int:
-        return self._connection.execute(statement, values).rowcount
-
-    def run_many(self, statement: str, values: Iterable[Values]) -> None:
-        self._connection.executemany(statement, values)
-
-    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values).fetchall()
-
-    def lock(self, name: str) -> None:
-        """Nothing to do: there is one writing transaction at a time."""

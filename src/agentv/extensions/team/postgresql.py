@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from typing import Any
 
 import psycopg
-from psycopg import Connection, Cursor
+from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from agentv.errors import StoreError
-from agentv.extensions.team.database import DatabaseUnavailableError, Transaction, Values
+from agentv.extensions.team.database import DatabaseUnavailableError, Transaction
 
 _WAITS_S = 5.0
 _CONNECTIONS = 10
@@ -51,7 +50,8 @@ class PostgresDatabase:
     def transaction(self) -> Iterator[Transaction]:
         """See `Database`."""
         with self._errors(), self._pool.connection() as connection, connection.cursor() as cursor:
-            yield _PostgresTransaction(cursor)
+            lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+            yield Transaction(cursor, _translated, lambda name: cursor.execute(lock, (name,)))
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
@@ -76,23 +76,6 @@ class PostgresDatabase:
             raise DatabaseUnavailableError("the connection to the database was lost") from error
         except psycopg.DatabaseError as error:
             raise StoreError(f"the database refuses: {_first_line(error)}") from error
-
-
-class _PostgresTransaction:
-    def __init__(self, cursor: Cursor) -> None:
-        self._cursor = cursor
-
-    def run(self, statement: str, **values: Any) -> int:
-        return self._cursor.execute(_translated(statement), values).rowcount
-
-    def run_many(self, statement: str, values: Iterable[Values]) -> None:
-        self._cursor.executemany(_translated(statement), values)
-
-    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._cursor.execute(_translated(query), values).fetchall()
-
-    def lock(self, name: str) -> None:
-        self._cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,15 @@ from msgspec import Struct
 from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
 from agentv.extensions.team.connection import ConflictError, Connection, PushError
-from agentv.extensions.team.uploaded import LARGEST_BATCH, Received, UploadState
+from agentv.extensions.team.uploaded import (
+    LARGEST_BATCH,
+    AddedLabels,
+    Changed,
+    LabelLines,
+    MissingContents,
+    Received,
+    UploadState,
+)
 from agentv.model.redaction import Redactor
 from agentv.model.run.labels import Label, time_problem
 from agentv.reports.text import one_line
@@ -110,10 +118,6 @@ _CONFLICTS = 20
 
 Progress = Callable[[int, int], object]
 """Called with the bytes of rows that the server has, and how many rows were sent."""
-
-
-class _Missing(Struct):
-    missing: list[str]
 
 
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
@@ -228,7 +232,7 @@ class RunPush:
         Raises:
             PushError, StoreError: as `push`.
         """
-        self._send("PUT", "record", {"writing": True}, self._content(RUN), dict[str, Any])
+        self._send("PUT", "record", {"writing": True}, self._content(RUN), Changed)
 
     def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
         """Send `run.json`. A run that the server does not have is said to go on until its rows are sent."""
@@ -236,7 +240,7 @@ class RunPush:
         if state.record == sha256(record).hexdigest() and (state.writing or not writing):
             return state
         going = writing or state.writing or state.record is None  # else the server would sum a part of its rows
-        self._send("PUT", "record", {"writing": going}, record, dict[str, Any])
+        self._send("PUT", "record", {"writing": going}, record, Changed)
         return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
 
     def _send_rows(self, state: UploadState, *, writing: bool) -> None:
@@ -288,7 +292,7 @@ class RunPush:
             return 0
         listed = msgspec.json.encode(files)
         self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
-        missing = self._send("POST", "files", {}, listed, _Missing).missing
+        missing = self._send("POST", "files", {}, listed, MissingContents).missing
         by_hash = {digest: path for path, digest in files.items()}
         for digest in missing:
             if digest not in by_hash:
@@ -296,7 +300,7 @@ class RunPush:
             content = self._content(by_hash[digest])
             self._refuse_secrets(content, by_hash[digest])
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
-        if missing and self._send("POST", "files", {}, listed, _Missing).missing:
+        if missing and self._send("POST", "files", {}, listed, MissingContents).missing:
             raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
         self._artifacts.were_sent(files)
         self._changed = self._changed or known != len(files)
@@ -308,14 +312,11 @@ class RunPush:
         self._refuse_secrets(summary, str(self._path / SUMMARY))
         digest = sha256(summary).hexdigest() if summary else None
         if digest != state.summary or state.writing != writing:
-            self._send("PUT", "summary", {"writing": writing}, summary, dict[str, Any])
+            self._send("PUT", "summary", {"writing": writing}, summary, Changed)
 
     def _send(self, method: str, what: str, query: dict[str, Any], body: bytes, into: Any) -> Any:
         found = self._connection.send(method, f"uploads/{self.run_id}/{what}", query, body, into)
-        if isinstance(found, Received):
-            self._changed = self._changed or found.changed
-        elif isinstance(found, dict):
-            self._changed = self._changed or bool(found.get("changed"))
+        self._changed = self._changed or getattr(found, "changed", False)
         return found
 
     def _content(self, name: str) -> bytes:
@@ -372,16 +373,6 @@ _LABEL_BATCH = 2 << 20
 _ADDRESS = "labels/lines"
 
 
-class _Added(Struct):
-    added: int
-
-
-class _Answer(Struct):
-    labels: list[msgspec.Raw]
-    cursor: int
-    more: bool
-
-
 def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
     """Send the labels of a project; how many the server did not have.
 
@@ -391,7 +382,7 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
     """
     added = 0
     for batch in _label_batches(_lines(root, redactor)):
-        found: _Added = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), _Added)
+        found: AddedLabels = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), AddedLabels)
         added += found.added
     return added
 
@@ -453,7 +444,7 @@ def _label_batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
 def _of_server(connection: Connection) -> Iterator[Label]:
     after, more = 0, True
     while more:
-        found: _Answer = connection.get(_ADDRESS, _Answer, {"after": after})
+        found: LabelLines = connection.get(_ADDRESS, LabelLines, {"after": after})
         if found.more and (found.cursor <= after or not found.labels):
             raise PushError("the server sends the same labels again and again: upgrade it")
         after, more = found.cursor, found.more

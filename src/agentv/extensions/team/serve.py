@@ -12,6 +12,11 @@ import click
 from agentv.cli.lazy import Commands
 from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.team.opening import DATA, database_address, open_team_database, team_database
+from agentv.extensions.team.people import Members, Tokens, member_name
+from agentv.extensions.team.remote import is_exposed
+from agentv.registry.extensions import HOW_TO_GET, PAGES, lacking
+from agentv.reports.text import one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ISSUER = "Treat PERSON as the subject that this OpenID provider gives, not as an email address."
@@ -45,9 +50,6 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
     """Let a person sign in, by email address. Adding the person again replaces the scopes in this project."""
     if all_projects == (project is not None):
         raise UsageError("a member has one project or all", "give either --project NAME or --all-projects")
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Members, member_name
-    from agentv.reports.text import one_line
 
     name = member_name(person, issuer)
     held = ("read", *scopes) if "admin" not in scopes and "read" not in scopes else scopes
@@ -62,10 +64,6 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
 @click.pass_obj
 def list_members(address: str) -> int:
     """List members with their projects and scopes."""
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Members
-    from agentv.reports.text import one_line
-
     with team_database(address) as database:
         found = Members(database).all()
     for one in found:
@@ -82,10 +80,6 @@ def list_members(address: str) -> int:
 @click.pass_obj
 def remove(address: str, person: str, *, project: str | None, issuer: str | None) -> int:
     """Remove a person from every project. Open sessions lose access at once."""
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Members, member_name
-    from agentv.reports.text import one_line
-
     name = member_name(person, issuer)
     with team_database(address) as database:
         removed = Members(database).remove(name, None if project is None else [project], "command line")
@@ -157,15 +151,12 @@ def group(context: click.Context, /, **given: Any) -> int:
 
     People sign in with an API token, or at an OpenID provider as members: `agentv serve member add`.
     """
-    from agentv.extensions.team.opening import DATA, database_address
-
     where = given["data"] or DATA
     context.obj = database_address(given["database"], where, os.environ)
     return ExitStatus.PASSED if context.invoked_subcommand else _serve(context.obj, where, given)
 
 
 def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
-    from agentv.registry.extensions import HOW_TO_GET, PAGES, lacking
     from agentv.registry.fields import missing_extra
 
     if needs := lacking(PAGES, "project"):
@@ -175,10 +166,7 @@ def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
         raise UsageError(missing.message, missing.hint)
     from agentv.extensions.team.endpoints import TeamState
     from agentv.extensions.team.openid import opened_provider
-    from agentv.extensions.team.opening import open_team_database
-    from agentv.extensions.team.remote import is_exposed
     from agentv.extensions.team.serving import listening_socket, public_addresses, serve_team, trusted_proxies
-    from agentv.reports.text import one_line
 
     def problem(text: str) -> None:
         click.echo(f"warning: {one_line(text)}; trying again", err=True)
@@ -224,8 +212,6 @@ def create(address: str, name: str, *, project: str | None, all_projects: bool, 
     """Create a token and print it. It is shown only this once: the database has only its hash."""
     if all_projects == (project is not None):
         raise UsageError("a token is for one project or for all", "give either --project NAME or --all-projects")
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Tokens
 
     with team_database(address) as database:
         text, made = Tokens(database).create(name, project, scopes, days, "command line")
@@ -241,10 +227,6 @@ def create(address: str, name: str, *, project: str | None, all_projects: bool, 
 @click.pass_obj
 def list_tokens(address: str) -> int:
     """List tokens, without their texts."""
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Tokens
-    from agentv.reports.text import one_line
-
     with team_database(address) as database:
         found = Tokens(database).all()
     for one in found:
@@ -262,9 +244,6 @@ def list_tokens(address: str) -> int:
 @click.pass_obj
 def revoke(address: str, token_id: str) -> int:
     """Make a token invalid at once. `agentv serve token list` shows the ids."""
-    from agentv.extensions.team.opening import team_database
-    from agentv.extensions.team.people import Tokens
-
     with team_database(address) as database:
         revoked = Tokens(database).revoke(token_id, "command line")
     if not revoked:

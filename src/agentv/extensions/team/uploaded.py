@@ -79,6 +79,32 @@ class Received(Struct, frozen=True):
     changed: bool
 
 
+class Changed(Struct, frozen=True):
+    """Whether a request changed anything."""
+
+    changed: bool
+
+
+class MissingContents(Struct, frozen=True):
+    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there."""
+
+    missing: list[str]
+
+
+class LabelLines(Struct, frozen=True):
+    """Labels in the order of their arrival. `cursor`: pass it as `after` for those that follow."""
+
+    labels: list[msgspec.Raw]
+    cursor: int
+    more: bool
+
+
+class AddedLabels(Struct, frozen=True):
+    """How many labels the project did not have."""
+
+    added: int
+
+
 class RunName(Struct, frozen=True):
     """A run of a project, and who uploads it, as the audit log names them.
 
