@@ -33,7 +33,7 @@ Evidence = Literal["agent", "gateway", "tools"]
 """Who saw it: the agent reported it, our gateway or our tool server did."""
 
 
-class MessageStep(Struct, frozen=True):
+class MessageStep(Struct, frozen=True, tag="message", tag_field="type", omit_defaults=True):
     """A message. Times are milliseconds from the start of the trace; None where unknown.
 
     Attributes:
@@ -76,7 +76,7 @@ class ToolCallStep(Struct, frozen=True):
         return self.status == "failed" or self.error is not None
 
 
-class UsageStep(Struct, frozen=True):
+class UsageStep(Struct, frozen=True, tag="usage", tag_field="type", omit_defaults=True):
     """One call of a model, and what it used.
 
     Attributes:
@@ -98,7 +98,7 @@ class UsageStep(Struct, frozen=True):
             force_setattr(self, "cost_usd", None)
 
 
-class PermissionStep(Struct, frozen=True):
+class PermissionStep(Struct, frozen=True, tag="permission", tag_field="type", omit_defaults=True):
     """A permission that the agent asked for, and the decision."""
 
     tool: str

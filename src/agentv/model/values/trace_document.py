@@ -7,14 +7,12 @@ stream), and `steps`, each an object with `type` and on a line of its own. `docs
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from agentv.model.values.json_text import TOO_DEEP, plain, text
-from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import (
     TRACE_VERSION,
@@ -34,18 +32,9 @@ LARGEST_FILE = 256_000_000
 """Bytes up to which a trace.json is read."""
 
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class _Message(msgspec.Struct, tag="message", tag_field="type", omit_defaults=True):
-    role: Role
-    text: str
-    reasoning: str | None = None
-    started_ms: float | None = None
-    parent: str | None = None
-
-
 class _ToolCall(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):
+    """A `ToolCallStep` in the order of the file."""
+
     name: str
     native_name: str = ""
     id: str | None = None
@@ -59,34 +48,7 @@ class _ToolCall(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults
     evidence: Evidence = "agent"
 
 
-class _Tokens(msgspec.Struct, omit_defaults=True):
-    input: _Count | None = None
-    output: _Count | None = None
-    total: _Count | None = None
-    cached: _Count | None = None
-    reasoning: _Count | None = None
-
-
-class _Usage(msgspec.Struct, tag="usage", tag_field="type", omit_defaults=True):
-    model: str | None = None
-    tokens: _Tokens | None = None
-    cost_usd: float | None = None
-    started_ms: float | None = None
-    duration_ms: float | None = None
-    error: str | None = None
-    parent: str | None = None
-    evidence: Evidence = "agent"
-
-
-class _Permission(msgspec.Struct, tag="permission", tag_field="type", omit_defaults=True):
-    tool: str
-    allowed: bool
-    reason: str | None = None
-    started_ms: float | None = None
-    parent: str | None = None
-
-
-_Step = _Message | _ToolCall | _Usage | _Permission
+_Step = MessageStep | _ToolCall | UsageStep | PermissionStep
 
 
 class _Document(msgspec.Struct, kw_only=True):
@@ -204,35 +166,24 @@ def _step_of(row: _Step) -> Step:
     Raises:
         ValueError: it is nested too deeply.
     """
-    values = {name: getattr(row, name) for name in row.__struct_fields__}
-    if isinstance(row, _Message):
-        return MessageStep(**values)
-    if isinstance(row, _Permission):
-        return PermissionStep(**values)
     if isinstance(row, _ToolCall):
-        values.update(arguments=plain(row.arguments), result=plain(row.result))
-        return ToolCallStep(**values)
-    tokens = row.tokens
-    counts = None if tokens is None else TokenUsage(*msgspec.structs.astuple(tokens))
-    return UsageStep(**{**values, "tokens": counts})
-
-
-_ROWS: Mapping[type, type[msgspec.Struct]] = {
-    MessageStep: _Message,
-    ToolCallStep: _ToolCall,
-    UsageStep: _Usage,
-    PermissionStep: _Permission,
-}
+        values = msgspec.structs.asdict(row)
+        return ToolCallStep(**{**values, "arguments": plain(row.arguments), "result": plain(row.result)})
+    if isinstance(row, UsageStep) and row.tokens is not None:
+        for name, count in msgspec.structs.asdict(row.tokens).items():
+            if count is not None and count < 0:
+                raise ValueError(f"Expected `int` >= 0 - at `$.tokens.{name}`")
+    return row
 
 
 def _plain_step(step: Step) -> msgspec.Struct:
     values = {name: _plain_value(one) for name, one in msgspec.structs.asdict(step).items()}
-    return _ROWS[type(step)](**values)
+    return _ToolCall(**values) if isinstance(step, ToolCallStep) else type(step)(**values)
 
 
 def _plain_value(value: Any) -> Any:
     if isinstance(value, TokenUsage):
-        return _Tokens(*map(plain, msgspec.structs.astuple(value)))
+        return {name: plain(count) for name, count in msgspec.structs.asdict(value).items() if count is not None}
     return plain(value, cut=True)
 
 
