@@ -146,7 +146,7 @@ def bare(agent: Agent) -> float:
         request = TargetRequest("case", PROMPT, (Message("user", PROMPT),), workspace_path=str(workspace))
         directories = TrialDirectories(request)
         try:
-            launch = agent.settings().agent().launch(request, directories.paths, "")
+            launch = agent.settings().launch(request, directories.paths, "")
             problem = launch if isinstance(launch, Failure) else directories.write(launch.files)
             if problem is not None or isinstance(launch, Failure):
                 raise AgentFailedError(str(problem))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agentv.extensions.agents.adapters.native_settings import Ending, NativeAgentSettings, StreamReader
+from agentv.extensions.agents.adapters.native_settings import Ending, Memory, NativeAgentSettings, StreamReader
 from agentv.extensions.agents.adapters.recorder import Recording
 from agentv.registry.fields import Command
 
@@ -35,7 +35,7 @@ def read(reader: StreamReader, path: Path) -> Ending:
 def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
     """What a recorded stream comes to."""
     recording = Recording("Do the task.")
-    ending = read(settings.agent().reader(recording), stream(settings.program.name, situation))
+    ending = read(settings.reader(recording, Memory()), stream(settings.program.name, situation))
     return recording, ending
 
 

@@ -21,6 +21,7 @@ from agentv.extensions.agents.adapters.native_settings import (
     Directories,
     Ending,
     Launch,
+    Memory,
     NativeAgentSettings,
     StreamReader,
     version_note,
@@ -281,7 +282,7 @@ class NativeSession:
 
     def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
         self._settings = settings
-        self._agent = settings.agent()
+        self._memory = Memory()
         self._directories = TrialDirectories(request, host_home=settings.home == "host")
         self.limits = SessionLimits(settings, request)
         self._activity = AgentActivity()
@@ -328,13 +329,14 @@ class NativeSession:
 
     async def _started(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
         paths = self._directories.paths
-        launch = self._agent.launch(request, paths, self._session_id)
+        self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
+        launch = self._settings.launch(request, paths, self._session_id)
         if isinstance(launch, Failure):
             return launch
         problem = self._prepared(launch)
         if problem is not None:
             return problem
-        reader = self._agent.reader(recording)
+        reader = self._settings.reader(recording, self._memory)
         lines = StreamLines(reader, self._secrets(request), launch.discarded)
         began = file_clock()
         env = environment_of(request, {"HOME": paths.home, **launch.env})

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
 
 from agentv.extensions.agents.adapters.recorder import Recording
-from agentv.extensions.agents.adapters.settings import ModelAgentSettings
+from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.model.suite.tools import ModelProtocol
 from agentv.model.suite.workspace import Home
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Command, Doc, Issue, install_hint
+from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Secret, Text, install_hint
 from agentv.registry.gateway_options import no_effect
 
 
@@ -201,7 +201,7 @@ def version_note(program: AgentProgram, version: str) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeAgentSettings(ModelAgentSettings):
+class NativeAgentSettings(AgentSettings):
     """Base of the settings of one agent. An adapter sets the class attributes.
 
     Attributes:
@@ -219,6 +219,19 @@ class NativeAgentSettings(ModelAgentSettings):
     unsupported: ClassVar[Mapping[str, str]] = {}
     without_rules: ClassVar[str] = ""
 
+    model: Annotated[Text | None, Doc("name of the model")] = None
+    base_url: Annotated[Text | None, Doc("base URL of the model's API")] = None
+    api_key: Annotated[Text | None, Secret(), Doc("key of the model's API")] = None
+    system_prompt: Annotated[Text | None, Doc("replaces the agent's own instructions")] = None
+    append_system_prompt: Annotated[Text | None, Doc("added to the agent's own instructions")] = None
+    reasoning_effort: Annotated[
+        Text | None,
+        Nonempty(),
+        Alias(("model_reasoning_effort", "thinking")),
+        Doc("how much the model thinks, in the agent's words: `low`, `medium`, `high`, …"),
+    ] = None
+    allowed_tools: Annotated[tuple[Text, ...], Doc("tools that need no permission")] = ()
+    skills: Annotated[tuple[DirectoryPath, ...], Doc("directories of skills that the agent gets")] = ()
     command: Annotated[Command, Doc("the agent's program; default: the installed one")] = field(default_factory=Command)
     home: Annotated[
         Home | None,
@@ -233,13 +246,9 @@ class NativeAgentSettings(ModelAgentSettings):
         """A reader for one turn."""
         raise NotImplementedError
 
-    def agent(self) -> NativeAgent:
-        """The agent of one session, with these settings."""
-        return NativeAgent(self)
-
     def validate(self) -> Iterable[Issue]:
         """Reports settings that the agent cannot follow, and a program that is not installed."""
-        yield from ModelAgentSettings.validate(self)
+        yield from AgentSettings.validate(self)
         defaults = {one.name: _default(one) for one in fields(self)}
         for name, instead in self.unsupported.items():
             if getattr(self, name) != defaults[name]:
@@ -286,22 +295,6 @@ class NativeAgentSettings(ModelAgentSettings):
     def model_protocol(self) -> ModelProtocol | None:
         """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
         return self.protocol
-
-
-class NativeAgent:
-    """An agent over the turns of a session."""
-
-    def __init__(self, settings: NativeAgentSettings) -> None:
-        self._settings, self._memory = settings, Memory()
-
-    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """How to start it for a turn."""
-        self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
-        return self._settings.launch(request, directories, session_id)
-
-    def reader(self, recorder: Recording) -> StreamReader:
-        """A reader for one turn."""
-        return self._settings.reader(recorder, self._memory)
 
 
 def _default(field: object) -> object:

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 
 from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.registry.fields import (
-    Alias,
     Between,
     Command,
     Declared,
@@ -16,7 +15,6 @@ from agentv.registry.fields import (
     Doc,
     Issue,
     Nonempty,
-    Secret,
     Text,
     missing_extra,
 )
@@ -125,25 +123,6 @@ class AgentSettings(GatewaySettings):
     def servers(self) -> tuple[McpServer, ...]:
         """The MCP servers of `mcp`."""
         return tuple(one.server(name) for name, one in self.mcp.items())
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAgentSettings(AgentSettings):
-    """Settings of agents whose model and instructions agentv passes on their command line."""
-
-    model: Annotated[Text | None, Doc("name of the model")] = None
-    base_url: Annotated[Text | None, Doc("base URL of the model's API")] = None
-    api_key: Annotated[Text | None, Secret(), Doc("key of the model's API")] = None
-    system_prompt: Annotated[Text | None, Doc("replaces the agent's own instructions")] = None
-    append_system_prompt: Annotated[Text | None, Doc("added to the agent's own instructions")] = None
-    reasoning_effort: Annotated[
-        Text | None,
-        Nonempty(),
-        Alias(("model_reasoning_effort", "thinking")),
-        Doc("how much the model thinks, in the agent's words: `low`, `medium`, `high`, …"),
-    ] = None
-    allowed_tools: Annotated[tuple[Text, ...], Doc("tools that need no permission")] = ()
-    skills: Annotated[tuple[DirectoryPath, ...], Doc("directories of skills that the agent gets")] = ()
 
 
 @dataclass(frozen=True, slots=True)

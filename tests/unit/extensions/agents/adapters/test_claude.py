@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentv.extensions.agents.adapters.claude import Claude
-from agentv.extensions.agents.adapters.native_settings import Directories, Launch
+from agentv.extensions.agents.adapters.native_settings import Directories, Launch, Memory
 from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.trace import PermissionStep, ToolCallStep
@@ -20,7 +20,7 @@ OF_HOST = Directories("/workspace", "/home/user", "/home/user/.agentv-agent-1")
 
 
 def launched(settings: Claude, directories: Directories = FRESH, session: str = "", **asked) -> Launch:
-    found = settings.agent().launch(request("Do the task.", **asked), directories, session)
+    found = settings.launch(request("Do the task.", **asked), directories, session)
     assert isinstance(found, Launch)
     return found
 
@@ -35,7 +35,7 @@ def test_a_denial_counts_once_though_the_stream_reports_it_twice():
 
 
 def test_an_answer_that_was_cut_off_is_none():
-    reader = CLAUDE.agent().reader(recorded(CLAUDE, "answer")[0])
+    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
     reader.read(
         {"type": "result", "subtype": "success", "is_error": False, "result": "The", "stop_reason": "max_tokens"}
     )
@@ -43,14 +43,14 @@ def test_an_answer_that_was_cut_off_is_none():
 
 
 def test_the_turns_of_a_session_have_their_own_tokens_also_where_a_version_adds_them_up():
-    agent = CLAUDE.agent()
+    memory = Memory()
     used = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 4, "costUSD": 0.5}
     totals = []
     for number in (1, 2):
         recording, _ = recorded(CLAUDE, "answer")
         fresh = type(recording)("x")
         whole = {key: value * number for key, value in used.items()}
-        agent.reader(fresh).read({"type": "result", "subtype": "success", "modelUsage": {"m": whole}})
+        CLAUDE.reader(fresh, memory).read({"type": "result", "subtype": "success", "modelUsage": {"m": whole}})
         totals.append((fresh.tokens, fresh.cost_usd))
     assert totals == [(TokenUsage(14, 5, 19, 4, 0), 0.5)] * 2
     second, _ = recorded(CLAUDE, "two-turns-2")
@@ -58,7 +58,7 @@ def test_the_turns_of_a_session_have_their_own_tokens_also_where_a_version_adds_
 
 
 def test_while_a_sub_agent_works_the_stream_is_not_complete_and_a_shell_does_not_matter():
-    reader = CLAUDE.agent().reader(recorded(CLAUDE, "answer")[0])
+    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
     reader.read({"type": "system", "subtype": "background_tasks_changed", "tasks": [{"task_type": "local_agent"}]})
     reader.read({"type": "result", "subtype": "success", "result": "Started."})
     assert not reader.ending().complete
@@ -69,7 +69,7 @@ def test_while_a_sub_agent_works_the_stream_is_not_complete_and_a_shell_does_not
     ("numbers", "repeated"), [((0, 1), False), ((0, 0), True), ((None, None), True), ((0,), False)]
 )
 def test_results_that_do_not_follow_each_other_are_repeated(numbers, repeated):
-    reader = CLAUDE.agent().reader(recorded(CLAUDE, "answer")[0])
+    reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
     for number in numbers:
         reader.read({"type": "result", "subtype": "success", "result": "x", "result_index": number})
     assert reader.ending().repeated == repeated

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from agentv.extensions.agents.adapters.codex import Codex
-from agentv.extensions.agents.adapters.native_settings import Directories, Launch
+from agentv.extensions.agents.adapters.native_settings import Directories, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording
 from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
 from agentv.model.suite.tools import McpServer
@@ -24,7 +24,7 @@ OF_HOST = Directories("/workspace", "/home/user", "/home/user/.agentv-agent-1")
 
 
 def launched(settings: Codex, directories: Directories = FRESH, session: str = "", **asked) -> Launch:
-    found = settings.agent().launch(request("Do the task.", **asked), directories, session)
+    found = settings.launch(request("Do the task.", **asked), directories, session)
     assert isinstance(found, Launch)
     return found
 
@@ -43,23 +43,22 @@ def test_an_mcp_tool_has_the_name_of_its_server():
     ("situation", "tool"), [("denied", "edit"), ("denied-in-code", "edit"), ("denied-command", "shell")]
 )
 def test_what_its_sandbox_refuses_is_a_denial_once_in_a_session(situation, tool):
-    agent = CAREFUL.agent()
-    first, second = Recording("a"), Recording("b")
-    read(agent.reader(first), stream("codex", situation))
+    memory, first, second = Memory(), Recording("a"), Recording("b")
+    read(CAREFUL.reader(first, memory), stream("codex", situation))
     denials = [one for one in first.steps() if isinstance(one, PermissionStep)]
     assert [(one.tool, one.allowed) for one in denials] == [(tool, False)]
     recorded_lines = [one for one in stream("codex", situation).read_text().splitlines() if '"response_item"' in one]
-    reader = agent.reader(second)
+    reader = CAREFUL.reader(second, memory)
     for line in recorded_lines:
         reader.read(json.loads(line))
     assert not [one for one in second.steps() if isinstance(one, PermissionStep)]
 
 
 def test_the_usage_of_a_later_turn_is_that_of_the_session_less_the_earlier_ones():
-    agent, found = CODEX.agent(), []
+    memory, found = Memory(), []
     for situation in ("two-turns", "two-turns-2"):
         recording = Recording("x")
-        read(agent.reader(recording), stream("codex", situation))
+        read(CODEX.reader(recording, memory), stream("codex", situation))
         found.append(recording.tokens)
     assert found == [TokenUsage(10, 5, 15, 0, 0)] * 2
 
@@ -98,7 +97,7 @@ def test_in_the_home_of_the_user_nothing_is_written():
     assert not launch.files
     assert "CODEX_HOME" not in launch.env
     assert 'model_provider="agentv"' in launch.argv
-    refused = CAREFUL.agent().launch(request(), OF_HOST, "")
+    refused = CAREFUL.launch(request(), OF_HOST, "")
     assert isinstance(refused, Failure)
 
 

@@ -18,7 +18,7 @@ REMOTE = McpServer("far", "http", url="http://127.0.0.1:9/mcp", headers={"X-Key"
 
 
 def launched(provider, one=None, directories=HOME, session="", **settings):
-    found = settings_of(provider, **settings).agent().launch(one or request("Fix it."), directories, session)
+    found = settings_of(provider, **settings).launch(one or request("Fix it."), directories, session)
     assert isinstance(found, Launch), found
     return found
 
@@ -102,13 +102,13 @@ def test_mcp_servers_are_in_its_settings(agent):
 
 @pytest.mark.parametrize("agent", ["pi-cli", "mini-swe-agent"])
 def test_an_agent_without_mcp_is_not_started_for_a_case_with_tools(agent):
-    found = settings_of(agent).agent().launch(request("Fix it.", mcp_servers=(SHOP,)), HOME, "")
+    found = settings_of(agent).launch(request("Fix it.", mcp_servers=(SHOP,)), HOME, "")
     assert isinstance(found, Failure)
     assert found.code == "no-tools"
 
 
 def test_an_agent_without_sessions_is_not_asked_a_second_turn():
-    found = settings_of("mini-swe-agent").agent().launch(request("Fix it.", turn=2), HOME, "")
+    found = settings_of("mini-swe-agent").launch(request("Fix it.", turn=2), HOME, "")
     assert (found.code, "cannot continue a session" in found.message) == ("no-session", True)
 
 
@@ -182,7 +182,7 @@ def test_prompts_of_the_target_reach_the_agent(agent):
 
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli"])
 def test_what_stands_in_the_home_of_the_user_is_left_alone(agent):
-    found = settings_of(agent, append_system_prompt="Be brief.").agent().launch(request(), HOME_OF_USER, "")
+    found = settings_of(agent, append_system_prompt="Be brief.").launch(request(), HOME_OF_USER, "")
     assert isinstance(found, Failure)
     assert found.code == "cannot-start"
 

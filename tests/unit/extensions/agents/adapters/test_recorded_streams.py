@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agentv.extensions.agents.adapters.native_settings import Directories
+from agentv.extensions.agents.adapters.native_settings import Directories, Memory
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep
@@ -133,17 +133,17 @@ def test_the_next_turn_resumes_the_session_and_counts_its_own_tokens(agent, tmp_
     session = first.trace.session_id
     assert session
     home = str(tmp_path)
-    launched = settings.agent().launch(request(workspace_path=home), Directories(home, home, home), session)
+    launched = settings.launch(request(workspace_path=home), Directories(home, home, home), session)
     assert any(session in word for word in launched.argv)
 
 
 def test_usage_of_a_session_is_not_counted_twice():
     from agentv.extensions.agents.adapters.recorder import Recording
 
-    agent = settings_of("copilot-cli").agent()
+    settings, memory = settings_of("copilot-cli"), Memory()
     totals = []
     for turn in ("two-1", "two-2"):
-        reader = agent.reader(Recording(""))
+        reader = settings.reader(Recording(""), memory)
         for line in stream("copilot-cli", turn).read_text().splitlines():
             reader.read(json.loads(line))
         totals.append(reader.ending().tokens)
