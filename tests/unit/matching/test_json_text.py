@@ -14,13 +14,8 @@ from agentv.assertions.format.json import ContainsJson
 from agentv.matching import json_text
 from agentv.matching.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.registry.fields import LoadedSchema
+from doubles.json_values import JSON
 from doubles.nested_grading import graded
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +80,13 @@ def test_something_is_found_just_where_there_is_something(text):
     assert (next(containers(text), None) is None) == (next(naive(text), None) is None)
 
 
-@given(st.text(alphabet="ab, .\n", max_size=10), json_values, st.text(alphabet="ab, .\n", max_size=10))
+@given(st.text(alphabet="ab, .\n", max_size=10), JSON, st.text(alphabet="ab, .\n", max_size=10))
 def test_a_value_is_found_in_prose(before, value, behind):
     whole = json.dumps({"value": value})
     assert list(containers(before + whole + behind)) == [{"value": value}]
 
 
-@given(st.lists(json_values.filter(lambda value: isinstance(value, list | dict)), min_size=1, max_size=4))
+@given(st.lists(JSON.filter(lambda value: isinstance(value, list | dict)), min_size=1, max_size=4))
 def test_values_are_found_after_something_that_does_not_parse(values):
     text = "[x " + " ".join(json.dumps(value) for value in values)
     assert list(containers(text)) == values
@@ -157,7 +152,7 @@ def test_deep_json_is_a_failed_comparison(depth, opening, closing):
 # comparing
 
 
-@given(json_values)
+@given(JSON)
 def test_a_value_is_the_same_as_itself(value):
     assert same(value, value)
     assert same(value, parse(json.dumps(value)))

@@ -16,19 +16,6 @@ from doubles.loading import case_of, found_in, suite_of
 HEAD = "target: echo\njudge: mock:yes\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("assert: [{contans: x}]\ntests: [{id: a, input: x}, {id: b, input: x}]\n", ("unknown-assertion", 3)),
-        ("assert: [{contains: '{{ v }}'}]\ntests: [{id: a, input: x, vars: {v: 1}}, {id: b, input: x}]\n", ("undefined-variable", 3)),
-        ("tests: [{id: a, input: x, vars: {c: ''}, criteria: '{{ c }}'}]\n", ("checks-nothing", 3)),
-    ],
-    ids=["a broken default is no missing one", "a variable that one case lacks", "criteria that are empty once rendered"],
-)  # fmt: skip
-def test_what_is_wrong_with_a_case_is_told_once(tmp_path, text, found):
-    assert found_in(tmp_path, HEAD + text) == [found]
-
-
 def test_defaults_with_placeholders_are_read_for_each_case(tmp_path):
     text = f"{HEAD}assert: [{{contains: '{{{{ v }}}}'}}]\ntests:\n"
     text += "".join(f"  - {{id: {v}, input: x, vars: {{v: {v}}}}}\n" for v in "ab")
@@ -41,18 +28,6 @@ def test_ids_descriptions_and_metadata_are_not_rendered(tmp_path):
         "id: '{{ a }}'\ndescription: '{{ b }}'\nmetadata: {c: '{{ c }}'}\ninput: '{{ d }}'\nvars: {d: x}\nassert: [{contains: x}]",
     )
     assert (case.id, case.description, case.metadata) == ("{{ a }}", "{{ b }}", {"c": "{{ c }}"})
-
-
-def test_files_are_attached_to_text_alone(tmp_path):
-    text = f"""{HEAD}input_files: a.md
-assert: [{{contains: x}}]
-tests:
-  - {{id: text, input: Hello}}
-  - {{id: messages, input: [{{role: user, content: Hello}}]}}
-"""
-    text_case, messages = suite_of(tmp_path, text, {"a.md": "attached"}).cases
-    assert "attached" in text_case.input[0].text
-    assert messages.input[0].text == "Hello"
 
 
 def digest(folder: Path, text: str, files: dict[str, str] | None = None) -> str:
@@ -193,9 +168,3 @@ def test_lists_of_the_suite_expand_too_and_those_of_the_command_line_win():
 def test_an_id_shows_short_plain_values_and_hashes_the_others(value, shown):
     found = label(node_of(value, NOWHERE))
     assert found == shown or (shown == "#" and len(found) == 9 and found.startswith("#"))
-
-
-def test_an_older_spelling_of_the_id_ends_so_too(tmp_path):
-    text = "target: echo\ntests:\n  - {name: a, expand: true, vars: {v: [x, y]}, input: '{{ v }}', assert: [{contains: x}]}\n"
-    shown = [(case.id, case.id_suffix) for case in suite_of(tmp_path, text).cases]
-    assert shown == [("a[v=x]", "[v=x]"), ("a[v=y]", "[v=y]")]

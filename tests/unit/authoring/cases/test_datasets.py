@@ -7,7 +7,7 @@ import pytest
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
-from doubles.loading import found_in, outcome, repository, suite_of
+from doubles.loading import found_in, suite_of
 
 CASES = {
     "a.yaml": "- {id: a, input: x}\n",
@@ -61,14 +61,6 @@ def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
     files = {"a.yaml": "- {id: a, input: '{{ v }}', vars: {v: x}}\n- {id: b, input: y}\n"}
     first, second = suite_of(tmp_path, f"{HEAD}tests: a.yaml\n", files).cases
     assert (first.input[0].text, second.input[0].text) == ("x", "y")
-
-
-def test_a_double_id_names_both_places_across_files(tmp_path):
-    text = f"{HEAD}tests:\n  - b.jsonl\n  - a.yaml\n  - {{id: b, input: x}}\n  - {{id: a, input: x}}\n"
-    path = repository(tmp_path, {"suite.eval.yaml": text, **CASES}) / "suite.eval.yaml"
-    _, found = outcome(path)
-    assert [(one.code, one.span.line) for one in found] == [("duplicate-id", 6), ("duplicate-id", 7)]
-    assert [one.message.rpartition("/")[2] for one in found] == ["b.jsonl:1", "a.yaml:1"]
 
 
 def test_double_ids_of_a_suite_made_in_python_are_found_without_places():

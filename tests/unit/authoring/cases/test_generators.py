@@ -50,3 +50,9 @@ def test_a_function_that_hangs_is_an_error_at_its_line(tmp_path, monkeypatch):
 def test_a_function_that_comes_from_elsewhere(tmp_path, source):
     files = {"gen.py": source, "helpers_of_gen.py": "def cases():\n    return [{'id': 'a', 'input': 'x'}]\n"}
     assert [case.id for case in suite_of(tmp_path, f"{HEAD}tests: gen.py:cases\n", files).cases] == ["a"]
+
+
+def test_validating_calls_nothing(tmp_path):
+    suite = f"{HEAD}prompts: [p.py:f]\ntests: [cases.mjs, {{id: a, vars: {{x: 1}}}}]\n"
+    files = {"p.py": "raise ValueError\ndef f(context): return 1", "cases.mjs": "throw new Error('ran');"}
+    assert {code for code, _ in found_in(tmp_path, suite, files, for_run=False)} <= {"unchecked-cases"}

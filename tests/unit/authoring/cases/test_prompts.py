@@ -1,9 +1,14 @@
 """The prompts of a suite. The forms that they take and what is wrong with them are in `tests/cases/*/prompt*`."""
 
 import pytest
+from msgspec.structs import astuple
 
+from agentv.authoring.cases.prompts import Section, sections_of
+from agentv.authoring.prompt_library import prompt_file_of
+from agentv.authoring.source.nodes import span_of
+from agentv.authoring.source.report import Report
 from agentv.model.values.message import prompt_text
-from doubles.loading import found_in, outcome, repository, suite_of
+from doubles.loading import suite_of
 
 CHAT = "system:\nBe brief.\n\nuser:\nSay {{ text }}"
 CASES = "tests:\n  - {id: a, vars: {text: x}, assert: [{contains: x}]}\n"
@@ -81,18 +86,66 @@ def test_the_files_of_prompts_are_known_to_the_run(tmp_path):
     assert str(tmp_path / "p.txt") in suite.files
 
 
-def test_a_long_file_is_read_again_with_its_prompts(tmp_path, monkeypatch):
-    monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 3)
-    lines = "".join(f'{{"id": "{n}", "vars": {{"text": "x{n}"}}, "assert": [{{"contains": "x"}}]}}\n' for n in range(4))
-    files = {"s.jsonl": lines, "s.yaml": "target: echo\nprompts: ['Say {{ text }}', 'Write {{ text }}']\n"}
-    ((suite,), _) = outcome(repository(tmp_path, files) / "s.jsonl")
-    assert len(suite.cases) == 8
-    for _ in range(2):
-        assert [(case.id, prompt_text(case.input)) for case in suite.cases][-2:] == [("3", "Say x3"), ("3", "Write x3")]
+def test_a_function_is_called_once_for_the_same_variables(tmp_path):
+    code = "calls = []\ndef f(context):\n    calls.append(1)\n    return f'a {len(calls)} {context}'\n"
+    cases = "tests: [{id: a, vars: {x: 1}}, {id: b, vars: {x: 1}}, {id: c, vars: {x: 2}}]\n"
+    suite = suite_of(tmp_path, f"target: echo\nprompts: [p.py:f]\nassert: [contains: a]\n{cases}", {"p.py": code})
+    assert [case.input[0].text.split()[1] for case in suite.cases] == ["1", "1", "2"]
+    assert suite.generators == ("p.py:f",)
 
 
-def test_a_case_that_names_two_prompts_of_the_suite_is_told_what_is_wrong_with_each_once(tmp_path):
-    text = "target: echo\nprompts: ['{{ a }}', '{{ b }}']\ntests:\n" + "".join(
-        f"  - {{id: c{number}, assert: [{{contains: x}}]}}\n" for number in range(3)
-    )
-    assert found_in(tmp_path, text) == [("undefined-variable", 2), ("undefined-variable", 2)]
+def sectioned(text: str) -> tuple[tuple[Section, ...], Report]:
+    report = Report()
+    return sections_of("/prompt.md", text, report), report
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    found, report = sectioned(text)
+    assert report.diagnostics == ()
+    return [(section.role, section.text.text) for section in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  \n\n  one\n\ntwo  \n \n", [("user", "  one\n\ntwo  ")]),
+        ("<user>a</user>", [("user", "a")]),
+        ("<user>\n\n a\n\n\n</user>\n", [("user", " a")]),
+        ("<system>a</system>\n<user>b</user>\n<assistant>c</assistant>", [("system", "a"), ("user", "b"), ("assistant", "c")]),
+        ("<user>a</user>\n<assistant>b</assistant>\n<user>c</user>\n", [("user", "a"), ("assistant", "b"), ("user", "c")]),
+        ("<user>a </user> is text\n</user>", [("user", "a </user> is text")]),
+        ("<user>\n<system>\nx\n</system>\n</user>", [("user", "<system>\nx\n</system>")]),
+        ("<?xml version='1.0'?>\n<prompt>\n<user>a</user>\n</prompt>\n<!-- end -->", [("user", "a")]),
+        ("<prompt a='b'><user>a</user></prompt>", [("user", "<prompt a='b'><user>a</user></prompt>")]),
+        ("<prompt>\n\t<user>\n\ta\n\t</user>\n</prompt>", [("user", "\ta")]),
+        ("<prompt>\n<task>a</task>\n</prompt>", [("user", "<prompt>\n<task>a</task>\n</prompt>")]),
+        ("x\n  <user>\n  a\n  </user>", [("user", "x\n  <user>\n  a\n  </user>")]),
+        ("<user>a</user> b", [("user", "<user>a</user> b")]),
+        ("<user> is a tag", [("user", "<user> is a tag")]),
+        ("<users>a</users>", [("user", "<users>a</users>")]),
+        ("<user name='b'>\na\n</user>", [("user", "<user name='b'>\na\n</user>")]),
+    ],
+)  # fmt: skip
+def test_the_messages_that_a_text_makes(text, expected):
+    assert sections(text) == expected
+
+
+def test_places_count_in_the_file():
+    found, _ = sectioned("<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
+    spans = [astuple(span_of(section.text.at))[1:] for section in found]
+    assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
+
+
+def test_a_long_prompt_of_tags_is_read_at_once():
+    for text in ("<user>\n" * 20_000, "<user> x\n" * 20_000 + "<system>\na\n</system>\n"):
+        _, report = sectioned(text)
+        assert [one.code for one in report.diagnostics] == ["bad-prompt-file"]
+
+
+def test_the_prompt_of_a_directory(tmp_path):
+    assert prompt_file_of(tmp_path) is None
+    for name in ("prompt.txt", "prompt.md", "prompt.xml"):
+        (tmp_path / name).write_text("x")
+        found = prompt_file_of(tmp_path)
+        assert found is not None
+        assert found.name == name

@@ -13,12 +13,12 @@ BOTH = "{should_trigger: [clean this diff, tidy my patch], should_not_trigger: [
 LIST = "[{query: clean this diff, should_trigger: true}, {query: what is the weather, should_trigger: false}]"
 
 
-def read(folder, text, *, description="Cleans up a diff.", others=OTHERS, files=None):
+def read(folder, text, *, others=OTHERS, files=None):
     """The cases of an exam's `triggering:`, and the codes and messages of what was found."""
     exam = f"defaults: {{model: echo, judge: 'mock:YES'}}\ntriggering:\n  {text}\n"
     exam += "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
     library = {f"prompts/{name}/meta.yaml": f"description: {text}\n" for name, text in others.items()}
-    meta = {} if description is None else {"prompts/diff/meta.yaml": f'description: "{description}"\n'}
+    meta = {"prompts/diff/meta.yaml": "description: Cleans up a diff.\n"}
     own = {f"prompts/diff/{name}": text for name, text in (files or {}).items()}
     repository(folder, {"prompts/diff/eval.yml": exam, "prompts/diff/prompt.md": "Hi", **library, **meta, **own})
     suites, found = outcome(folder / "prompts/diff/eval.yml")
@@ -114,32 +114,6 @@ def test_runs_that_cannot_be_read_count_against_both():
     for loads, right in ((True, 2), (False, 0)):
         samples = [sample(1.0 if place < right else 0.0, mark_of(0.5, loads)) for place in range(4)]
         assert (case_verdict(samples, repeat=4, threshold=0.0) == "passed") is loads
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("{}", ("bad-value", "'triggering' needs 'should_trigger'")),
-        ("~", ("bad-value", "found nothing")),
-        ("{runs: 2}", ("missing-value", "'triggering' contains no queries")),
-        ("{should_trigger: [], should_not_trigger: ~}", ("missing-value", "'triggering' contains no queries")),
-        ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
-        ("{should_trigger: [x], threshold: 0}", ("bad-value", "with threshold 0")),
-        ("{should_trigger: [x], catalogue: maybe}", ("bad-value", "'catalogue' must be")),
-        ("{should_trigger: [x, ' x']}", ("duplicate-id", "this query already appears at")),
-        ("[x]", ("bad-value", "an entry must have 'query' and 'should_trigger', found 'x'")),
-        ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
-        ("none.json", ("missing-file", "file 'none.json' does not exist")),
-        ("itself.yaml", ("bad-value", "must be a list of 'query' and 'should_trigger', found a mapping")),
-        ("[{query: x, should_trigger: true, runs: 3}]", ("unknown-key", "a query has no key 'runs'")),
-    ],
-)
-def test_what_is_wrong_is_told_once(tmp_path, text, found):
-    cases, told = read(tmp_path, text, files={"itself.yaml": "queries: itself.yaml"})
-    assert cases == []
-    ((code, message),) = told
-    assert code == found[0]
-    assert found[1] in message
 
 
 def test_placeholders_of_queries_are_text(tmp_path):

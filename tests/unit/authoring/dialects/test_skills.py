@@ -66,18 +66,3 @@ def test_nothing_above_the_repository_is_looked_at(tmp_path):
     (tmp_path / "beside/SKILL.md").write_text("---\nname: b\ndescription: Is outside.\n---\n")
     suite, _ = exam_of(tmp_path / "csv", "eval_queries.json", QUERIES, {"SKILL.md": SKILL}, judge="mock:YES")
     assert "Is outside" not in next(iter(suite.cases)).input[0].text
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ('[{"query": "a \\ud83d", "should_trigger": true}]', "not-unicode"),
-        ('{"evals": [{"prompt": "a \\ud83d", "expected_output": "x"}]}', "not-unicode"),
-        ('[{"query": "a "should_trigger": true}]', "bad-json"),
-        (b'[{"query": "a \xff", "should_trigger": true}]', "not-utf-8"),
-        ('[{"query": "a", "query": "b", "should_trigger": true}]', "duplicate-key"),
-    ],
-)
-def test_json_that_cannot_be_read_is_told(tmp_path, text, code):
-    repository(tmp_path, {**FILES, "lib/csv/a.json": text})
-    assert [one.code for one in outcome(tmp_path / "lib/csv/a.json")[1]] == [code]

@@ -77,28 +77,6 @@ def test_evals_elsewhere_in_the_skill_are_no_part_of_it_either(tmp_path, name):
     assert ("tests" in inner) == (name == "lib/csv/evals.json")
 
 
-def test_without_a_skill_there_are_no_variants(tmp_path):
-    files = {name: text for name, text in FILES.items() if not name.endswith("SKILL.md")}
-    suite, found = suite_of(tmp_path, files=files)
-    assert found == [("missing-file", "warning")]
-    assert suite.variants == ()
-    assert [one.path for one in next(iter(suite.cases)).workspace.files] == ["a.csv", "b.csv"]
-
-
-def test_all_that_is_wrong_is_told_at_once_and_once(tmp_path):
-    evals = {
-        "evals": [
-            {"prompt": "Go", "files": ["evals/files/none.csv", 3], "expectations": ["It goes"]},
-            {"promt": "Go", "expected_output": "x"},
-            {"prompt": "Go"},
-            "Go",
-        ]
-    }
-    suite, found = suite_of(tmp_path, evals)
-    assert suite is None
-    assert [code for code, _ in found] == ["missing-file", "bad-value", "unknown-key", "checks-nothing", "bad-case"]
-
-
 @pytest.mark.parametrize(
     ("path", "place"),
     [

@@ -67,11 +67,3 @@ def test_what_cannot_be_called_is_refused_at_its_place(tmp_path, prompt, code):
 def test_what_only_a_run_can_tell_is_left_to_it(tmp_path, source):
     case = case_of(tmp_path, CASE.format(prompt="p.py:ask"), {"p.py": source})
     assert case.assertions
-
-
-def test_the_key_of_a_trial_knows_what_writes_its_prompt(tmp_path):
-    text = CASE.format(prompt="p.py:ask")
-    before = case_of(tmp_path, text, FILES).sha256
-    assert case_of(tmp_path, text, FILES).sha256 == before
-    changed = {**FILES, "p.py": FILES["p.py"] + "# changed\n"}
-    assert case_of(tmp_path, text, changed).sha256 != before

@@ -150,16 +150,6 @@ def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it
     assert {name for name in run if run[name] != edited[name]} == {own}
 
 
-def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
-    assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
-
-
-def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
-    path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
-    (found,) = outcome(path / "prompts/p/eval.yml")[1]
-    assert (found.code, found.hint) == ("unset-environment", "for the variable, write {{ file }}, without the $")
-
-
 def test_line_ends_the_status_and_the_place_of_the_prompt_are_not_part_of_what_sat(tmp_path: Path) -> None:
     first = exam_of_suite(tmp_path / "a")
     windows = {name: text.replace("\n", "\r\n").encode() for name, text in PROMPT.items()}
@@ -239,10 +229,3 @@ def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None
         path = str(tmp_path / "prompts" / name)
         found = check_file(path, LoadRequest((), for_run=False), registries()).diagnostics
         assert [(one.code, one.span and one.span.file) for one in found] == [(code, path)]
-
-
-def test_validate_needs_no_model_and_no_environment_and_warns(tmp_path: Path) -> None:
-    text = "cases:\n  - {name: a, inputs: {file: x}, assertions: [contains: x], rubric: good}\n"
-    files = {**PROMPT, "prompts/p/prompt.md": "{{ file }}\n{{ env.NOBODY_SETS_THIS }}\n"}
-    shown = found_in(tmp_path, text, files, for_run=False)
-    assert shown == ["2: older-spelling", "2: no-judge", "2: unset-environment"]

@@ -1,4 +1,4 @@
-"""Paths in, suites out (SPEC section 2)."""
+"""Paths in, suites out (SPEC section 2); every file is checked as what it is."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.loading.load import LoadRequest, eval_files, load
+from agentv.authoring.loading.load import LoadRequest, check_file, eval_files, load
 from agentv.errors import LoadError, UsageError
 from doubles.loading import repository
 
@@ -45,3 +45,30 @@ def test_all_mistakes_of_all_files_are_told_at_once_and_right_files_do_not_run(t
         load(LoadRequest((str(root),)), registries())
     shown = [(Path(one.span.file).name, one.code) for one in caught.value.diagnostics]
     assert shown == [("a.eval.yaml", "unknown-key"), ("c.eval.yaml", "bad-eval-file")]
+
+
+def checked(folder: Path, name: str, files: dict[str, str]) -> list[tuple[str, str, int]]:
+    path = repository(folder, files) / name
+    found = check_file(str(path), LoadRequest((), for_run=False), registries())
+    return [(one.code, Path(one.span.file).name, one.span.line) for one in found.diagnostics]
+
+
+def test_a_template_is_one_by_its_place_even_where_its_only_key_is_misspelt(tmp_path):
+    files = {".agentv/templates/t.yaml": "asert:\n  - contains: x\n"}
+    assert checked(tmp_path, ".agentv/templates/t.yaml", files) == [("unknown-key", "t.yaml", 1)]
+
+
+def test_a_mistake_in_a_file_that_a_config_names_shows_there(tmp_path):
+    files = {
+        ".agentv/config.yaml": "providers: file://p.yaml\n",
+        ".agentv/targets.yaml": "targets:\n  - {name: a, provider: ecko}\n",
+        "p.yaml": "- file://q.yaml\n",
+        "q.yaml": "- file://p.yaml\n",
+    }
+    assert checked(tmp_path, ".agentv/config.yaml", files) == [("target-cycle", "q.yaml", 1)]
+
+
+def test_a_sidecar_is_checked_with_its_cases(tmp_path):
+    files = {"s.yaml": "nmae: x\n", "s.jsonl": '{"id": "a", "input": "x", "asert": [], "criteria": "c"}\n'}
+    found = checked(tmp_path, "s.yaml", files)
+    assert found == [("unknown-key", "s.jsonl", 1), ("unknown-key", "s.yaml", 1)]

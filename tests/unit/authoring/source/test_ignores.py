@@ -1,50 +1,31 @@
+import pytest
+
 from doubles.loading import found_in
 
+CASE = "target: echo\ntests:\n  - id: a\n    input: x{asked}\n{above}    criteria: {said}\n    assert: [contains: x]\n"
+IGNORE = "# agentv: ignore[criteria-not-judged]"
 WARNS = "criteria-not-judged"
-CASE = """\
-target: echo
-tests:
-  - id: a
-    input: x
-    criteria: is kind{behind}
-    assert: [contains: x]
-"""
 
 
-def found(folder, text, **request):
-    return found_in(folder, text, for_run=False, **request)
-
-
-def test_a_comment_on_the_line_silences(tmp_path):
-    assert found(tmp_path, CASE.format(behind=f" # agentv: ignore[{WARNS}]")) == []
-
-
-def test_a_comment_above_silences(tmp_path):
-    above = CASE.format(behind="").replace("    criteria", f"    # agentv: ignore[{WARNS}]\n    criteria")
-    assert found(tmp_path, above) == []
-
-
-def test_comments_above_may_be_several_lines(tmp_path):
-    lines = f"    # agentv: ignore[{WARNS}]\n    # since a person reads them\n    criteria"
-    assert found(tmp_path, CASE.format(behind="").replace("    criteria", lines)) == []
-
-
-def test_a_comment_behind_something_is_not_about_the_next_line(tmp_path):
-    before = CASE.format(behind="").replace("input: x", f"input: x # agentv: ignore[{WARNS}]")
-    assert found(tmp_path, before) == [("unused-ignore", 4), (WARNS, 5)]
-
-
-def test_a_text_is_no_comment(tmp_path):
-    for quoted in (f'"is # agentv: ignore[{WARNS}]"', f"'is # agentv: ignore[{WARNS}]'"):
-        assert found(tmp_path, CASE.format(behind="").replace("is kind", quoted)) == [(WARNS, 5)]
-
-
-def test_an_error_is_not_silenced(tmp_path):
-    text = CASE.format(behind="\n    asert: [] # agentv: ignore[unknown-key]")
-    assert ("unknown-key", 6) in found(tmp_path, text)
-    assert ("unused-ignore", 6) in found(tmp_path, text)
-
-
-def test_a_comment_that_names_nothing_is_told(tmp_path):
-    for written in ("ignore", "ignore[]", "ignore[ ]"):
-        assert found(tmp_path, CASE.format(behind=f" # agentv: {written}")) == [(WARNS, 5), ("unused-ignore", 5)]
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ({"said": f"is kind {IGNORE}"}, []),
+        ({"above": f"    {IGNORE}\n"}, []),
+        ({"above": f"    {IGNORE}\n    # since a person reads them\n"}, []),
+        ({"asked": f" {IGNORE}"}, [("unused-ignore", 4), (WARNS, 5)]),
+        ({"said": f'"is {IGNORE}"'}, [(WARNS, 5)]),
+        ({"said": f"'is {IGNORE}'"}, [(WARNS, 5)]),
+        *(
+            ({"said": f"x # agentv: {one}"}, [(WARNS, 5), ("unused-ignore", 5)])
+            for one in ("ignore", "ignore[]", "ignore[ ]")
+        ),
+        (
+            {"said": "x\n    asert: [] # agentv: ignore[unknown-key]"},
+            [(WARNS, 5), ("unknown-key", 6), ("unused-ignore", 6)],
+        ),
+    ],
+)
+def test_a_comment_silences_its_line_and_the_one_below_and_no_error(tmp_path, parts, found):
+    text = CASE.format(**{"said": "is kind", "asked": "", "above": "", **parts})
+    assert sorted(found_in(tmp_path, text, for_run=False), key=lambda one: one[1]) == found

@@ -1,4 +1,4 @@
-"""JSON as nodes with places."""
+"""JSON, and plain data, as nodes with places."""
 
 import json
 
@@ -6,14 +6,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentv.authoring.source.json_text import read_json
-from agentv.authoring.source.nodes import plain
+from agentv.authoring.source.nodes import node_of, plain
 from agentv.authoring.source.report import Report
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-10, 10**20) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
+from agentv.model.values.values import Span
+from doubles.json_values import JSON
 
 
 @example({"\U00010000": None, "\U00010001": None}, True, None)
@@ -23,5 +19,5 @@ def test_it_says_what_json_says(value, ascii_only, indent):
     report = Report()
     node = read_json("a.json", json.dumps(value, ensure_ascii=ascii_only, indent=indent), report).value
     assert node is not None
-    assert plain(node) == value
+    assert plain(node) == plain(node_of(value, Span("a.json", 3, 1, 3, 2))) == value
     assert report.diagnostics == ()

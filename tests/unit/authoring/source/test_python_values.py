@@ -2,18 +2,12 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from agentv.authoring.source.nodes import children, plain
 from agentv.authoring.source.python_values import as_authored, traced
 from agentv.sdk import Case
 from agentv.user_code.guard import ForeignError
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
+from doubles.json_values import JSON
 
 
 def authored(value):

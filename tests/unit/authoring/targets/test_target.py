@@ -7,7 +7,6 @@ import pytest
 from agentv.authoring.fields.translation import translated_target
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.targets.target import read_target
-from agentv.model.suite.suite import Rate, Retry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
 from needs import each
@@ -44,52 +43,6 @@ def target(text: str, folder: Path, files: dict[str, str] | None = None, **more)
 def test_the_shapes_of_a_target(tmp_path, text):
     found = target(text, tmp_path)
     assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("{name: a}", [("missing-key", 1)]),
-        ("{name: a, provider: }", [("bad-value", 21)]),
-        ("{name: a, provider: 7}", [("unknown-provider", 21)]),
-        ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),
-        ("{name: a, provider: 'mock:hi', response: bye}", [("two-spellings", 32)]),
-        ("{name: a, provider: 'cli:x', command_template: y}", [("two-spellings", 30)]),
-        ("{name: a, provider: mock, response: hi, workers: 0, timeout_s: x}", [("bad-value", 50), ("bad-value", 64)]),
-        ("{name: a, provider: echo, rate: {rpm: 1, requests: 2}}", [("two-spellings", 42)]),
-        ("{name: a, provider: echo, retry: {initial_delay_ms: 9, max_delay_ms: 3}}", [("bad-value", 53)]),
-        ("{name: a, provider: echo, retry: {max_retries: 1}, max_retries: 2}", [("two-spellings", 52)]),
-        ("{name: a, provider: mock, config: [x], response: hi}", [("unknown-key", 27)]),
-    ],
-)
-def test_what_is_wrong_with_a_target(tmp_path, text, told):
-    found, said = read(text, tmp_path)
-    assert found is None
-    assert said == told
-
-
-def test_retry_and_rate_are_read_in_every_spelling(tmp_path):
-    canonical = target(
-        "{name: a, provider: echo, retry: {max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
-        " retry_backoff_factor: 1.5, retry_status_codes: [500, 502]}, rate: {requests_per_minute: 60}}",
-        tmp_path,
-    )
-    assert canonical.retry == Retry(5, 10, 20, 1.5, (500, 502))
-    assert canonical.rate == Rate(requests_per_minute=60)
-    short = target(
-        "{name: a, provider: echo, retry: {max_retries: 5, initial_delay_ms: 10, max_delay_ms: 20,"
-        " backoff_factor: 1.5, status_codes: [500, 502]}, rate: {rpm: 60}}",
-        tmp_path,
-    )
-    flat = target(
-        "{name: a, provider: echo, max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
-        " retry_backoff_factor: 1.5, config: {retry_status_codes: [500, 502]}, rate: {requests: 60}}",
-        tmp_path,
-    )
-    assert (short.retry, short.rate) == (flat.retry, flat.rate) == (canonical.retry, canonical.rate)
-    promptfoos = target("{id: echo, label: a, config: {maxRetries: 0}}", tmp_path)
-    assert promptfoos.retry == Retry(max_retries=0)
-    assert target("{name: a, provider: echo, rate: {tpm: 9}}", tmp_path).rate == Rate(tokens_per_minute=9)
 
 
 def test_secrets_are_kept_apart_and_masked(tmp_path):

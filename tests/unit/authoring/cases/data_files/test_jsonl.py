@@ -4,24 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agentv.authoring.cases.data_files.rows import KEPT_NAMES
 from agentv.authoring.cases.streamed import SHOWN
 from agentv.authoring.source.json_text import nested_too_deep
 from agentv.authoring.source.yaml import DEPTH_LIMIT
-from agentv.errors import LoadError
 from doubles.loading import outcome, repository
 
 SIDECAR = "target: echo\n"
-
-
-@pytest.fixture
-def few_held(monkeypatch) -> int:
-    """How many cases are held: few, so that a file of which more are read again is short."""
-    monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 200)
-    return 200
 
 
 def line(number: int, **more) -> str:
@@ -40,36 +30,9 @@ def test_a_short_file_is_read_once(tmp_path):
     assert [(case.id, case.span.line) for case in found.cases] == [("c1", 1), ("c2", 3)]
 
 
-CHANGES = {
-    "another line": lambda lines: [lines[0], "{}\n", *lines[2:]],
-    "another threshold": lambda lines: [lines[0], line(1, threshold=0), *lines[2:]],
-    "one line more": lambda lines: [*lines[:2], line(7_000), *lines[2:]],
-    "one line less": lambda lines: [lines[0], *lines[2:]],
-    "one line more at the end": lambda lines: [*lines, line(7_000)],
-    "the beginning alone": lambda lines: lines[:2],
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_line_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_path, few_held, change):
-    lines = [line(number) for number in range(few_held + 2)]
-    found, _ = suite(tmp_path, "".join(lines))
-    assert len(list(found.cases)) == few_held + 2
-    (tmp_path / "suite.jsonl").write_text("".join(CHANGES[change](lines)), encoding="utf-8")
-    cases = iter(found.cases)
-    assert next(cases).id == "c0"
-    with pytest.raises(LoadError, match="was changed during the run and is not run"):
-        list(cases)
-
-
 def test_a_bom_at_the_begin_is_fine_and_anywhere_else_is_not(tmp_path):
     assert suite(tmp_path, "\ufeff" + line(1))[1] == []
     assert suite(tmp_path, line(1) + "\ufeff" + line(2))[1] == [("bad-json", 2, 1)]
-
-
-def test_a_duplicate_behind_a_bad_line_is_found_too(tmp_path):
-    _, told = suite(tmp_path, line(1) + "{\n" + line(1))
-    assert [(code, at) for code, at, _ in told] == [("bad-json", 2), ("duplicate-id", 3)]
 
 
 def test_numbers_are_compared_by_their_digits(tmp_path):
@@ -112,14 +75,6 @@ def test_depth_is_measured_without_recursion(text, deep):
     assert nested_too_deep(text) is deep
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=60))
-def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
-    path = repository(tmp_path, {"suite.jsonl": line(1).encode() + data, "suite.yaml": SIDECAR}) / "suite.jsonl"
-    suites, found = outcome(path)
-    assert bool(suites) != any(one.severity == "error" for one in found)
-
-
 def data_suite(folder: Path, rows: str):
     """The outcome of a suite that pulls in these rows."""
     files = {"a.eval.yaml": "target: echo\ntests: rows.jsonl\n", "rows.jsonl": rows}
@@ -142,14 +97,6 @@ def test_of_very_many_different_unknown_keys_some_are_listed_and_all_are_kept(tm
     assert [one.code for one in told] == ["extra-keys"]
     assert told[0].message.endswith(" and more than 990 more")
     assert [list(case.metadata.values()) for case in found.cases] == [[number] for number in range(count)]
-
-
-def test_rows_that_are_read_again_keep_their_unknown_keys(tmp_path, few_held):
-    found, told = data_suite(tmp_path, "".join(line(number, topic=number) for number in range(few_held + 1)))
-    assert [one.code for one in told] == ["extra-keys"]
-    hashes = {case.metadata["topic"]: case.sha256 for case in found.cases}
-    assert len(set(hashes.values())) == few_held + 1
-    assert {case.metadata["topic"]: case.sha256 for case in found.cases} == hashes
 
 
 def test_an_unknown_key_of_data_is_part_of_what_the_case_is(tmp_path):

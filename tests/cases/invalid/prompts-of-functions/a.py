@@ -1,0 +1,1 @@
+def f(context): raise ValueError('no')

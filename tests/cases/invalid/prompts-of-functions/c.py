@@ -1,0 +1,2 @@
+raise ValueError('at import')
+def f(context): pass

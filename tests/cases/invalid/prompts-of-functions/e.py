@@ -1,0 +1,1 @@
+def f(vars): return {'prompt': 'a', 'config': {'t': 1}}

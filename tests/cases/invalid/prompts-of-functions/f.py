@@ -1,0 +1,1 @@
+def f(context): return 'a'

@@ -1,0 +1,88 @@
+"""Files of which a few cases are held and the others are read again when they run."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv.errors import LoadError
+from agentv.model.values.message import prompt_text
+from doubles.loading import outcome, repository
+
+
+@pytest.fixture
+def few_held(monkeypatch) -> int:
+    """How many cases are held: few, so that a file of which more are read again is short."""
+    monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 20)
+    return 20
+
+
+def row(number: int, **more) -> str:
+    return json.dumps({"id": f"c{number}", "vars": {"q": number}, "assert": [{"contains": "Say"}], **more}) + "\n"
+
+
+FORMS = {"jsonl": lambda number: row(number, input=f"Say {number}"), "csv": lambda number: f"{number},contains:Say\n"}
+HEADS = {"jsonl": "target: echo\n", "csv": 'target: echo\ninput: "{{ q }}"\n'}
+FIRST = {"jsonl": "", "csv": "q,__expected\n"}
+
+
+def suite(folder, form: str, lines):
+    text = (FIRST[form] + "".join(lines)).encode("latin-1") if not isinstance(lines, bytes) else lines
+    found, told = outcome(repository(folder, {f"s.{form}": text, "s.yaml": HEADS[form]}) / f"s.{form}")
+    return (found[0] if found else None), told
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_pass_gives_the_same_cases_which_are_those_of_a_short_file(tmp_path, few_held, form):
+    lines = [FORMS[form](number) for number in range(few_held + 5)]
+    found, told = suite(tmp_path / "long", form, lines)
+    assert (told, len(found.cases)) == ((), few_held + 5)
+    first, second = ([(one.id, one.sha256, one.span) for one in found.cases] for _ in range(2))
+    assert first == second
+    short, _ = suite(tmp_path / "short", form, lines[: few_held - 1])
+    assert [(one.id, one.sha256) for one in short.cases] == [one[:2] for one in first[: few_held - 1]]
+
+
+CHANGES = {
+    "another line": lambda lines, line: [lines[0], line(77), *lines[2:]],
+    "no line of that kind": lambda lines, _: [lines[0], "{}\n", *lines[2:]],
+    "one line more": lambda lines, line: [*lines[:2], line(7_000), *lines[2:]],
+    "one line less": lambda lines, _: [lines[0], *lines[2:]],
+    "one line more at the end": lambda lines, line: [*lines, line(7_000)],
+    "the beginning alone": lambda lines, _: lines[:2],
+    "half a line at the end": lambda lines, _: [*lines, '"'],
+    "a byte that is no text": lambda lines, _: [*lines[:2], "\xff", *lines[2:]],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_path, few_held, form, change):
+    lines = [FORMS[form](number) for number in range(few_held + 2)]
+    found, _ = suite(tmp_path, form, lines)
+    assert len(list(found.cases)) == few_held + 2
+    changed = "".join([FIRST[form], *CHANGES[change](lines, FORMS[form])])
+    (tmp_path / f"s.{form}").write_text(changed, encoding="latin-1")
+    with pytest.raises(LoadError, match="was changed during the run and is not run"):
+        list(found.cases)
+
+
+@settings(max_examples=140, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(sorted(FORMS)), st.binary(max_size=60) | st.text('q,"_:expctd(0)\n{} ', max_size=60).map(str.encode)
+)
+def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, form, data):
+    found, told = suite(tmp_path, form, (FIRST[form] or FORMS[form](1)).encode() + data)
+    assert bool(found) != any(one.severity == "error" for one in told)
+
+
+def test_rows_that_are_read_again_have_their_prompts_and_their_unknown_keys(tmp_path, few_held):
+    lines = "".join(row(number, topic=number) for number in range(few_held + 1))
+    head = "target: echo\nprompts: ['Say {{ q }}', 'Write {{ q }}']\ntests: rows.jsonl\n"
+    ((found,), told) = outcome(repository(tmp_path, {"a.eval.yaml": head, "rows.jsonl": lines}) / "a.eval.yaml")
+    assert [one.code for one in told] == ["extra-keys"]
+    for _ in range(2):
+        cases = [(case.metadata["topic"], prompt_text(case.input)) for case in found.cases]
+        assert cases == [(number, f"{verb} {number}") for number in range(few_held + 1) for verb in ("Say", "Write")]
+    assert len({case.sha256 for case in found.cases}) == 2 * few_held + 2
