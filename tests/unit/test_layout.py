@@ -12,7 +12,6 @@ OF_SEVERAL_MODULES = {
     "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "assertions/test_laws.py": "laws that all types hold",
     "authoring/test_hostile_files.py": "files that are to exhaust the loader",
-    "authoring/test_judge_prompt_places.py": "every place where a judge's prompt may be named",
     "authoring/test_older_words.py": "older spellings, from the text to the suite",
     "authoring/test_places.py": "positions, from the text to the diagnostic",
     "extensions/view/test_one_rate.py": "one rate of a run in every view",

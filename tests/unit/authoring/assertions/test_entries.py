@@ -62,23 +62,6 @@ def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
     assert rubric.span.column == 17
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("contians", "did you mean 'contains'?"),
-        ("valid-json", "did you mean 'is-json'?"),
-        ("min_word", "did you mean 'min-words'?"),
-        ("llm_jugde", "did you mean 'llm-judge'?"),
-        ("utterly-unlike", None),
-    ],
-)
-def test_the_nearest_type(tmp_path, name, hint):
-    reading = reading_of(repository(tmp_path, CUSTOM))
-    reading.entries(parsed(f"- type: {name}"), reading)
-    (found,) = reading.report.diagnostics
-    assert found.hint == hint
-
-
 def test_equal_assertions_are_one_object_and_what_is_doubtful_is_reported_for_each(tmp_path):
     reading = reading_of(tmp_path)
     texts = "- {type: contains, value: a}\n- {type: not-contains, value: a}\n- {contains: b}\n"
@@ -97,11 +80,6 @@ def test_what_a_line_says_once_of_two_assertions_is_said_of_the_next_line(tmp_pa
         node = parsed_line(json.dumps(entries).encode(), number, "/cases.jsonl", reading.report)
         reading.entries(node, reading)
     assert {found.span.line for found in reading.report.diagnostics} == {1, 2}
-
-
-@pytest.mark.parametrize(("text", "code"), [("- {type: [contains]}", "bad-value"), ("- {}", "missing-key")])
-def test_a_type_is_a_name(tmp_path, text, code):
-    assert [found for found, _ in read(text, tmp_path)[1]] == [code]
 
 
 def test_a_broken_template_is_told_of_wherever_it_is_included(tmp_path):

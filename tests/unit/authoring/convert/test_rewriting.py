@@ -6,19 +6,12 @@ from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.model.values.values import Span
 
 
-def rename(text: str, written: str, canonical: str, number: int = 1) -> Rename:
-    """The place of the last part of what is written, as the loader gives it."""
-    key = written.rpartition(".")[2]
-    at = -1
-    for _ in range(number):
-        at = text.index(key, at + 1)
+def rename(text: str, written: str, canonical: str, key: str | None = None) -> Rename:
+    """The place of a key, else of the last part of what is written, as the loader gives it."""
+    key = key or written.rpartition(".")[2]
+    at = text.index(key)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     return Rename(Span("s.yaml", line, column, line, column + len(key)), written, canonical)
-
-
-def fixed(text: str, *pairs: tuple[str, str]) -> str:
-    text = textwrap.dedent(text).lstrip("\n")
-    return rewritten(text, [rename(text, written, canonical) for written, canonical in pairs])
 
 
 def same(text: str) -> str:
@@ -31,7 +24,7 @@ def test_a_place_that_holds_something_else_is_left_alone() -> None:
 
 
 def test_all_of_a_container_moves_out_of_it_with_its_comments() -> None:
-    found = fixed(
+    text = same(
         """
         tests:
           - id: a
@@ -43,11 +36,10 @@ def test_all_of_a_container_moves_out_of_it_with_its_comments() -> None:
               skip_defaults: true
             # the question
             input: hi
-        """,
-        ("execution.evaluators", "assert"),
-        ("execution.skip_defaults", "skip_defaults"),
+        """
     )
-    assert found == same(
+    pairs = (("execution.evaluators", "assert"), ("execution.skip_defaults", "skip_defaults"))
+    assert rewritten(text, [rename(text, *pair) for pair in pairs]) == same(
         """
         tests:
           - id: a
@@ -81,12 +73,6 @@ def test_what_is_written_in_another_way_is_rewritten_or_left(text: str) -> None:
 def test_line_ends_and_the_byte_order_mark_stay() -> None:
     text = "\ufeffname: a\r\ndataset: b\r\n"
     assert rewritten(text, [rename(text, "dataset", "suite")]) == "\ufeffname: a\r\nsuite: b\r\n"
-
-
-def moved(text: str, key: str, written: str, canonical: str) -> str:
-    at = text.index(key)
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    return rewritten(text, [Rename(Span("", line, column, line, column + len(key)), written, canonical)], restate=True)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +124,8 @@ def moved(text: str, key: str, written: str, canonical: str) -> str:
 def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, expected: str) -> None:
     key = written.rpartition(".")[2].partition(":")[0]
     quoted = f'"{key}"'
-    assert moved(text, quoted if quoted in text else key, written, canonical) == expected
+    place = rename(text, written, canonical, quoted if quoted in text else key)
+    assert rewritten(text, [place], restate=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,7 +137,7 @@ def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, exp
 )
 def test_what_cannot_be_rewritten_is_left(text: str, written: str) -> None:
     key = written.partition(":")[0] if written.partition(":")[0] in text else "other"
-    assert moved(text, key, written, "repeat") == text
+    assert rewritten(text, [rename(text, written, "repeat", key)], restate=True) == text
 
 
 def test_a_block_goes_with_all_that_is_in_it() -> None:

@@ -32,11 +32,6 @@ def exam_of_suite(folder: Path, text: str = EXAM, files: Mapping[str, str | byte
     return exam
 
 
-def found_in(folder: Path, text: str, files: Mapping[str, str | bytes] = PROMPT, **request: object) -> list[str]:
-    path = repository(folder, {"prompts/p/eval.yml": text, **files}) / "prompts/p/eval.yml"
-    return [f"{one.span.line if one.span else 0}: {one.code}" for one in outcome(path, **request)[1]]
-
-
 def test_an_exam_is_one_by_what_lies_beside_it(tmp_path: Path) -> None:
     names = ["a/eval.yml", "a/prompt.txt", "b/eval.yaml", "b/meta.yaml", "c/eval.yml", "d/evals.yml", "d/prompt.md"]
     repository(tmp_path, dict.fromkeys(names, EXAM))
@@ -48,7 +43,7 @@ def test_an_exam_is_one_by_what_lies_beside_it(tmp_path: Path) -> None:
     assert [os.path.relpath(path, tmp_path) for path in eval_files((str(tmp_path),))] == exams
 
 
-def test_what_sat_is_all_that_the_exam_rests_on_and_nothing_else(tmp_path: Path) -> None:
+def test_what_sat_is_all_that_the_exam_rests_on_and_no_secret_nor_file_elsewhere(tmp_path: Path) -> None:
     files = {
         **PROMPT,
         "prompts/p/prompt.md": b"\xef\xbb\xbf{{ file }}\r\n",
@@ -60,7 +55,12 @@ def test_what_sat_is_all_that_the_exam_rests_on_and_nothing_else(tmp_path: Path)
         "prompts/q/prompt.md": "x",
         "shared/schema.json": "{}",
         ".agentv/templates/safe.yaml": "assert:\n  - contains: x\n",
-        ".agentv/assertions/calm.py": "def assertion(ctx):\n    return True\n",
+        ".agentv/assertions/calm.py": "from agentv import assertion\nimport mood\n\n\n@assertion\n"
+        "def calm(output: str) -> bool:\n    return mood.calm(output)\n",
+        ".agentv/assertions/mood.py": "def calm(output):\n    return True\n",
+        "prompts/p/checks/grade.py": "import rules\n",
+        "prompts/p/checks/rules.py": "import json\nfrom inner import words\n",
+        "prompts/p/checks/inner/words.py": "",
         ".agentv/config.yaml": "run: {workers: 2}\n",
         ".agentv/targets.yaml": "targets:\n  - {name: old, provider: replay, path: ../old.jsonl}\n",
         "old.jsonl": "",
@@ -75,10 +75,15 @@ cases:
       - include: safe
       - json_schema: ../../shared/schema.json
       - type: calm
+      - {type: script, command: [bash, -c, 'cd checks && python3 grade.py']}
       - {type: python, value: "file://check.py:check"}
       - {type: llm-rubric, value: good, prompt: judge.md}
 """
-    exam = exam_of_suite(tmp_path, text, files)
+    text += f"      - {{type: script, command: [{sys.executable}, grade.py]}}\n"
+    files["prompts/p/grade.py"] = "print(1)\n"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret.env").write_text("KEY=hush\n")
+    exam = exam_of_suite(tmp_path / "here", text, files, env_file=str(tmp_path / "elsewhere/secret.env"))
     assert set(exam.texts) == {
         "prompt.md",
         "eval.yml",
@@ -88,42 +93,19 @@ cases:
         "../../shared/schema.json",
         "../../.agentv/templates/safe.yaml",
         "../../.agentv/assertions/calm.py",
+        "../../.agentv/assertions/mood.py",
+        "grade.py",
+        "checks/grade.py",
+        "checks/rules.py",
+        "checks/inner/words.py",
         DESCRIPTION,
         "targets.yaml#echo",
         "targets.yaml#mock:YES",
     }
     assert exam.texts["prompt.md"] == b"{{ file }}\n"
     assert exam.texts[DESCRIPTION] == b"Cuts."
-    assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "prompts/p"))
+    assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "here/prompts/p"))
     assert exam.queries == {"trigger: cut": True}
-
-
-def test_what_sat_holds_no_secret_and_nothing_that_is_another_file_elsewhere(tmp_path: Path) -> None:
-    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
-    text += f"      - {{type: script, command: [{sys.executable}, grade.py]}}\n"
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere/secret.env").write_text("KEY=hush\n")
-    env_file = str(tmp_path / "elsewhere/secret.env")
-    files = {**PROMPT, "prompts/p/grade.py": "print(1)\n"}
-    exam = exam_of_suite(tmp_path / "here", text, files, env_file=env_file)
-    assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION, "targets.yaml#echo"}
-
-
-def test_what_the_code_of_a_check_imports_is_part_of_what_sat(tmp_path: Path) -> None:
-    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
-    text += "      - {type: script, command: [bash, -c, 'cd checks && python3 grade.py']}\n      - {type: calm}\n"
-    files = {
-        **PROMPT,
-        "prompts/p/checks/grade.py": "import rules\n",
-        "prompts/p/checks/rules.py": "import json\nfrom inner import words\n",
-        "prompts/p/checks/inner/words.py": "",
-        ".agentv/assertions/calm.py": "from agentv import assertion\nimport mood\n\n\n@assertion\n"
-        "def calm(output: str) -> bool:\n    return mood.calm(output)\n",
-        ".agentv/assertions/mood.py": "def calm(output):\n    return True\n",
-    }
-    rest = {"prompt.md", "eval.yml", DESCRIPTION, "targets.yaml#echo", "../../.agentv/assertions/calm.py"}
-    checks = {"checks/grade.py", "checks/rules.py", "checks/inner/words.py", "../../.agentv/assertions/mood.py"}
-    assert set(exam_of_suite(tmp_path, text, files).texts) == rest | checks
 
 
 def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it_does_not_use(tmp_path: Path) -> None:

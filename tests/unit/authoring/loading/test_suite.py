@@ -17,20 +17,15 @@ from doubles.loading import repository, suite_of
 CASE = "- {id: a, input: x, assert: [{contains: x}]}\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("/a/refund.eval.yaml", "refund"),
-        ("/a/refund.eval.yml", "refund"),
-        ("/a/refunds/EVAL.yaml", "refunds"),
-        ("/a/cases.yaml", "cases"),
-        ("/a/cases.jsonl", "cases"),
-        ("/a/cases.eval.jsonl", "cases"),
-        ("/a/v1.2.yaml", "v1.2"),
-    ],
-)
-def test_a_suite_without_a_name_is_called_as_its_file(path, name):
-    assert name_of(path) == name
+def test_a_suite_without_a_name_is_called_as_its_file():
+    names = {
+        "refund.eval.yaml": "refund",
+        "refund.eval.yml": "refund",
+        "refunds/EVAL.yaml": "refunds",
+        "v1.2.yaml": "v1.2",
+    }
+    names |= {"cases.yaml": "cases", "cases.jsonl": "cases", "cases.eval.jsonl": "cases"}
+    assert {path: name_of(f"/a/{path}") for path in names} == names
 
 
 @pytest.mark.parametrize("tests", ["tests", "evalcases", "eval_cases", "cases"])
@@ -99,9 +94,6 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     assert [one.code for one in report.diagnostics] == ["missing-file"]
 
 
-# -- made in Python -----------------------------------------------------------------------------------------------
-
-
 def made(document, **request):
     try:
         loaded = load(LoadRequest((), documents=(document,), **request), registries())
@@ -119,9 +111,6 @@ def test_a_mapping_is_read_like_a_file():
     assert made(document) == (None, ["too-deep"])
 
 
-# -- one assertion alone --------------------------------------------------------------------------------------------
-
-
 def test_one_assertion_as_a_file_in_a_directory_would_see_it(tmp_path):
     repository(tmp_path, {".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int): return True\n"})
     entry, found = load_assertion("min-words", {"minimum": 3}, str(tmp_path), registries(), {})
@@ -132,6 +121,3 @@ def test_one_assertion_as_a_file_in_a_directory_would_see_it(tmp_path):
     assert shown == [("unknown-assertion", None, "did you mean 'min-words'?")]
     entry, found = load_assertion("contains", {"value": "{{ x }}"}, str(tmp_path), registries(), {})
     assert entry.assertion.value == "{{ x }}"
-
-
-# -- templates by themselves ------------------------------------------------------------------------------------------

@@ -25,29 +25,23 @@ def asked(folder, text: str, **request):
     return [target.name for target in suite.targets], judges
 
 
-@pytest.mark.parametrize(
-    ("head", "request_", "names"),
-    [
-        ("target:\n", {}, ["one"]),
-        ("targets: []\n", {}, ["one"]),
-        ("target: two\n", {"targets": ("one", "mock:x")}, ["one", "mock:x"]),
-        ("target: two\n", {"targets": ("one",), "given_target": GIVEN}, ["given"]),
-        ("target: two\n", {"given_target": {"provider": "mock", "response": "{{ x }}"}}, ["mock"]),
-    ],
-)
-def test_whom_a_suite_asks(tmp_path, head, request_, names):
-    assert asked(tmp_path, head + CASE, **request_)[0] == names
+BOTH = [None, None, "two"]
 
 
 @pytest.mark.parametrize(
-    ("head", "request_", "judges"),
+    ("head", "request_", "names", "judges"),
     [
-        ("", {"judge": "one", "given_judge": GIVEN}, ["given", None, "two"]),
-        ("", {"given_judge": {"name": "j", "provider": "mock", "response": "yes"}}, ["j", None, "two"]),
+        ("target:\n", {}, ["one"], BOTH),
+        ("targets: []\n", {}, ["one"], BOTH),
+        ("target: two\n", {"targets": ("one", "mock:x")}, ["one", "mock:x"], BOTH),
+        ("target: two\n", {"targets": ("one",), "given_target": GIVEN}, ["given"], BOTH),
+        ("target: two\n", {"given_target": {"provider": "mock", "response": "{{ x }}"}}, ["mock"], BOTH),
+        ("", {"judge": "one", "given_judge": GIVEN}, ["one"], ["given", None, "two"]),
+        ("", {"given_judge": {"name": "j", "provider": "mock", "response": "yes"}}, ["one"], ["j", None, "two"]),
     ],
 )
-def test_who_judges_a_suite(tmp_path, head, request_, judges):
-    assert asked(tmp_path, head + CASE, **request_)[1] == judges
+def test_whom_a_suite_asks_and_who_judges_it(tmp_path, head, request_, names, judges):
+    assert asked(tmp_path, head + CASE, **request_) == (names, judges)
 
 
 def test_paths_of_the_command_line_begin_in_the_working_directory(tmp_path):

@@ -1,0 +1,2 @@
+def assertion(ctx, *, minimum: int = 3):
+    return True
