@@ -116,11 +116,13 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
     """
     report = reading.report
     made = _Made(function, reader, reading)
-    number = 0
+    name, number = function.name or function.called, 0
     try:
         for number, value in enumerate(made.values(), 1):
             if number > MOST:
-                message = f"'{function.name or function.called}' returns more than {MOST:,} cases, the maximum held in memory"
+                message = (
+                    f"'{name}' returns more than {MOST:,} cases, the maximum held in memory"
+                )
                 report.error(BAD_GENERATOR, function.node, message, hint="write them to a JSON Lines file")
                 return
             cases = made.cases(number, value)
@@ -131,7 +133,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         report.error(error.failure.code, function.node, f"{error.failure.message}{after}")
         return
     if not number:
-        report.error("no-tests", function.node, f"'{function.name or function.called}' returns no cases")
+        report.error("no-tests", function.node, f"'{name}' returns no cases")
     elif made.wrong > SHOWN:
         message = f"{made.wrong:,} cases of '{function.name}' are invalid; showing the errors of the first {SHOWN}"
         report.error("more-bad-lines", function.node, message)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentv.authoring.cases.case import combinations, label
 from agentv.authoring.source.nodes import NOWHERE, Canonical, node_of, plain
 from agentv.authoring.source.report import Report
-from doubles.loading import case_of, found_in, suite_of
+from doubles.loading import case_of, suite_of
 
 HEAD = "target: echo\njudge: mock:yes\n"
 
@@ -77,25 +77,6 @@ description: only shown"""
     assert digest(tmp_path / "third", moved, files) == here
     assert digest(tmp_path / "fourth", text, {**files, "a.md": "changed"}) != here
     assert digest(tmp_path / "fifth", text, {**files, "judge.md": "Judge: {{ output }}"}) != here
-
-
-@pytest.mark.parametrize(
-    ("entry", "judged"),
-    [
-        ("{contains: x}", False),
-        ("{type: llm-rubric, value: x}", True),
-        ("Is kind", True),
-        ("{python: 'True'}", True),
-        ("{script: 'true'}", True),
-        ("{type: own}", True),
-        ("{assert-set: [{contains: x}]}", False),
-        ("{assert-set: [{contains: x}, Is kind]}", True),
-    ],
-)
-def test_criteria_that_nothing_judges_are_a_warning(tmp_path, entry, judged):
-    text = f"{HEAD}tests:\n  - id: a\n    input: x\n    criteria: y\n    assert: [{entry}]\n"
-    found = found_in(tmp_path, text, {".agentv/assertions/own.py": "def assertion(ctx): return True\n"})
-    assert found == ([] if judged else [("criteria-not-judged", 6)])
 
 
 names = st.sampled_from(["a", "b", "tone", "locale"])

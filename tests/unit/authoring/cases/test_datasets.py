@@ -1,13 +1,11 @@
 """Where the cases of a suite are. The ways to say it are in `tests/cases`."""
 
-import json
-
 import pytest
 
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
-from doubles.loading import found_in, suite_of
+from doubles.loading import suite_of
 
 CASES = {
     "a.yaml": "- {id: a, input: x}\n",
@@ -68,9 +66,3 @@ def test_double_ids_of_a_suite_made_in_python_are_found_without_places():
     with pytest.raises(LoadError) as caught:
         load(LoadRequest((), documents=({"target": "echo", "tests": [case, case]},)), registries())
     assert [one.message for one in caught.value.diagnostics] == ["two cases have the id 'a'"]
-
-
-def test_a_number_and_its_text_are_the_same_id(tmp_path):
-    lines = "".join(json.dumps({"id": one, "input": "x"}) + "\n" for one in (1, "1", True, "true", 1.5, "1.5"))
-    found = found_in(tmp_path, f"{HEAD}tests: a.jsonl\n", {"a.jsonl": lines})
-    assert [code for code, _ in found] == ["duplicate-id"] * 3

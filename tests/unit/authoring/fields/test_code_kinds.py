@@ -3,7 +3,7 @@
 import pytest
 
 from agentv.registry.fields import Document, PromptCode
-from doubles.loading import case_of, found_in
+from doubles.loading import case_of
 
 CASE = "id: a\ninput: hi\nassert:\n  - {{type: closed-qa, value: b, prompt: {prompt}}}"
 FILES = {
@@ -44,14 +44,6 @@ def test_code_is_known_by_its_form(tmp_path, prompt, shown):
 @pytest.mark.parametrize("prompt", ["p.md", "p.ts.md", "'Is p.py:ask right? {{ output }}'", "'{{ output }} p.js'"])
 def test_all_other_texts_are_templates(tmp_path, prompt):
     assert isinstance(prompt_of(tmp_path, prompt), Document)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "code"), [("{}", "missing-key"), ("{command: a, script: b}", "two-spellings"), ("5", "bad-value")]
-)
-def test_what_cannot_be_called_is_refused_at_its_place(tmp_path, prompt, code):
-    text = f"target: echo\njudge: mock:yes\ntests:\n- id: a\n  input: hi\n  assert: [{{type: closed-qa, value: b, prompt: {prompt}}}]\n"
-    assert found_in(tmp_path, text, FILES) == [(code, 6)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from contextlib import chdir
 import pytest
 
 from agentv.authoring.header import open_project
-from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import TargetSpec
 from agentv.targets.catalogue import registry
 from agentv.targets.mock import Echo
@@ -77,10 +76,9 @@ def test_in_an_eval_file_a_slash_begins_at_the_root_of_the_repository_alone(tmp_
     assert found_in(tmp_path / "project", f"target: python:{agent}:f\n" + CASE) == [("missing-file", 1)]
 
 
-def project(folder, files, directory="", *, hints=False):
+def project(folder, files, directory=""):
     """The targets and the configuration that a directory sees, and all that was found wrong with the files."""
     reading = reading_of(repository(folder, files))
-    reading = reading.reporting_to(Report(hints=hints))
     found, config = open_project(str(folder / directory) if directory else str(folder), registry(), reading)
     return found, config, reading
 
@@ -112,27 +110,6 @@ def test_the_closer_file_wins_over_the_configuration_and_is_wanted_to_agree_with
     assert codes(reading) == []
 
 
-@pytest.mark.parametrize(
-    ("targets", "config", "wrong"),
-    [
-        ("target: a", "target: a", []),
-        ("target: a", "defaults: {provider: a}", []),
-        ("target: a", "defaults: {provider: b}", ["conflicting-defaults"]),
-        ("judge: a", "defaults: {grader: b}", ["conflicting-defaults"]),
-        ("judge: a, grader: b", "threshold: 1", ["conflicting-defaults"]),
-        ("target: a, provider: a", "target: a\ndefaults: {target: a, provider: a}\nexecution: {target: a}", []),
-        ("target: a", "target: a\nexecution: {target: b}", ["conflicting-defaults"]),
-    ],
-)
-def test_defaults_that_differ_are_named_both(tmp_path, targets, config, wrong):
-    files = {
-        ".agentv/targets.yaml": f"targets: [{{name: a, provider: echo}}]\ndefaults: {{{targets}}}\n",
-        ".agentv/config.yaml": f"{config}\n",
-    }
-    _, _, reading = project(tmp_path, files)
-    assert codes(reading) == wrong
-
-
 def test_the_local_configuration_overrides_the_other(tmp_path):
     files = {
         ".agentv/config.yaml": "defaults: {provider: a}\nexecution: {workers: 2, cache: true}\nproviders: []\n",
@@ -141,42 +118,6 @@ def test_the_local_configuration_overrides_the_other(tmp_path):
     found, config, reading = project(tmp_path, files)
     assert (found.default_target.text, config.run.workers, config.run.cache) == ("b", 3, True)
     assert (list(found.entries), codes(reading)) == (["b"], [])
-
-
-def test_one_hint_for_each_file_lists_what_is_passed_over(tmp_path):
-    files = {
-        ".agentv/config.yaml": "$schema: x\nresults: {repo: a/b}\nexecution: {verbose: true, workers: 2}\n",
-        ".agentv/targets.yaml": (
-            "schema: x\ntargets:\n  - {name: a, provider: echo, verbose: true, runtime: host}\n"
-            "  - {name: b, provider: vscode, log_dir: x}\n"
-        ),
-    }
-    _, config, reading = project(tmp_path, files, hints=True)
-    listed = [one.message for one in reading.report.diagnostics if one.code == "no-effect"]
-    assert listed == [
-        "'$schema', 'execution.verbose', 'results' have no effect in agentv",
-        "'runtime', 'schema', 'verbose' have no effect in agentv",
-    ]
-    assert config.run.workers == 2
-    _, _, quiet = project(tmp_path, files)
-    assert codes(quiet) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ("runtime: {mode: sandbox}", "not-yet"),
-        ("environment: {type: docker}", "not-yet"),
-        ("provider_batching: true, batch_requests: true, runtime: host, timeout_ms: 1", None),
-        ("provider_baching: true", "unknown-key"),
-    ],
-)
-def test_a_key_that_asks_for_what_is_not_built_is_refused_where_the_target_is_used(tmp_path, settings, code):
-    files = {".agentv/targets.yaml": f"targets: [{{name: a, provider: echo, {settings}}}]\n"}
-    found, _, reading = project(tmp_path, files)
-    assert codes(reading) == []
-    spec = found.resolve("a", None, reading)
-    assert (spec is None, codes(reading)) == (code is not None, [code] if code else [])
 
 
 @pytest.mark.parametrize(

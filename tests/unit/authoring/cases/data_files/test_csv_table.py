@@ -104,23 +104,3 @@ def test_a_threshold_of_its_own_column_wins():
     mark = parsed("0.3")
     found = expectations().entry("llm-rubric(0.5):x", AT, mark, Report())
     assert found.items["min_score"] is mark
-
-
-@pytest.mark.parametrize(
-    ("text", "near"),
-    [
-        ("contians:x", "contains"),
-        ("Contain: x", "contains"),
-        ("levenstein(3):x", "levenshtein"),
-        ("gradee:x", "grade"),
-        ("Answer: 5", None),
-        ("Note: contians", None),
-        ("12:30", None),
-        ("contians", None),
-    ],
-)
-def test_a_text_that_begins_nearly_as_a_type_is_doubted(text, near):
-    report = Report()
-    expectations().entry(text, AT, None, report)
-    assert [one.code for one in report.diagnostics] == (["nearly-an-assertion"] if near else [])
-    assert [one.hint.startswith(f"did you mean '{near}:'") for one in report.diagnostics] == ([True] if near else [])

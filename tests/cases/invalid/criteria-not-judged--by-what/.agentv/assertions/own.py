@@ -1,0 +1,2 @@
+def assertion(ctx):
+    return True
