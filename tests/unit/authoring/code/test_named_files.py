@@ -2,14 +2,10 @@ import pytest
 
 from agentv.authoring.code.code_imports import with_imports
 from agentv.authoring.code.named_files import places_of_script, starts_programs
+from doubles.loading import repository
 
 
-def closure(folder, files: dict[str, str], start: str) -> set[str]:
-    (folder / ".git").mkdir()
-    for name, text in files.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
+def closure(folder, start: str) -> set[str]:
     return {path.removeprefix(f"{folder}/") for path in with_imports(str(folder / start))}
 
 
@@ -28,7 +24,7 @@ def closure(folder, files: dict[str, str], start: str) -> set[str]:
 )
 def test_what_a_file_runs_belongs_to_it(tmp_path, start, text, found):
     files = {"tools/run.mjs": "1", "lib/part.py": "", "lib/env.sh": "", "out.txt": "python3 lib/part.py"}
-    assert closure(tmp_path, {**files, start: text}, start) == {start, *found}
+    assert closure(repository(tmp_path, {**files, start: text}), start) == {start, *found}
 
 
 def test_a_new_plugin_and_a_new_module_change_what_belongs_to_it(tmp_path):
@@ -37,11 +33,9 @@ def test_a_new_plugin_and_a_new_module_change_what_belongs_to_it(tmp_path):
     )
     files = {"a.py": text, "plugins/__init__.py": "", "plugins/one.py": "", "lib/y.py": ""}
     start = {"a.py", "plugins/__init__.py", "plugins/one.py"}
-    assert closure(tmp_path, files, "a.py") == start
-    (tmp_path / "plugins" / "two.py").write_text("")
-    (tmp_path / "lib" / "x.py").write_text("")
-    found = {path.removeprefix(f"{tmp_path}/") for path in with_imports(str(tmp_path / "a.py"))}
-    assert found == {*start, "plugins/two.py", "lib/x.py"}
+    assert closure(repository(tmp_path, files), "a.py") == start
+    repository(tmp_path, {"plugins/two.py": "", "lib/x.py": ""})
+    assert closure(tmp_path, "a.py") == {*start, "plugins/two.py", "lib/x.py"}
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,6 @@ def test_columns_follow_the_rules_of_csv(tmp_path):
     listed = pa.table({"q": ["a"], "__expected": [["contains: a"]]})
     shown = loaded(tmp_path / "c", listed)[1][0][2]
     assert shown == "row 1, column '__expected': '__expected' needs text, found a list"
-    same = pa.table({"q": ["a", "b"], "__id": ["one", "one"]})
-    assert [one[0] for one in loaded(tmp_path / "d", same)[1]] == ["duplicate-id"]
-    unused = pa.table({"other": ["a"]})
-    assert [one[0] for one in loaded(tmp_path / "e", unused)[1]] == ["undefined-variable"]
 
 
 def test_markup_and_placeholders_in_data_stay_data(tmp_path):

@@ -104,8 +104,6 @@ def test_cells_that_cannot_be_read_are_named(tmp_path):
     assert loaded(tmp_path / "error")[1] == [
         ("bad-table", 1, "sheet 'Cases', cell B1, a header: the cell contains the error #REF!")
     ]
-    workbook(tmp_path / "twice", [["q", "q"], ["a", "b"]])
-    assert [one[0] for one in loaded(tmp_path / "twice")[1]] == ["duplicate-key"]
     workbook(tmp_path / "empty", [])
     assert [one[0] for one in loaded(tmp_path / "empty")[1]] == ["no-tests"]
 

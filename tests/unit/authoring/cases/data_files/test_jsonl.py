@@ -82,14 +82,6 @@ def data_suite(folder: Path, rows: str):
     return (suites[0] if suites else None), found
 
 
-def test_unknown_keys_of_data_are_one_warning_however_many_rows_have_them(tmp_path):
-    rows = line(0) + "".join(line(number, topic=number) for number in range(1, SHOWN + 50))
-    found, told = data_suite(tmp_path, rows)
-    assert [(one.code, one.severity, one.span.line) for one in told] == [("extra-keys", "warning", 2)]
-    assert rows.splitlines()[1][told[0].span.column - 1 :].startswith('"topic"')
-    assert [case.metadata.get("topic") for case in found.cases] == [None, *range(1, SHOWN + 50)]
-
-
 def test_of_very_many_different_unknown_keys_some_are_listed_and_all_are_kept(tmp_path):
     count = KEPT_NAMES + 50
     rows = "".join(line(number, **{f"ß{number}z{number}": number}) for number in range(count))
