@@ -120,9 +120,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
     try:
         for number, value in enumerate(made.values(), 1):
             if number > MOST:
-                message = (
-                    f"'{name}' returns more than {MOST:,} cases, the maximum held in memory"
-                )
+                message = f"'{name}' returns more than {MOST:,} cases, the maximum held in memory"
                 report.error(BAD_GENERATOR, function.node, message, hint="write them to a JSON Lines file")
                 return
             cases = made.cases(number, value)

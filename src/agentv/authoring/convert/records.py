@@ -5,7 +5,7 @@ All but JSON lists are read record by record, so that memory does not grow with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -35,26 +35,19 @@ class _Finding(Struct):
     count: int = 1
 
 
-class Findings(Struct):
+class Findings(Report):
     """Diagnostics of a file of samples: each once, with the lines to which it applies."""
 
-    _found: dict[tuple[str, str], _Finding] = field(default_factory=dict)
-    _unlisted: int = 0
-    failed: bool = False
+    __slots__ = ("_found", "_unlisted")
 
-    def error(self, code: str, at: Node | Place, message: str, hint: str | None = None) -> None:
-        """Add a problem because of which nothing is written."""
-        self._add(code, at, message, hint, "error")
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: dict[tuple[str, str], _Finding] = {}
+        self._unlisted = 0
 
     def omitted(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Add something that is left out, and that changes no verdict."""
-        self._add("no-equivalent", at, message, hint, "warning")
-
-    def add(self, found: Iterable[Diagnostic]) -> None:
-        """Add what a reader has reported of one record."""
-        for one in found:
-            self.failed = self.failed or one.severity == "error"
-            self._keep(one)
+        self.warning("no-equivalent", at, message, hint)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -65,20 +58,17 @@ class Findings(Struct):
             found.append(Diagnostic("more-bad-lines", f"{self._unlisted:,} further findings are not listed", at))
         return tuple(found)
 
-    def _add(self, code: str, at: Node | Place, message: str, hint: str | None, severity: str) -> None:
-        report = Report()
-        (report.error if severity == "error" else report.warning)(code, at, message, hint=hint)
-        self.add(report.diagnostics)
-
-    def _keep(self, one: Diagnostic) -> None:
-        known = self._found.get((one.code, one.message))
+    def add(self, found: Diagnostic) -> None:
+        """One more."""
+        self.failed = self.failed or found.severity == "error"
+        known = self._found.get((found.code, found.message))
         if known is None and len(self._found) >= MOST_FINDINGS:
             self._unlisted += 1
         elif known is None:
-            self._found[one.code, one.message] = _Finding(one)
+            self._found[found.code, found.message] = _Finding(found)
         else:
             known.count += 1
-            line = one.span.line if one.span is not None else 0
+            line = found.span.line if found.span is not None else 0
             if len(known.lines) < LISTED_LINES and line not in (known.first.span and known.first.span.line, 0):
                 known.lines.append(line)
 
@@ -125,9 +115,7 @@ def first_record(path: str, findings: Findings) -> MapNode | None:
 def _lines(path: str, findings: Findings) -> Iterator[Node]:
     source = JsonLines(path)
     for number, line in source.records(Report()):
-        report = Report()
-        node = source.node(number, line, report)
-        findings.add(report.diagnostics)
+        node = source.node(number, line, findings)
         if node is not None:
             yield node
 
@@ -152,32 +140,29 @@ def json_root(path: str, findings: Findings) -> Node | None:
     Raises:
         OSError: the file cannot be read.
     """
-    report, top = Report(), Span(path, 1, 1, 1, 2)
+    top = Span(path, 1, 1, 1, 2)
     try:
         content = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         findings.error("not-utf-8", top, f"not UTF-8 (byte {error.start + 1})", "save the file as UTF-8")
         return None
     small = len(content) <= _LOCATED
-    root = read_json(path, content, report).value if small else parse_json(content, top, report)
-    findings.add(report.diagnostics)
-    return root
+    return read_json(path, content, findings).value if small else parse_json(content, top, findings)
 
 
 def _rows(path: str, findings: Findings) -> Iterator[Node]:
-    report, table = Report(), CsvTable(path)
-    names = [name.strip() for name in table.header(report) or ()]
+    table = CsvTable(path)
+    names = [name.strip() for name in table.header(findings) or ()]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         findings.error("duplicate-key", Span(path, 1, 1, 1, 2), f"two columns are named '{twice}'")
         names = []
-    for line, cells in table.rows(report) if names else ():
+    for line, cells in table.rows(findings) if names else ():
         at = Span(path, line, 1, line, 2)
         if isinstance(cells, WrongValue):
             findings.error(table.code, at, cells.message, cells.hint)
         else:
             yield mapping({name: text(str(cell), at) for name, cell in zip(names, cells, strict=True) if name}, at)
-    findings.add(report.diagnostics)
 
 
 def _table(path: str, findings: Findings) -> Iterator[Node]:
@@ -186,9 +171,9 @@ def _table(path: str, findings: Findings) -> Iterator[Node]:
     missing = missing_library(path)
     if missing is not None:
         raise UsageError(missing.message, missing.hint)
-    report, table, top = Report(), ArrowTable(path), Span(path, 1, 1, 1, 1)
-    names = table.header(report) or ()
-    for number, values in table.rows(report) if names else ():
+    table, top = ArrowTable(path), Span(path, 1, 1, 1, 1)
+    names = table.header(findings) or ()
+    for number, values in table.rows(findings) if names else ():
         known: dict[str, Json] = {}
         for name, value in zip(names, values, strict=True):
             if isinstance(value, WrongValue):
@@ -197,7 +182,6 @@ def _table(path: str, findings: Findings) -> Iterator[Node]:
                 known[name] = value
         if len(known) == len(names):
             yield node_of(known, Span(path, number, 1, number, 1))
-    findings.add(report.diagnostics)
 
 
 _READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {

@@ -134,11 +134,11 @@ class Report:
         self.findings.occurrences[id(of)] = of, count + 1  # held, so that nothing else gets its id
         return count
 
-    def error(self, code: str, at: At, message: str, *, hint: str | None = None, notes: Iterable[str] = ()) -> None:
+    def error(self, code: str, at: At, message: str, hint: str | None = None, notes: Iterable[str] = ()) -> None:
         """Something that must be mended before anything runs."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "error", hint, notes))
 
-    def warning(self, code: str, at: At, message: str, *, hint: str | None = None, notes: Iterable[str] = ()) -> None:
+    def warning(self, code: str, at: At, message: str, hint: str | None = None, notes: Iterable[str] = ()) -> None:
         """Something that is probably not meant."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "warning", hint, notes))
 
