@@ -69,6 +69,7 @@ class DependencyScheduler:
         self._ended: deque[_Ended] = deque()
         self._running = 0
         self._changed = asyncio.Event()
+        self._over = True
         self._closed = False
 
     async def take(self) -> Trial | None:
@@ -78,7 +79,7 @@ class DependencyScheduler:
             if trial is not None:
                 self._running += 1
                 return trial
-            if not self._running:
+            if self._over and not self._running:
                 self._give_up()
                 break
             self._changed.clear()
@@ -369,19 +370,6 @@ class OnDemandScheduler(DependencyScheduler):
     def counts(self) -> tuple[int, int]:
         """Number of requested distinct cases, and of requested trials."""
         return len({identity[:2] for identity in self._asked.values()}), len(self._asked)
-
-    async def take(self) -> Trial | None:
-        """The next requested trial that may start, once there is one; None at the end."""
-        while not self._closed:
-            if self._ready:
-                self._running += 1
-                return self._ready.popleft()
-            if self._over and not self._running:
-                self._give_up()
-                break
-            self._changed.clear()
-            await self._changed.wait()
-        return None
 
     def comparison_group(self, number: int) -> list[Trial]:
         """The trials that were requested together with the one that was just taken."""

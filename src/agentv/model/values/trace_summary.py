@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TargetResponse
@@ -52,16 +52,8 @@ class TraceSummary(Struct, frozen=True):
 
     def as_json(self) -> dict[str, Json]:
         """The wire object. `tools` is a list, so that names of tools stay as they are where keys become camelCase."""
-        return {
-            "event_count": self.event_count,
-            "tool_calls": self.tool_calls,
-            "error_count": self.error_count,
-            "llm_call_count": self.llm_call_count,
-            "tools": [{"name": tool.name, "calls": tool.calls, "errors": tool.errors} for tool in self.tools],
-            "token_usage": usage_json(self.token_usage),
-            "cost_usd": self.cost_usd,
-            "duration_ms": self.duration_ms,
-        }
+        tools: list[Json] = [asdict(tool) for tool in self.tools]
+        return {**asdict(self), "tools": tools, "token_usage": usage_json(self.token_usage)}
 
 
 def summary_of_messages(messages: Sequence[Message], spent: Spent) -> TraceSummary:
@@ -166,15 +158,7 @@ def provenance_of(trace: Trace) -> Mapping[str, Json]:
 
 def usage_json(usage: TokenUsage | None) -> Json:
     """Token counts as the wire object; None where unknown."""
-    if usage is None:
-        return None
-    return {
-        "input": usage.input,
-        "output": usage.output,
-        "total": usage.total,
-        "cached": usage.cached,
-        "reasoning": usage.reasoning,
-    }
+    return None if usage is None else asdict(usage)
 
 
 PARTIAL = "trace_partial"
