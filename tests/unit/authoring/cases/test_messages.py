@@ -39,11 +39,6 @@ def test_a_message(tmp_path, text, message):
     assert messages(text, tmp_path) == ((message,), [])
 
 
-@pytest.mark.parametrize("text", ["~", "{role: user, content: {}}"])
-def test_a_message_cannot_be_empty(tmp_path, text):
-    assert messages(text, tmp_path) == (None, ["missing-value"])
-
-
 def test_placeholders_in_messages_are_filled_in_and_files_are_data(tmp_path):
     repository(tmp_path, {"guide.md": "{{ name }}\n"})
     text = "{role: user, content: ['{{ name }}', {type: file, value: '{{ file }}.md'}]}"

@@ -178,8 +178,6 @@ def test_another_model_than_the_exam_names(tmp_path: Path, text: str, request_: 
         ("claude-opus-4-7", "anthropic:claude-opus-4-7"),
         ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
         ("one", "one"),
-        ("echo", "echo"),
-        ("mock:x", "mock:x"),
     ],
 )
 def test_a_model_is_a_target_or_an_id_of_anthropics(tmp_path: Path, model: str, name: str) -> None:

@@ -15,7 +15,7 @@ from agentv.authoring.source.masking import (
     mask_keys_in,
     secrets_in,
 )
-from agentv.authoring.source.nodes import Node, node_of
+from agentv.authoring.source.nodes import node_of
 from agentv.authoring.source.report import Report
 from agentv.model.values.values import Span
 
@@ -186,40 +186,24 @@ def test_a_key_is_told_at_its_place_and_never_quoted(key: str, owner: str) -> No
 AT = Span("t.yaml", 3, 5, 3, 9)
 
 
-def settings(**values: object) -> dict[str, Node]:
-    return {key: node_of(value, AT) for key, value in values.items()}  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
-    "values",
+    ("values", "codes"),
     [
-        {"api_key": "open sesame"},
-        {"headers": {"Authorization": "Bearer x"}},
-        {"headers": {"X-Goog-Key": "abc"}},
-        {"headers": [{"X-Api-Key": "abc"}]},
-        {"env": {"SERVICE_TOKEN": "abc"}},
-        {"client_secret": {"value": "abc"}},
+        ({"api_key": "open sesame"}, ["secret-in-file"]),
+        ({"headers": {"Authorization": "Bearer x"}}, ["secret-in-file"]),
+        ({"headers": {"X-Goog-Key": "abc"}}, ["secret-in-file"]),
+        ({"headers": [{"X-Api-Key": "abc"}]}, ["secret-in-file"]),
+        ({"env": {"SERVICE_TOKEN": "abc"}}, ["secret-in-file"]),
+        ({"client_secret": {"value": "abc"}}, ["secret-in-file"]),
+        ({"api_key": "sk-ant-api03-" + "a" * 24}, []),  # the file was searched for it
+        *(({key: value}, []) for key, value in (("api_key", "{{ env.KEY }}"), ("api_key", ""), ("api_key", None))),
+        *(({key: value}, []) for key, value in (("url", "http://x"), ("max_tokens", 5))),
     ],
 )
-def test_a_literal_under_a_secrets_key_is_told(values: dict[str, object]) -> None:
-    report = Report()
-    check_settings(settings(**values), report)
-    assert [found.code for found in report.diagnostics] == ["secret-in-file"]
-
-
-@pytest.mark.parametrize(
-    "values", [{"api_key": "{{ env.KEY }}"}, {"api_key": ""}, {"api_key": None}, {"url": "http://x"}, {"max_tokens": 5}]
-)
-def test_placeholders_and_other_keys_are_left_alone(values: dict[str, object]) -> None:
-    report = Report()
-    check_settings(settings(**values), report)
-    assert report.diagnostics == ()
-
-
-def test_a_key_that_the_file_was_searched_for_is_told_once() -> None:
+def test_a_literal_under_a_secrets_key_is_told_once(values, codes) -> None:
     report = Report(hints=True)
-    check_settings(settings(api_key="sk-ant-api03-" + "a" * 24), report)
-    assert report.diagnostics == ()
+    check_settings({key: node_of(value, AT) for key, value in values.items()}, report)
+    assert [found.code for found in report.diagnostics] == codes
 
 
 def test_keys_in_a_text_are_masked_wherever_they_stand() -> None:
