@@ -22,54 +22,38 @@ def imported(folder: Path, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("name", "text", "found"),
     [
-        ("import rules", {"checks/rules.py", "words.py"}),
-        ("def f():\n    from pkg.deep import leaf", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
-        ("from pkg import deep", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
-        ("from . import rules", {"checks/rules.py", "words.py"}),
-        ("from ..words import bad", {"words.py"}),
-        ("import importlib\nimportlib.import_module('words')", {"words.py"}),
-        ("import json, installed", set()),
-        ("import loop", {"checks/loop.py"}),
-        ("import rules\nthis is no Python", set()),
+        ("check.py", "import rules", {"checks/rules.py", "words.py"}),
+        ("check.py", "def f():\n    from pkg.deep import leaf", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
+        ("check.py", "from pkg import deep", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
+        ("check.py", "from . import rules", {"checks/rules.py", "words.py"}),
+        ("check.py", "from ..words import bad", {"words.py"}),
+        ("check.py", "import importlib\nimportlib.import_module('words')", {"words.py"}),
+        ("check.py", "import json, installed", set()),
+        ("check.py", "import loop", {"checks/loop.py"}),
+        ("check.py", "import rules\nthis is no Python", set()),
+        ("check.mjs", "import { a } from './rules'", {"checks/rules.ts", "words.json"}),
+        ("check.mjs", 'export * from "./rules.js"', {"checks/rules.ts", "words.json"}),
+        ("check.mjs", "const a = require('../lib')", {"lib/index.mjs"}),
+        ("check.mjs", "await import(`./rules.ts`)", {"checks/rules.ts", "words.json"}),
+        ("check.mjs", "import fs from 'fs'\nimport x from '../../outside.js'", set()),
+        ("check.mjs", "import x from './node_modules/x.js'", set()),
     ],
 )
-def test_python(tmp_path, text, found):
+def test_what_code_imports(tmp_path, name, text, found):
     files = {
         "checks/rules.py": "import words\n",
         "words.py": "bad = []\n",
-        "checks/pkg/__init__.py": "",
-        "checks/pkg/deep.py": "",
+        **dict.fromkeys(("checks/pkg/__init__.py", "checks/pkg/deep.py", "lib/site-packages/installed.py"), ""),
         "checks/loop.py": "import check\n",
-        "lib/site-packages/installed.py": "",
-    }
-    folder = repository(tmp_path, {**files, "checks/check.py": text})
-    assert imported(folder, "checks/check.py") == found
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("import { a } from './rules'", {"checks/rules.ts", "words.json"}),
-        ('export * from "./rules.js"', {"checks/rules.ts", "words.json"}),
-        ("const a = require('../lib')", {"lib/index.mjs"}),
-        ("await import(`./rules.ts`)", {"checks/rules.ts", "words.json"}),
-        ("import fs from 'fs'\nimport x from '../../outside.js'", set()),
-        ("import x from './node_modules/x.js'", set()),
-    ],
-)
-def test_javascript(tmp_path, text, found):
-    files = {
         "checks/rules.ts": "import words from '../words.json'; import c from './check.mjs'\n",
         "words.json": "[]",
-        "lib/index.mjs": "",
-        "checks/node_modules/x.js": "",
-        "checks/check.mjs": text,
+        **dict.fromkeys(("lib/index.mjs", "checks/node_modules/x.js"), ""),
     }
     (tmp_path / "outside.js").write_text("")
-    folder = repository(tmp_path / "here", files)
-    assert imported(folder, "checks/check.mjs") == found
+    folder = repository(tmp_path / "here", {**files, f"checks/{name}": text})
+    assert imported(folder, f"checks/{name}") == found
 
 
 def test_a_closure_ends(tmp_path, monkeypatch):
@@ -152,8 +136,7 @@ def test_names(tmp_path, text, found):
     folder = repository(tmp_path, {**FILES, "agent.mjs": text})
     (folder / "node_modules/@me").mkdir()
     (folder / "node_modules/@me/lib").symlink_to("../../packages/lib")
-    files = {str(Path(one).relative_to(folder)) for one in with_imports(str(folder / "agent.mjs"))}
-    assert files - {"agent.mjs", "tsconfig.json"} == found
+    assert imported(folder, "agent.mjs") - {"tsconfig.json"} == found
 
 
 @pytest.mark.parametrize(

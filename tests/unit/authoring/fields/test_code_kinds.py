@@ -33,17 +33,13 @@ def prompt_of(folder, prompt):
         ("{command: [node, p.js]}", "node p.js"),
         ("{command: 'node p.js'}", "node p.js"),
         ("{script: [node, p.js]}", "node p.js"),
+        *((text, None) for text in ("p.md", "p.ts.md", "'Is p.py:ask right? {{ output }}'", "'{{ output }} p.js'")),
     ],
 )
-def test_code_is_known_by_its_form(tmp_path, prompt, shown):
+def test_code_is_known_by_its_form_and_all_other_texts_are_templates(tmp_path, prompt, shown):
     found = prompt_of(tmp_path, prompt)
-    assert isinstance(found, PromptCode)
-    assert found.name == shown
-
-
-@pytest.mark.parametrize("prompt", ["p.md", "p.ts.md", "'Is p.py:ask right? {{ output }}'", "'{{ output }} p.js'"])
-def test_all_other_texts_are_templates(tmp_path, prompt):
-    assert isinstance(prompt_of(tmp_path, prompt), Document)
+    assert isinstance(found, PromptCode if shown else Document)
+    assert getattr(found, "name", None) == shown
 
 
 @pytest.mark.parametrize(

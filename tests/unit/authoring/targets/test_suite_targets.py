@@ -54,26 +54,14 @@ def test_paths_of_the_command_line_begin_in_the_working_directory(tmp_path):
     assert suites[0].targets[0].settings.function.path == str(tmp_path / "evals/agent.py")
 
 
-@pytest.mark.parametrize("asked", [{"targets": ("python:{}:f",)}, {"judge": "python:{}:f"}])
-def test_an_absolute_path_of_the_command_line_is_one_of_the_system(tmp_path, asked):
-    (tmp_path / "agents").mkdir()
-    agent = tmp_path / "agents/agent.py"
-    agent.write_text("def f(prompt): return prompt\n", encoding="utf-8")
-    suite = repository(tmp_path / "project", {"suite.eval.yaml": "target: echo\n" + CASE}) / "suite.eval.yaml"
-    given = {
-        key: tuple(one.format(agent) for one in value) if isinstance(value, tuple) else value.format(agent)
-        for key, value in asked.items()
-    }
-    suites, found = outcome(suite, **given)
-    assert not found
-    target = suites[0].forced_judge or suites[0].targets[0]
-    assert target.settings.function.path == str(agent)
-
-
-def test_in_an_eval_file_a_slash_begins_at_the_root_of_the_repository_alone(tmp_path):
+def test_an_absolute_path_is_one_of_the_system_on_the_command_line_alone(tmp_path):
     agent = tmp_path / "agent.py"
     agent.write_text("def f(prompt): return prompt\n", encoding="utf-8")
-    assert found_in(tmp_path / "project", f"target: python:{agent}:f\n" + CASE) == [("missing-file", 1)]
+    named = f"python:{agent}:f"
+    for given in ({"targets": (named,)}, {"judge": named}):
+        suite = suite_of(tmp_path / "project", "target: echo\n" + CASE, **given)
+        assert (suite.forced_judge or suite.targets[0]).settings.function.path == str(agent)
+    assert found_in(tmp_path / "project", f"target: {named}\n" + CASE) == [("missing-file", 1)]
 
 
 def project(folder, files, directory=""):

@@ -177,11 +177,5 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path, monkeypatc
 
     monkeypatch.setattr(fields, "_is_installed", lambda module: module != "pyarrow")
     _, found = loaded(tmp_path, all_types())
-    assert found == [
-        (
-            "missing-extra",
-            4,
-            "reading a Parquet file requires pyarrow, which is not installed",
-            "pip install 'agentv[data]'",
-        )
-    ]
+    said = "reading a Parquet file requires pyarrow, which is not installed"
+    assert found == [("missing-extra", 4, said, "pip install 'agentv[data]'")]
