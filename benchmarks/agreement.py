@@ -2,7 +2,7 @@
 
     pip install statsmodels && python benchmarks/agreement.py
 
-CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/intervals/test_means_clustered.py.
+CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/intervals/test_means.py.
 """
 
 from __future__ import annotations

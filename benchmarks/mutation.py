@@ -116,16 +116,8 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     **{f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",)) for part in ("intervals", "samples")},
     **{
-        f"stats-{part}": ((f"stats/{part}.py",), tests)
-        for part, tests in {
-            "difference": (
-                "stats/test_difference.py",
-                "stats/test_difference_gamma_sums.py",
-                "stats/test_difference_spending.py",
-            ),
-            "power": ("stats/test_power.py", "stats/test_power_variance.py"),
-            "rule": ("stats/test_rule.py", "stats/test_rule_discoveries.py"),
-        }.items()
+        f"stats-{part}": ((f"stats/{part}.py",), (f"stats/test_{part}.py",))
+        for part in ("difference", "power", "rule")
     },
     "labels": (
         tuple(f"extensions/labels/{part}.py" for part in ("labelled", "posterior", "run_rates")),

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,159 @@ def test_tables_have_the_order_of_the_file_whatever_the_order_of_the_rows(suite)
     assert [one[:2] for one in named] == [identity for identity, _ in wanted]
     shown = suite.run("results", "show", "run", "--limit", "20").stdout
     assert re.findall(r"^PASSED (c\d) with (\w+)", shown, re.MULTILINE) == wanted
+
+
+LAST_FAILED_SUITE = """\
+name: two
+targets:
+  - {name: good, provider: mock, response: hello}
+  - {name: bad, provider: mock, response: bye}
+tests:
+  - {id: a, input: hi, assert: [{contains: hello}]}
+  - {id: "b [x=1] it's *", input: hi, assert: [{contains: hello}]}
+  - {id: "b [x=1] it's long", input: hi, assert: [{contains: e}]}
+  - {id: c, input: hi, assert: [{contains: bye}]}
+"""
+
+
+@pytest.fixture
+def failing(project):
+    project.write("evals/my suite.eval.yaml", LAST_FAILED_SUITE)
+    return project
+
+
+def ran(project):
+    """The trials of the last run."""
+    return sorted((row["test_id"], row["target"], row["status"]) for row in project.rows())
+
+
+FAILED = [("a", "bad", "failed"), ("b [x=1] it's *", "bad", "failed"), ("c", "good", "failed")]
+
+
+def test_each_command_runs_the_failures_of_its_group_and_no_others(failing):
+    shown = failing.run("eval", "evals").stderr
+    commands = re.findall(r"^ *run again: agentv (.*)$", shown, re.MULTILINE)
+    assert len(commands) == 2
+    seen = []
+    for command in commands:
+        assert failing.run(*shlex.split(command)).status == 1
+        seen += ran(failing)
+    assert sorted(seen) == FAILED
+
+
+def test_the_last_command_runs_what_did_not_pass_until_all_of_it_passes(failing):
+    shown = failing.run("eval", "evals").stderr
+    (again,) = re.findall(r"^run all of them again: agentv (.*)$", shown, re.MULTILINE)
+    assert "--last-failed" in again
+    part = failing.run(*shlex.split(again))
+    assert (part.status, ran(failing)) == (1, FAILED)
+    assert "--last-failed selected 3 of 4 cases (3 of 8 trials); the rest did not run" in part.stderr
+    # a run of some of them in between says nothing of the others
+    assert failing.run("eval", "evals", "--filter", "c", "--target", "bad").status == 0
+    failing.write("evals/my suite.eval.yaml", LAST_FAILED_SUITE.replace("response: bye", "response: hello bye"))
+    mended = failing.run("eval", "evals", "--lf", "--json")
+    found = (mended.status, ran(failing))
+    assert found == (1, [("a", "bad", "passed"), ("b [x=1] it's *", "bad", "passed"), FAILED[2]])
+    summary = json.loads(mended.stdout)
+    assert summary["partial"] == {"cases": 3, "of": 4, "why": ["last-failed"], "trials": 3, "of_trials": 8}
+    assert [group["cases"] for group in summary["failure_groups"]] == [1]
+    failing.run("eval", "evals", "--lf")
+    assert ran(failing) == [FAILED[2]]
+
+
+def test_where_nothing_failed_all_cases_run_and_it_says_so(failing):
+    first = failing.run("eval", "evals", "--lf")
+    assert "note: --last-failed: there is no earlier run of these suites; running all 4 cases" in first.stderr
+    failing.write(
+        "evals/my suite.eval.yaml",
+        LAST_FAILED_SUITE.replace("response: bye", "response: hello bye").replace("{contains: bye}", "{contains: e}"),
+    )
+    failing.run("eval", "evals")
+    whole = failing.run("eval", "evals", "--lf")
+    assert "note: --last-failed: no case failed in the last run; running all 4 cases" in whole.stderr
+    assert (whole.status, len(ran(failing)), "selected" in whole.stderr) == (0, 8, False)
+
+
+def test_an_interrupted_rerun_is_resumed_with_the_same_cases(failing):
+    failing.run("eval", "evals")
+    run = failing.run("eval", "evals", "--lf", "--max-errors", "1")
+    resumed = failing.run("eval", "evals", "--resume")
+    assert (run.status, resumed.status, len(ran(failing))) == (1, 1, 3)
+    assert "selected 3 of 4 cases (3 of 8 trials)" in resumed.stderr
+
+
+def test_an_exam_of_the_failed_cases_alone_is_no_evidence(project):
+    project.write("prompts/p/prompt.md", "Say {{ word }}")
+    project.write("prompts/p/meta.yaml", "description: says a word\nstatus: draft\nowner: me\n")
+    exam = "defaults: {target: echo}\ncases:\n" + "".join(
+        f"  - {{name: {name}, inputs: {{word: {name}}}, assert: [{{contains: {word}}}]}}\n"
+        for name, word in (("one", "one"), ("two", "TWO"))
+    )
+    project.write("prompts/p/eval.yml", exam)
+    assert project.run("prompt", "eval", "p").status == 1
+    project.write("prompts/p/eval.yml", exam.replace("TWO", "two"))
+    part = project.run("prompt", "eval", "p", "--last-failed")
+    assert (part.status, "--last-failed" in part.stderr) == (0, True)
+    row = json.loads((project.path / "prompts/p/.eval.jsonl").read_text().splitlines()[-1])
+    assert row["partial"]
+    assert project.run("prompt", "promote", "p").status == 1
+
+
+AGENT = """
+import os
+
+def answer(prompt, case_id):
+    with open("asked.txt", "a") as file:
+        file.write(case_id + "\\n")
+    if case_id == "breaks" and not os.path.exists("mended"):
+        raise ValueError("no")
+    return "better" if os.path.exists("mended") else "good" if case_id == "good" else "bad"
+"""
+RERUNS_SUITE = """
+target: python:agent.py:answer
+tests:
+  - {id: good, input: a, assert: [{contains-any: [good, better]}]}
+  - {id: fails, input: b, assert: [{contains-any: [good, better]}]}
+  - {id: breaks, input: c, assert: [{contains-any: [good, better, bad]}]}
+"""
+
+
+@pytest.fixture
+def mixed(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", RERUNS_SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert ended.status == 3, ended.stderr
+    (project.path / "asked.txt").unlink()
+    return project
+
+
+def statuses(project) -> dict[str, str]:
+    return {row["test_id"]: row["status"] for row in project.rows("out")}
+
+
+def history(project) -> list[str]:
+    lines = (project.path / "out" / "history.jsonl").read_text().splitlines()
+    return [json.loads(line)["test_id"] for line in lines]
+
+
+@pytest.mark.parametrize(("what", "one"), [("failed", "fails"), ("errored", "breaks")])
+def test_what_ended_so_is_done_anew_and_its_old_row_is_history(mixed, what, one):
+    ended = mixed.run("eval", "a.eval.yaml", "--out", "out", f"--rerun={what}")
+    assert ended.status == 3, ended.stderr  # nothing is mended, so it ends as it did
+    assert sorted(mixed.asked) == [one]
+    assert "resuming: 2 trials complete, 1 to run" in ended.stderr
+    assert history(mixed) == [one]
+    assert statuses(mixed) == {"good": "passed", "fails": "failed", "breaks": "errored"}
+
+
+def test_the_newest_row_counts(mixed):
+    mixed.write("mended", "")
+    assert mixed.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed").status == 3
+    assert mixed.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "errored").status == 0
+    assert sorted(mixed.asked) == ["breaks", "fails"]
+    assert statuses(mixed) == dict.fromkeys(("good", "fails", "breaks"), "passed")
+    assert len(mixed.rows("out")) == 3
+    summary = mixed.summary()
+    assert summary["cases"] == {"total": 3, "passed": 3, "failed": 0, "errored": 0, "skipped": 0, "shown": 0}
+    assert mixed.run("eval", "a.eval.yaml", "--out", "out", "--resume").status == 0

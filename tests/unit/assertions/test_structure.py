@@ -1,10 +1,16 @@
+import json
+
 import pytest
 
 from agentv.assertions.measured import Latency
-from agentv.assertions.structure import AssertSet
+from agentv.assertions.structure import Aggregator, AssertSet, results_of
 from agentv.assertions.text.matching import Contains
+from agentv.assertions.user_code.script_output import read_verdict
 from agentv.model.run.grade import Check, Grade
-from doubles.nested_grading import Given, entry, graded, issues
+from agentv.model.run.trial import Score
+from agentv.registry.fields import Command, Document
+from agentv.user_code.processes import Finished
+from doubles.nested_grading import Given, answer, entry, graded, issues
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
 BROKEN = Grade.errored("timeout", "too late")
@@ -77,3 +83,127 @@ def test_the_details_show_every_child():
 )
 def test_faults(children, found):
     assert issues(AssertSet(children)) == found
+
+
+HALF = Grade(0.5, False)
+KINDS = [
+    Aggregator("weighted_average"),
+    Aggregator("threshold", threshold=0.1),
+    Aggregator("all"),
+    Aggregator("any"),
+    Aggregator("code", command=Command(shell="decide")),
+    Aggregator("llm"),
+]
+
+
+def child(grade, name, **settings):
+    return entry(Given(grade, name), name=name, **settings)
+
+
+def of(aggregator, *children, threshold=None):
+    return AssertSet(children, threshold, aggregator)
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "score", "passed"),
+    [
+        (Aggregator("threshold", threshold=0.6), 2 / 3, True),
+        (Aggregator("threshold", threshold=0.7), 2 / 3, False),
+        (Aggregator("all"), 0.0, False),
+        (Aggregator("any"), 1.0, True),
+    ],
+)
+def test_verdicts_are_counted(aggregator, score, passed):
+    grade = graded(of(aggregator, child(YES, "a"), child(YES, "b"), child(HALF, "c")), "")
+    assert (grade.score, grade.passed, grade.counted) == (score, passed, score)
+    assert grade.checks[0].text.startswith("2 of 3 assertions pass")
+
+
+@pytest.mark.parametrize("aggregator", KINDS, ids=lambda one: one.type)
+def test_an_errored_child_errs_the_set_whatever_the_aggregator(aggregator):
+    grade = graded(of(aggregator, child(YES, "a"), child(BROKEN, "b")), "")
+    assert grade.error.code == "timeout"
+
+
+@pytest.mark.parametrize("aggregator", KINDS[:4], ids=lambda one: one.type)
+def test_a_required_child_that_fails_makes_the_set_count_for_nothing(aggregator):
+    grade = graded(of(aggregator, child(YES, "a", weight=99.0), child(NO, "b", required=True)), answer(""))
+    assert (grade.passed, grade.counted) == (False, 0.0)
+
+
+def test_a_threshold_of_the_set_decides_whether_it_counts():
+    children = (child(YES, "a"), child(HALF, "b"))
+    grade = graded(of(Aggregator("weighted_average"), *children, threshold=0.7), "")
+    assert (grade.passed, grade.counted) == (True, 1.0)
+    assert graded(of(Aggregator("weighted_average"), *children, threshold=0.8), "").counted == 0.0
+
+
+def test_names_that_stand_twice_get_a_number():
+    scores = [Score(child(YES, "a"), YES, 1.0), Score(child(NO, "a"), NO, 1.0)]
+    results = results_of(scores)
+    assert [*results] == ["a", "a (2)"]
+    assert results["a (2)"]["verdict"] == "fail"
+    assert results["a"]["assertions"] == [{"text": "is so", "passed": True, "evidence": "seen"}]
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "code"),
+    [
+        (Aggregator("threshold"), "missing-key"),
+        (Aggregator("code"), "missing-key"),
+        (Aggregator("threshold", threshold=0.0), "zero-threshold"),
+        (Aggregator("all", threshold=0.5), "bad-value"),
+        (Aggregator("llm", prompt=Document("{{ output }}")), "judge-prompt-without-output"),
+    ],
+)
+def test_an_aggregator_that_cannot_work_is_refused(aggregator, code):
+    assert [issue.code for issue in aggregator.validate()] == [code]
+
+
+@pytest.mark.parametrize("name", ["results", "EVALUATOR_RESULTS_JSON"])
+def test_a_judge_prompt_may_use_either_name_of_the_grades(name):
+    assert not [*Aggregator("llm", prompt=Document(f"Decide: {{{{{name}}}}}")).validate()]
+
+
+def said(value, status=0, stderr=b""):
+    printed = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return read_verdict(Finished(status=status, stdout=printed, stderr=stderr), 0.8)
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "passed", "counted"),
+    [
+        ({"score": 0.9}, 0.9, True, 0.9),
+        ({"score": 0.7}, 0.7, False, 0.7),
+        ({"score": 0.7, "verdict": "pass"}, 0.7, True, 0.7),
+        ({"score": 0.9, "verdict": "fail"}, 0.9, False, 0.0),
+        ({"score": 0.9, "pass": False}, 0.9, False, 0.0),
+        ({"verdict": "pass"}, 1.0, True, 1.0),
+        ({"score": 7}, 1.0, True, 1.0),
+    ],
+)
+def test_the_command_says_a_score_or_a_verdict(value, score, passed, counted):
+    grade = said(value)
+    assert (grade.error, grade.score, grade.passed, grade.counted) == (None, score, passed, counted)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"fine",
+        {},
+        {"reasoning": "good"},
+        {"assertions": [{"text": "good", "passed": True}]},
+        {"score": "high"},
+        {"score": 1, "verdict": "maybe"},
+        {"pass": True, "verdict": "fail"},
+    ],
+)
+def test_whatever_else_the_command_prints_is_no_verdict(value):
+    assert said(value).error.code == "bad-result"
+
+
+def test_a_command_that_fails_gives_no_verdict():
+    assert said({"score": 1}, status=1).error.code == "script-failed"
+    assert said(b"", status=1).error is not None

@@ -3,12 +3,14 @@
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import beta
 
-from agentv.stats.difference import MOST_KINDS, Differences
+from agentv.stats.difference import ALPHA, MOST_KINDS, Differences, difference_at, level_at, not_above_zero
 from agentv.stats.intervals.proportion import unseen_share
 from doubles.thorough import examples
 
@@ -149,3 +151,59 @@ def test_many_different_scores_are_rounded_alike_in_both_directions():
     assert len(found.kinds.counts) <= MOST_KINDS
     assert numbers(Differences(after, before, found.clusters)) == mirrored(found)
     assert found.interval(0.95) == pytest.approx(found.plain_interval(0.95), abs=1e-3)
+
+
+def exact(values, counts):
+    return not_above_zero(np.array(values, dtype=float), np.array(counts, dtype=float))
+
+
+@pytest.mark.parametrize(("few", "many", "at"), [(1, 20, 0.1), (3, 7, 0.4), (40, 160, 0.25), (1, 1, 0.5)])
+def test_of_two_values_it_is_a_beta_tail(few, many, at):
+    """The share of the first of two gamma variables has a beta distribution."""
+    assert exact([-(1 - at), at], [few, many]) == pytest.approx(beta.sf(at, few, many), rel=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.floats(-1, 1).filter(lambda one: abs(one) > 1e-3), st.integers(1, 9)), min_size=1, max_size=9)
+)
+def test_turning_the_values_gives_the_rest(kinds):
+    values, counts = map(list, zip(*kinds, strict=True))
+    assert exact(values, counts) + exact([-one for one in values], counts) == pytest.approx(1, abs=1e-9)
+
+
+def test_all_comparisons_of_a_series_spend_the_error_rate_and_no_more():
+    spent = level_at(1) + sum(level_at(at) + level_at(at, from_baseline=True) for at in range(2, 1_000_000))
+    assert spent == pytest.approx(ALPHA, rel=1e-3)
+    assert spent <= ALPHA
+
+
+def test_a_series_without_a_change_seldom_shows_one_and_a_step_is_shown_at_once():
+    chance = np.random.default_rng(3)
+    alone = list(range(100))
+    rounds, wrong, right = 3, 0, 0
+    for _ in range(rounds):
+        flaky = chance.uniform(0, 0.5, 100)
+        runs = (chance.random((30, 100)) >= flaky).astype(float).tolist()
+        wrong += any(
+            difference_at("r", Differences(runs[base], runs[at], alone), level_at(at)).direction
+            for at in range(1, 30)
+            for base in {at - 1, 0}
+        )
+        before, after = (chance.random((2, 100)) >= 0.03).astype(float)
+        after[:30] = 1 - after[:30]
+        right += (
+            difference_at("r", Differences(before.tolist(), after.tolist(), alone), level_at(29)).direction == "lower"
+        )
+    assert (wrong, right) == (0, rounds)  # the chance of each is above 0.95
+
+
+def test_a_difference_that_errors_could_undo_is_not_shown():
+    before, after = [1.0] * 40, [0.0] * 20 + [1.0] * 20
+    alone = list(range(40))
+    found = Differences(before, after, alone)
+    assert difference_at("r", found, 0.005).direction == "lower"
+    best = Differences(before, [1.0] * 40, alone)
+    kept = difference_at("r", found, 0.005, (found, best))
+    assert (kept.direction, kept.errors_decide) == (None, True)
+    assert difference_at("r", found, 0.005, (best, found)).direction == "lower"

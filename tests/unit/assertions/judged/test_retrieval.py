@@ -3,8 +3,16 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agentv.assertions.judged.retrieval import MOST_PIECES, ContextFaithfulness, ContextRecall, ContextRelevance
+from agentv.assertions.judged.retrieval import (
+    MOST_PIECES,
+    ContextFaithfulness,
+    ContextRecall,
+    ContextRelevance,
+    sentences_of,
+)
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.message import Message
 from agentv.model.values.retrieved import RetrievedText
@@ -196,3 +204,27 @@ def test_more_sentences_than_a_judge_can_count_err():
 def test_a_prompt_must_show_what_is_judged(kind, template, codes):
     own = type(kind)(**{**{name: getattr(kind, name) for name in ("context",)}, "prompt": Document(template)})
     assert [fault.code for fault in own.validate()] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("", ()),
+        ("One. Two! Three?", ("One.", "Two!", "Three?")),
+        ('He said "no." She left.', ('He said "no."', "She left.")),
+        ("It costs 3.50 euros. 2 are left.", ("It costs 3.50 euros.", "2 are left.")),
+        ("Fruit, e.g. apples, is sold.", ("Fruit, e.g. apples, is sold.",)),
+        ("Facts:\n- one\n- two\n1. three", ("Facts:", "one", "two", "three")),
+        ("Above\n---\nBelow", ("Above", "Below")),
+        ("東京は首都です。大きいです。", ("東京は首都です。", "大きいです。")),
+        ("Wait… What?", ("Wait…", "What?")),
+    ],
+)
+def test_sentences_end_as_punctuation_says(text: str, sentences: tuple[str, ...]) -> None:
+    assert sentences_of(text) == sentences
+
+
+@given(st.text())
+def test_no_word_is_lost(text: str) -> None:
+    kept = "".join(sentences_of(text))
+    assert [one for one in text if one.isalpha()] == [one for one in kept if one.isalpha()]

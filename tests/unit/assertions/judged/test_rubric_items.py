@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.assertions.judged.rubric_items import ScoreRange, range_issues, ranges_of
+from agentv.assertions.judged.rubric_items import (
+    Bounds,
+    ScoreRange,
+    range_issues,
+    ranges_of,
+    scale_issues,
+    scale_of,
+    threshold_of,
+)
 
 THREE = ((0, 3, "wrong"), (4, 9, "nearly"), (10, 10, "right"))
 
@@ -57,3 +65,39 @@ def test_what_has_no_faults_says_one_thing_of_each_number_of_points(bounds):
     said = [points for low, high in bounds for points in range(low, high + 1)]
     sound = sorted(said) == [*range(11)] and all(low <= high for low, high in bounds)
     assert (range_issues(authored) == []) is sound
+
+
+@pytest.mark.parametrize(
+    ("authored", "scale"),
+    [
+        ("1-5", (1, 5)),
+        ("1\u20135", (1, 5)),
+        ("0..10", (0, 10)),
+        ("1 to 7", (1, 7)),
+        ("-2-2", (-2, 2)),
+        ((1, 5), (1, 5)),
+        (Bounds(0, 100), (0, 100)),
+        (None, (1, 5)),
+    ],
+)
+def test_the_shapes_of_a_scale(authored, scale):
+    assert scale_of(authored) == scale
+    assert [*scale_issues(authored, None)] == []
+
+
+@pytest.mark.parametrize(
+    "authored",
+    ["5", "5-1", "3-3", "one to five", "1-5-9", "0.5-1", "", (), (1,), (1, 2, 3), (5, 1), Bounds(2, 2), "0-9999999"],
+)
+def test_what_is_no_scale(authored):
+    assert scale_of(authored) is None
+    (fault,) = scale_issues(authored, 4)
+    assert (fault.path, fault.code) == (("scale",), "bad-value")
+    assert "write 1-5" in fault.hint
+
+
+@given(low=st.integers(-50, 50), span=st.integers(1, 100))
+def test_which_is_never_less_and_always_on_the_scale(low, span):
+    mark = threshold_of((low, low + span), None)
+    assert low < mark <= low + span
+    assert (mark - low) / span >= 0.75

@@ -1,13 +1,15 @@
 from collections import Counter
+from math import sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import betainc
 
 from agentv.stats.difference import not_above_zero
-from agentv.stats.intervals.means import bounded_mean_interval, mean_interval
+from agentv.stats.intervals.means import bounded_mean_interval, incomplete_beta, mean_interval, t_quantile, t_tails
 from agentv.stats.intervals.proportion import unseen_share
 
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=40)
@@ -91,3 +93,91 @@ def test_zeros_that_a_sample_lacks_are_allowed_for(count):
         low, high = interval_of(values)
         held += low <= 0.855 <= high
     assert held >= 0.95 * 300
+
+
+VALUES = (0.9, 0.8, 1, 0.4, 0.5, 0.7, 0.2, 1, 1, 0.6, 0.3)
+CLUSTERS = tuple("aaabbcdddde")
+
+
+@pytest.mark.parametrize(
+    ("level", "low", "high"), [(0.95, 0.37400824697817, 0.971446298476375), (0.9, 0.452179256505033, 0.893275288949513)]
+)
+def test_agrees_with_rs_club_sandwich(level, low, high):
+    # R 4.2.2, clubSandwich 0.5.8: f <- lm(y ~ 1); V <- vcovCR(f, cluster = g, type = "CR2")
+    # conf_int(f, vcov = V, test = "Satterthwaite", level = level); 2.97029702970297 degrees of freedom
+    found = mean_interval(VALUES, CLUSTERS, level=level)
+    assert (found.mean, found.clusters) == (pytest.approx(0.672727272727273), 5)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+
+
+def test_observations_of_their_own_give_students_t():
+    # R: t.test(c(1, 2, 3, 4, 9))$conf.int
+    found = mean_interval((1, 2, 3, 4, 9), range(5))
+    assert (found.low, found.high) == (pytest.approx(-0.0671405455482171), pytest.approx(7.66714054554822))
+
+
+@given(st.lists(st.tuples(*[st.floats(-1, 1)] * 3), min_size=2, max_size=9))
+def test_clusters_of_one_size_give_students_t_of_their_means(rows):
+    found = mean_interval(
+        [value for row in rows for value in row], [place for place, row in enumerate(rows) for _ in row]
+    )
+    means = [sum(row) / 3 for row in rows]
+    reach = stats.t.ppf(0.975, len(rows) - 1) * np.std(means, ddof=1) / sqrt(len(rows))
+    assert (found.high - found.low) / 2 == pytest.approx(reach, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=3, max_size=20))
+def test_the_closed_form_is_the_matrix_form(drawn):
+    values, clusters = np.array([value for value, _ in drawn]), np.array([cluster for _, cluster in drawn])
+    names = sorted(set(clusters.tolist()))
+    if len(names) == 1:
+        return
+    count = len(values)
+    centring = np.eye(count) - np.ones((count, count)) / count
+    columns = []
+    for name in names:
+        mine = clusters == name
+        roots, vectors = np.linalg.eigh(centring[np.ix_(mine, mine)])
+        adjusted = vectors @ np.diag(roots**-0.5) @ vectors.T @ np.ones(mine.sum()) / count
+        columns.append(centring[:, mine] @ adjusted)
+    inner = np.array(columns) @ np.array(columns).T
+    freedom = np.trace(inner) ** 2 / (inner**2).sum()
+    error = sqrt(sum((column @ values) ** 2 for column in columns))
+    found = mean_interval(values.tolist(), clusters.tolist())
+    assert found.high - found.mean == pytest.approx(error * stats.t.ppf(0.975, freedom), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "level"),
+    [((), (), 0.95), ((1,), "ab", 0.95), *(((1, 2), "ab", level) for level in (0, 1, 95))],
+)
+def test_refuses_what_has_no_mean(values, clusters, level):
+    with pytest.raises(ValueError, match="no mean"):
+        mean_interval(values, clusters, level=level)
+
+
+FREEDOMS = (0.3, 1, 1.5, 2, 2.7, 5, 9, 30, 199.5, 399.9, 400, 1000, 1e5, 1e8)
+
+
+@pytest.mark.parametrize("freedom", FREEDOMS)
+@pytest.mark.parametrize("value", [0, 0.01, -0.5, 1.96, 5, 40, 1e200])
+def test_the_p_value_is_scipys(freedom, value):
+    digits = 1e-5 if freedom > 1e6 else 1e-7
+    assert t_tails(value, freedom) == pytest.approx(2 * stats.t.sf(abs(value), freedom), rel=digits, abs=1e-14)
+
+
+@given(st.floats(0.5, 390), st.floats(0.01, 0.999))
+def test_the_two_are_inverse(freedom, level):
+    assert t_tails(t_quantile(freedom, level), freedom) == pytest.approx(1 - level, rel=1e-7)
+
+
+@pytest.mark.parametrize(("freedom", "level"), [(0, 0.95), (-1, 0.95), (float("nan"), 0.95), (3, 0), (3, 1)])
+def test_what_is_no_distribution(freedom, level):
+    with pytest.raises(ValueError, match=r"freedom|confidence"):
+        t_quantile(freedom, level)
+
+
+def test_it_is_scipys():
+    for a, b in ((1, 1), (0.5, 3), (40, 7), (500, 501), (50_000, 49_800), (4, 2_000_000)):
+        for x in (0.0, 1e-9, 0.02, 0.3, 0.5, 0.77, 1.0):
+            assert incomplete_beta(a, b, x, 1 - x) == pytest.approx(betainc(a, b, x), rel=1e-7, abs=1e-12), (a, b, x)
