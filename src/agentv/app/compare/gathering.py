@@ -43,7 +43,6 @@ from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.stats.samples.deciding import Rule, verdict_over
-from agentv.stats.verdicts import Part, judge_parts
 from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 _PLACE_BITS = 32
@@ -283,6 +282,8 @@ def compared_within(
         names: targets, prompts and variants to compare, the base of each first.
         settings: of all comparisons together.
     """
+    from agentv.stats.verdicts import Part, judge_parts  # imports numpy
+
     parts = Parts(cases)
     found = [pair for by in DIMENSIONS for pair in parts.pairs(by, names.get(by, ()), settings)]
     judged = [one for one in found if one.matched.pairs]

@@ -6,7 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, get_args, overload
 
 from msgspec.structs import replace
 
@@ -14,7 +14,9 @@ from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Change, 
 from agentv.model.run.matrix import RESOURCES, CaseUsage, Dimension
 from agentv.model.run.trial import Status
 from agentv.stats.samples.deciding import Rule
-from agentv.stats.verdicts import Settings
+
+if TYPE_CHECKING:
+    from agentv.stats.verdicts import Settings
 
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
@@ -83,6 +85,8 @@ class _Matching:
         self._left: dict[_Fate, list[CaseKey]] = {"errored": [], "unfinished": []}
         self._changes: dict[CaseKey, tuple[Change, ...]] = {}
         self._lost: dict[_Fate, dict[CaseKey, Loss]] = {}
+        from agentv.stats.verdicts import Settings  # imports numpy
+
         self._settings = Settings()
         self._common = self._edited = 0
 
