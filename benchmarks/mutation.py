@@ -116,8 +116,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     **{f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",)) for part in ("intervals", "samples")},
     **{
-        f"stats-{part}": ((f"stats/{part}.py",), (f"stats/test_{part}.py",))
-        for part in ("difference", "power", "rule")
+        f"stats-{part}": ((f"stats/{part}.py",), (f"stats/test_{part}.py",)) for part in ("difference", "power", "rule")
     },
     "labels": (
         tuple(f"extensions/labels/{part}.py" for part in ("labelled", "posterior", "run_rates")),

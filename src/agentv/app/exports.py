@@ -37,8 +37,8 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the trials may be a part."""
+        from agentv.app.labelled_runs import labelled_runs
         from agentv.app.results.listing import compared_totals_of
-        from agentv.app.wiring import labelled_runs
 
         return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
@@ -89,7 +89,7 @@ def _csv(exported: Exported) -> Iterator[str]:
 
 def _ratings(run: StoredRun) -> Ratings:
     """What people think of the answers of a run."""
-    from agentv.app.wiring import labelled_runs
+    from agentv.app.labelled_runs import labelled_runs
 
     return labelled_runs().ratings(run.path, run.project)
 

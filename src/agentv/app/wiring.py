@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct, field
@@ -19,24 +18,20 @@ from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.redaction import Redactor
 from agentv.model.run.context import Judge
-from agentv.model.run.labels import Ratings, ReadLabels
-from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import Price
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Executor, SpendingLog, Target, TargetRequest
-from agentv.registry.extensions import PORTS, loaded, registered
+from agentv.registry.extensions import PORTS, loaded
 from agentv.targets.http.answers import checked
 from agentv.user_code.guard import ForeignError, foreign_code
 from agentv.user_code.threads import DaemonThreads
 from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
 
 if TYPE_CHECKING:
-    from agentv.app.results.stored import StoredRun
     from agentv.engine.calls.budget import BudgetLimiter
     from agentv.engine.calls.embeddings import EmbeddingCache
-    from agentv.model.run.runs import ListedRun
     from agentv.user_code.javascript.host import JavaScriptHost
 
 
@@ -434,82 +429,3 @@ class GuardedEmbedder(GuardedTarget):
             return found
         returned = f"and returned {type(found).__name__}"
         return Failure("bad-answer", f"{self._what}: embed() must return Embeddings or a Failure, {returned}")
-
-
-_PORT = "LabelledRuns"
-
-
-class LabelledRuns:
-    """What labels add where nothing computes it: nothing. The extension overrides all of it."""
-
-    def before(self, suites: tuple[Suite, ...]) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
-        """Return the labels of the suites that run, as they are before anything is called.
-
-        Raises:
-            StoreError: labels cannot be read that decide the run.
-        """
-        return ReadLabels()
-
-    def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:  # noqa: ARG002
-        """Return the labels of suites, by their names, as they lie on the disk."""
-        return ReadLabels()
-
-    def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:  # noqa: ARG002
-        """Return the latest rating of each person of the answers that a run has now.
-
-        Args:
-            run: its directory.
-            root: of the project.
-            kept: where a server keeps labels; None: in the files of the project.
-
-        Raises:
-            StoreError: they cannot be read.
-        """
-        return {}
-
-    def with_rates(self, summary: Summary, run: StoredRun) -> Summary:  # noqa: ARG002
-        """Return the totals of a run with its corrected rates.
-
-        Raises:
-            StoreError: the run cannot be read.
-        """
-        return summary
-
-    def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:  # noqa: ARG002
-        """Return the totals of a run that has just ended, with what its gates come to.
-
-        Args:
-            summary: of the run.
-            run: with the labels from before it began.
-            suites: that it ran.
-            changed: its labels are others than those before an earlier process of it.
-
-        Raises:
-            StoreError: the run cannot be read.
-        """
-        return summary
-
-
-def labelled_runs() -> LabelledRuns:
-    """What labels add to runs."""
-    found: LabelledRuns = loaded(PORTS, _PORT)() if _PORT in registered(PORTS) else LabelledRuns()
-    return found
-
-
-def has_gate(suite: Suite) -> bool:
-    """Whether labels decide the run of a suite."""
-    return suite.run.gate is not None or suite.judge_minimums is not None
-
-
-def shown_run(run: StoredRun) -> ListedRun:
-    """The list entry of a run, with the comparisons of its parts and with its corrected rates.
-
-    Raises:
-        StoreError: its rows cannot be read.
-    """
-    from agentv.app.results.listing import compared_run  # reads indexes, which a run that ends does not
-
-    found = compared_run(run.path)
-    if found.summary is None:
-        return found
-    return replace(found, summary=labelled_runs().with_rates(found.summary, run))

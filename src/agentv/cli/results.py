@@ -276,8 +276,8 @@ def show_command(
         raise UsageError(f"--{'answers' if answers else 'different'} requires --matrix", "add --matrix")
     if matrix and as_json:
         raise UsageError("--matrix and --json conflict", "--json prints every row; use one of them")
+    from agentv.app.labelled_runs import shown_run
     from agentv.app.results.stored import open_run
-    from agentv.app.wiring import shown_run
 
     found = open_run(run, action="show", partial=partial)
     if matrix:
@@ -306,8 +306,8 @@ def show_command(
 def _show_matrix(
     run: StoredRun, selection: Selection, limit: int | None, *, answers: bool, different: bool, full: bool
 ) -> None:
+    from agentv.app.labelled_runs import shown_run
     from agentv.app.results.selecting import side_by_side
-    from agentv.app.wiring import shown_run
     from agentv.reports.side_by_side import render_case, render_grid, render_rest
     from agentv.reports.stored_run import ShowOptions, render_head
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agentv.app.authored.validate import source_of
+from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
-from agentv.app.wiring import has_gate
 from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.authored.reference import KINDS, schema_text
+from agentv.app.authored.reference import schema_text
+from agentv.authoring.json_schema.schema import KINDS
 from agentv.cli import reference
 from agentv.cli.main import run
 from agentv.errors import ExitStatus

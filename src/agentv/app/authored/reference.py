@@ -8,10 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentv.app.registries import registries
-from agentv.assertions.user_code.custom import MAY_OVERRIDE
-from agentv.authoring.fields.request import Registries
-from agentv.authoring.json_schema.schema import KINDS, Vocabulary, json_schema
 from agentv.authoring.source.files import is_directory, repository_root, upwards
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import UsageError
@@ -106,12 +102,18 @@ def schema_text(kind: str, directory: str | None = None) -> str:
     """The JSON Schema of one kind of file, as committed.
 
     Args:
-        kind: of `KINDS`.
+        kind: of the `KINDS` of `agentv.authoring.json_schema.schema`.
         directory: absolute, of a project, whose own assertion types are known and any other name refused; None: of no
             project, so that a name is refused only if it is a slip of a known one.
     """
-    found = registries()
-    custom = None if directory is None else _custom(directory, found)
+    from agentv.app.registries import registries
+    from agentv.assertions.user_code.custom import MAY_OVERRIDE
+    from agentv.authoring.json_schema.schema import Vocabulary, json_schema
+
+    found, custom = registries(), None
+    if directory is not None:
+        types = found.custom(directory, repository_root(directory)).types
+        custom = dict.fromkeys(types, "defined in .agentv/assertions")
     schema = json_schema(kind, Vocabulary(found.assertions, found.providers, MAY_OVERRIDE, custom))
     return _laid_out(schema) + "\n"
 
@@ -120,10 +122,6 @@ def in_project(directory: str) -> bool:
     """Whether a directory, or one above it, holds `.agentv`; that of the home directory is no project's."""
     home = str(Path.home())
     return any(is_directory(str(Path(one, ".agentv"))) and one != home for one in upwards(directory, ""))
-
-
-def _custom(directory: str, found: Registries) -> dict[str, str]:
-    return dict.fromkeys(found.custom(directory, repository_root(directory)).types, "defined in .agentv/assertions")
 
 
 def _laid_out(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
@@ -136,6 +134,3 @@ def _laid_out(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
 def _value(value: Any, depth: int) -> str:
     line = json.dumps(value, ensure_ascii=False)
     return _laid_out(value, depth) if isinstance(value, dict) and depth and len(line) > WIDTH else line
-
-
-__all__ = ["KINDS", "schema_text"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
+from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
 from agentv.app.results.place import planned_counts
@@ -21,7 +22,7 @@ from agentv.app.running.drive import GRACE_S, Demand, DrivenRun, StopRequests, d
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.settings import LOCAL
-from agentv.app.wiring import Connections, has_gate, labelled_runs, redactor_for
+from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError
 from agentv.model.run.events import RunFinished

@@ -10,10 +10,11 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
 from agentv.app.running.run_record import SIGNATURE, record_of, signature_of
-from agentv.app.wiring import Connections, WorkspaceSettings, has_gate
+from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.calls.retry_policy import is_stopped
 from agentv.engine.plan import without

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 from msgspec.structs import replace
 
+from agentv.app.labelled_runs import LabelledRuns, has_gate
 from agentv.app.planning.preparation import results_of
-from agentv.app.wiring import LabelledRuns, has_gate
 from agentv.errors import StoreError
 from agentv.model.run.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentv.app.labelled_runs import labelled_runs
 from agentv.app.results.project import DeletedRun, NamedRun, stamp_of
-from agentv.app.wiring import labelled_runs
 from agentv.errors import UsageError
 from agentv.extensions.view.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
 from agentv.extensions.view.comparison import (

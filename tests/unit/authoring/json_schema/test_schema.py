@@ -11,11 +11,12 @@ from typing import Annotated, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agentv.app.authored.reference import KINDS, in_project, schema_text
+from agentv.app.authored.reference import in_project, schema_text
 from agentv.authoring.fields import decode, json_kinds, kinds
 from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for
 from agentv.authoring.fields.schema import AuthoredSuite
 from agentv.authoring.fields.spellings import SUITE
+from agentv.authoring.json_schema.schema import KINDS
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

@@ -5,8 +5,8 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from agentv.app.labelled_runs import shown_run
 from agentv.app.results.stored import open_run
-from agentv.app.wiring import shown_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
