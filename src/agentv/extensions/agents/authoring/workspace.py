@@ -17,7 +17,7 @@ from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.extensions.agents.authoring.parts import (
     CopyReader,
     FileDigests,
@@ -75,7 +75,7 @@ class MappingReader(Struct, frozen=True):
 
     def read(self, node: Node, reading: Reading) -> Parts:
         """The fields that a workspace gives; none where it is no mapping."""
-        found = self._mapping(node, reading)
+        found = _mapping(node, "workspace", reading)
         if found is None:
             return {}
         node, reading = found
@@ -87,18 +87,6 @@ class MappingReader(Struct, frozen=True):
         if read is INVALID:
             read = shape_of(AuthoredWorkspace).unread(rendered.items)
         return self._parts(read, rendered, reading)
-
-    def _mapping(self, node: Node, reading: Reading) -> tuple[MapNode, Reading] | None:
-        """The mapping itself, that of the file which a text names, or the one that a directory stands for."""
-        if isinstance(node, MapNode):
-            return node, reading
-        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-            reading.report.error("bad-value", node, f"'workspace' must be a mapping, found {kind_of(node)}")
-            return None
-        found = reading.find(node, "file or directory")
-        if found is not None and is_directory(found):
-            return MapNode({"template": node}, {"template": node.at}, node.at), reading
-        return mapping_in(found, node, "workspace", reading)
 
     def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
         base, copies, kept = read.template, CopyReader(self.digests), CopyReader(self.digests, hidden=True)
@@ -325,7 +313,7 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
 
     The directory `workdir` of a host is copied for each trial, where AgentV works in it.
     """
-    found = _mapping(node, reading)
+    found = _mapping(node, "environment", reading)
     if found is None:
         return {}
     node, reading = found
@@ -352,14 +340,15 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
     return parts
 
 
-def _mapping(node: Node, reading: Reading) -> tuple[MapNode, Reading] | None:
-    """The mapping itself, or that of the file which a text names."""
-    if isinstance(node, MapNode):
-        return node, reading
+def _mapping(node: Node, key: str, reading: Reading) -> tuple[MapNode, Reading] | None:
+    """The mapping itself, that of the file which a text names, or the workspace that a directory stands for."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"'environment' must be a mapping, found {kind_of(node)}")
-        return None
-    return mapping_in(reading.find(node, "file"), node, "environment", reading)
+        mapping = any_mapping(node, key, reading)
+        return None if mapping is None else (mapping, reading)
+    found = reading.find(node, "file or directory" if key == "workspace" else "file")
+    if key == "workspace" and found is not None and is_directory(found):
+        return MapNode({"template": node}, {"template": node.at}, node.at), reading
+    return mapping_in(found, node, key, reading)
 
 
 def _host(read: AuthoredEnvironment, node: MapNode, copies: CopyReader, reading: Reading) -> Parts:

@@ -11,8 +11,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from agentv.extensions.agents.traces.otlp_spans import with_ids
 from agentv.model.values.json_text import compact
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
@@ -51,17 +51,8 @@ def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
         from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
     except ImportError:
         return Failure("missing-extra", "OTLP in protobuf needs a library: pip install 'agentv[otel]'")
-    found: bytes = ParseDict(_with_base64_ids(document), TracesData()).SerializeToString()
+    found: bytes = ParseDict(with_ids(document, _base64), TracesData()).SerializeToString()
     return found
-
-
-def _with_base64_ids(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_with_base64_ids(one) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    ids = ("traceId", "spanId", "parentSpanId")
-    return {key: _base64(one) if key in ids else _with_base64_ids(one) for key, one in value.items()}
 
 
 def _base64(digits: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,26 +95,26 @@ def _from_protobuf(data: bytes) -> Any | Failure:
         message = TracesData.FromString(data)
     except DecodeError as error:
         return Failure("bad-trace", f"the file is neither JSON nor protobuf of OTLP: {error}")
-    return _with_hex_ids(MessageToDict(message))
+    return with_ids(MessageToDict(message), _hex)
 
 
-def _with_hex_ids(document: Any) -> Any:
-    """Protobuf's own JSON has ids in base64, that of OTLP in hexadecimal digits."""
+def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
+    """The document, its ids spelled anew: protobuf's own JSON has base64, that of OTLP hexadecimal digits."""
     if isinstance(document, list):
-        return [_with_hex_ids(one) for one in document]
-    if not isinstance(document, dict):
+        return [with_ids(one, spelled) for one in document]
+    if not isinstance(document, Mapping):
         return document
-    return {key: _hex(value) if key in _IDS else _with_hex_ids(value) for key, value in document.items()}
+    return {key: spelled(string(one)) if key in _IDS else with_ids(one, spelled) for key, one in document.items()}
 
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
-def _hex(value: Any) -> str:
+def _hex(text: str) -> str:
     try:
-        return base64.b64decode(string(value), validate=True).hex()
+        return base64.b64decode(text, validate=True).hex()
     except binascii.Error:
-        return string(value)
+        return text
 
 
 def _in_document(document: Any, where: str, problems: Problems) -> Iterator[OtelSpan]:
