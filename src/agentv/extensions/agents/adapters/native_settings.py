@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
@@ -298,7 +298,5 @@ class NativeAgentSettings(AgentSettings):
 
 
 def _default(field: object) -> object:
-    from dataclasses import MISSING
-
     factory = getattr(field, "default_factory", MISSING)
     return factory() if factory is not MISSING else getattr(field, "default", MISSING)

@@ -49,52 +49,44 @@ class WorkspaceKeys(Struct, frozen=True):
         return tuple(one for one in keys if one is not None)
 
 
-class VariantReader(Struct, frozen=True):
-    """Reads the variants of a suite; what is wrong is reported."""
+def read_variants(node: Node | None, digests: FileDigests, reading: Reading) -> tuple[Variant, ...]:
+    """The variants of a suite in their order; what is wrong is reported."""
+    if node is None or is_empty(node):
+        return ()
+    if not isinstance(node, ListNode):
+        reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
+        return ()
+    found = [one for item in node.items if (one := _variant(item, digests, reading)) is not None]
+    seen: dict[str, Variant] = {}
+    for one in found:
+        first = seen.setdefault(one.name, one)
+        if first is not one and first.span is not None:
+            message = f"two variants are named '{one.name}'; the first is in line {first.span.line}"
+            reading.report.error("duplicate-id", one.span, message)
+    return tuple(found)
 
-    digests: FileDigests
 
-    def read(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
-        """The variants in their order."""
-        if node is None or is_empty(node):
-            return ()
-        if not isinstance(node, ListNode):
-            reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
-            return ()
-        found = [one for item in node.items if (one := self._one(item, reading)) is not None]
-        self._check(found, reading)
-        return tuple(found)
-
-    def _one(self, node: Node, reading: Reading) -> Variant | None:
-        rendered = reading.rendered(node)
-        if not isinstance(rendered, MapNode):
-            if rendered is not None:
-                message = f"an entry of 'variants' must be a mapping with 'name', found {kind_of(node)}"
-                reading.report.error("bad-value", node, message)
-            return None
-        reading = reading.rendering(False)
-        read = shape_of(AuthoredVariant).decode(rendered.items, rendered, reading, "a variant")
-        if read is INVALID:
-            return None
-        overlay = rendered.items.get("overlay")
-        copies = CopyReader(self.digests)
-        overlays = () if overlay is None else copies.read(overlay, "overlay", reading)
-        ref = None if read.ref is None else commit_of(read.ref, reading)
-        if read.ref is not None and ref is None:
-            message = f"this repository has no branch, tag or commit '{read.ref}'"
-            reading.report.error("missing-ref", rendered.items["ref"], message)
-        facts = (read.name, [(one.path, one.sha256) for one in overlays], ref, sorted(read.env.items()))
-        digest = hashlib.sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()
-        return Variant(read.name.strip(), overlays, ref, dict(read.env), digest, span_of(rendered.at))
-
-    def _check(self, variants: list[Variant], reading: Reading) -> None:
-        """Report variants of one name."""
-        seen: dict[str, Variant] = {}
-        for one in variants:
-            first = seen.setdefault(one.name, one)
-            if first is not one and first.span is not None:
-                message = f"two variants are named '{one.name}'; the first is in line {first.span.line}"
-                reading.report.error("duplicate-id", one.span, message)
+def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | None:
+    rendered = reading.rendered(node)
+    if not isinstance(rendered, MapNode):
+        if rendered is not None:
+            message = f"an entry of 'variants' must be a mapping with 'name', found {kind_of(node)}"
+            reading.report.error("bad-value", node, message)
+        return None
+    reading = reading.rendering(False)
+    read = shape_of(AuthoredVariant).decode(rendered.items, rendered, reading, "a variant")
+    if read is INVALID:
+        return None
+    overlay = rendered.items.get("overlay")
+    copies = CopyReader(digests)
+    overlays = () if overlay is None else copies.read(overlay, "overlay", reading)
+    ref = None if read.ref is None else commit_of(read.ref, reading)
+    if read.ref is not None and ref is None:
+        message = f"this repository has no branch, tag or commit '{read.ref}'"
+        reading.report.error("missing-ref", rendered.items["ref"], message)
+    facts = (read.name, [(one.path, one.sha256) for one in overlays], ref, sorted(read.env.items()))
+    digest = hashlib.sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()
+    return Variant(read.name.strip(), overlays, ref, dict(read.env), digest, span_of(rendered.at))
 
 
 def commit_of(ref: str, reading: Reading) -> str | None:
@@ -129,7 +121,7 @@ class WorkspaceReader:
         """The variants of the suite."""
         if not self._changes:
             self._of_suite(reading)  # its mistakes are reported before those of variants, which repeat them
-        return VariantReader(self._digests).read(node, reading)
+        return read_variants(node, self._digests, reading)
 
     def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case; None where it has none."""

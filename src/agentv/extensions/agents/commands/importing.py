@@ -11,11 +11,11 @@ from typing import Any
 import click
 from msgspec import structs
 
-from agentv.authoring.source.masking import mask_keys
+from agentv.authoring.source.masking import mask_keys, mask_keys_in
 from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
-from agentv.extensions.agents.commands.sessions import PROGRAMS, read_session
-from agentv.extensions.agents.traces.values import LARGEST
+from agentv.extensions.agents.commands.sessions import MOST_LISTED, PROGRAMS, find_session, list_sessions, read_session
+from agentv.extensions.agents.traces.values import LARGEST, Problems, records_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_document import document
@@ -174,7 +174,6 @@ def _otlp(data: bytes) -> list[Trace] | Failure:
 
 def _atif(data: bytes) -> list[Trace] | Failure:
     from agentv.extensions.agents.traces.atif import read_atif, trace_of_trajectory
-    from agentv.extensions.agents.traces.values import Problems, records_of
 
     whole = read_atif(data)
     if not isinstance(whole, Failure):
@@ -231,7 +230,6 @@ def command(
 
     Exit status 2 if a file has no session of that format.
     """
-    from agentv.extensions.agents.commands.sessions import find_session
     from agentv.store.files.whole_file import check_place
 
     test_id: str | None = given["test_id"]
@@ -255,11 +253,8 @@ def command(
 def _list(program: str, directory: Path | None) -> int:
     from itertools import islice
 
-    from agentv.authoring.source.masking import mask_keys_in
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.agents.commands.sessions import MOST_LISTED, list_sessions
     from agentv.model.values.formatting import plural
-    from agentv.model.values.response import Failure
     from agentv.reports.text import Cell, aligned, one_line
 
     found = list(islice(list_sessions(program, directory), MOST_LISTED + 1))

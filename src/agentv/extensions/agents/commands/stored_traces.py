@@ -18,13 +18,13 @@ from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, pr
 from agentv.model.values.formatting import plural
 from agentv.model.values.json_text import without_breaks
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import Trace, UsageStep
 from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.text import one_line
 from agentv.stats.samples.distribution import RunFigures, distribution_of
 from agentv.store.files.directory import write_private
-from agentv.store.files.traces import artifact
+from agentv.store.files.traces import artifact, read
 from agentv.store.files.whole_file import check_place, write_whole
 
 
@@ -100,8 +100,6 @@ def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
     named = row.get("trace_path")
     if not isinstance(named, str) or not named:
         return _of_row(row)
-    from agentv.store.files.traces import read
-
     path = artifact(directory, named)
     return path if isinstance(path, Failure) else read(path)
 
@@ -112,7 +110,6 @@ def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
 
     from agentv.extensions.agents.traces.messages import trace_of_messages
     from agentv.extensions.agents.traces.values import number, tokens_of
-    from agentv.model.values.trace import UsageStep
 
     messages = list(row["input"]) if isinstance(row.get("input"), list) else []
     if isinstance(row.get("output"), str) and not row.get("turns"):

@@ -56,7 +56,6 @@ def show(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **cho
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.commands.stored_traces import trials_of_case
     from agentv.model.values.response import Failure
-    from agentv.reports.text import one_line
 
     found = trials_of_case(open_run(run, action="show", partial=partial), case, chosen)
     width, color = width_and_color()
@@ -95,7 +94,6 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.commands.stored_traces import figures_of, traced_trials
     from agentv.model.run.runs import Selection
-    from agentv.reports.text import one_line
 
     found = open_run(run, action="show", partial=partial)
     selection = selection_of(chosen)

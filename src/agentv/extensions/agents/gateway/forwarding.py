@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -86,27 +87,9 @@ def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
     ).encode()
 
 
-@dataclass(slots=True)
-class KeptExchange:
-    """One request that is forwarded, and its reply as it is recorded.
-
-    Attributes:
-        exchanges: the recording; None: nothing is recorded.
-        number: of the request in it.
-    """
-
-    exchanges: TrialExchanges | None
-    number: int = 0
-
-    @classmethod
-    def begin(cls, exchanges: TrialExchanges | None, request: ModelRequest) -> KeptExchange:
-        """The request has arrived."""
-        return cls(exchanges, 0 if exchanges is None else exchanges.begin(request))
-
-    def keep(self, status: int, content_type: str, body: bytes, *, complete: bool = True) -> None:
-        """Record the reply."""
-        if self.exchanges is not None:
-            self.exchanges.keep(self.number, ModelReply(status, content_type, body, complete=complete))
+def recorder_of(exchanges: TrialExchanges | None, request: ModelRequest) -> Callable[[ModelReply], None]:
+    """A request has arrived that is forwarded: what records its reply."""
+    return (lambda _: None) if exchanges is None else partial(exchanges.keep, exchanges.begin(request))
 
 
 def replayed_response(exchanges: TrialExchanges, request: ModelRequest, connection: Request) -> Response:
@@ -152,7 +135,7 @@ class ForwardedCall:
     call: CountedCall
     reply: StreamResponse | None = None
     last: tuple[int, Mapping[str, str], bytes] | None = None
-    kept: KeptExchange = field(default_factory=lambda: KeptExchange(None))
+    record: Callable[[ModelReply], None] = field(default=lambda _: None)
 
     async def answered(self) -> StreamResponse:
         """The reply to the agent."""
@@ -164,7 +147,7 @@ class ForwardedCall:
             fault = session.faults.next()
             if fault is not None:
                 return await self._injected(fault)
-            self.kept = KeptExchange.begin(exchanges, asked)
+            self.record = recorder_of(exchanges, asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
             if session.closed:
@@ -189,7 +172,7 @@ class ForwardedCall:
             return self.reply
         if isinstance(outcome, CallFailure) and self.last is not None:
             status, headers, data = self.last
-            self.kept.keep(status, headers.get("Content-Type", "application/json"), data)
+            self.record(ModelReply(status, headers.get("Content-Type", "application/json"), data))
             return await self._send(status, data, headers)
         if isinstance(outcome, CallFailure):
             return await self._error(502, outcome.message)
@@ -250,7 +233,7 @@ class ForwardedCall:
             reader.read_whole(data)
             with limit.held(_now) if limit is not None else nullcontext():
                 found = self._counted(reader)
-                self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
+                self.record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), data))
                 self.session.keep_reply(self.call, reader.answer, len(data))
                 self.reply = await self._send(
                     reply.status,
@@ -283,7 +266,7 @@ class ForwardedCall:
             reader.end()
             found = self._counted(reader)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
-            self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
+            self.record(ModelReply(reply.status, whole_type, bytes(whole), complete=is_whole))
             self.session.keep_reply(self.call, reader.answer, len(whole))
         if not isinstance(found, Failure):
             await answer.write_eof()

@@ -18,11 +18,11 @@ from agentv.extensions.agents.gateway.forwarding import (
     NOT_AGAIN,
     SPENT,
     ForwardedCall,
-    KeptExchange,
     address,
     bounded,
     error_body,
     reason_of,
+    recorder_of,
     replayed_response,
 )
 from agentv.extensions.agents.gateway.routes import (
@@ -43,7 +43,7 @@ from agentv.extensions.agents.sockets import listening_at
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import ModelRequest
+from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import SpendingLog
 from agentv.targets.model_api.prices import load_prices
 from agentv.user_code.connections import proxy_for, unlimited_connector
@@ -175,7 +175,7 @@ class GatewayServer:
         asked = ModelRequest(route.protocol, request.method, route.path, data)
         if exchanges is not None and exchanges.replays:
             return replayed_response(exchanges, asked, request)
-        kept = KeptExchange.begin(exchanges, asked)
+        record = recorder_of(exchanges, asked)
         url = address(upstream, route.path, request, token)
         try:
             async with self._client.request(
@@ -188,7 +188,7 @@ class GatewayServer:
                 skip_auto_headers=("User-Agent",),
             ) as reply:
                 found = redacted(await bounded(reply.content) or b"", upstream)
-                kept.keep(reply.status, reply.headers.get("Content-Type", ""), found)
+                record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
                 return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
         except (ClientError, OSError, ValueError) as error:
             return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
