@@ -42,6 +42,11 @@ class TokenUsage(Struct, frozen=True):
     cached: int | None = None
     reasoning: int | None = None
 
+    @property
+    def count(self) -> int:
+        """All tokens as one number, as far as they are known."""
+        return self.total or (self.input or 0) + (self.output or 0)
+
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             input=_sum(self.input, other.input),

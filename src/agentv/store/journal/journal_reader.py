@@ -41,7 +41,7 @@ _NOTHING = Amount()
 
 def amount_of(cost_usd: float | None, tokens: TokenUsage | None) -> Amount:
     """The cost of a call in dollars and its tokens; zero if it did not say."""
-    total = 0 if tokens is None else tokens.total or (tokens.input or 0) + (tokens.output or 0)
+    total = 0 if tokens is None else tokens.count
     return Amount(cost_usd or 0.0, total)
 
 
@@ -331,7 +331,7 @@ def spent_in(journal: Path) -> JournalSpending:
         if not answer.earlier and not answer.metered:
             target = answer.target or answer.spent
             usage = answer.token_usage
-            tokens = None if usage is None else usage.total or (usage.input or 0) + (usage.output or 0)
+            tokens = None if usage is None else usage.count
             total += Amount(answer.cost_usd or 0.0, tokens or 0)
             largest[target] = largest.get(target, UNKNOWN).at_least(answer.cost_usd, tokens)
     return JournalSpending(total, largest)

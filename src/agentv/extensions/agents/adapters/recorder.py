@@ -219,7 +219,7 @@ class Recording:
             self._last_tool,
             before.turns + self.turns,
             before.tool_calls + self.tool_calls,
-            before.tokens if self.tokens is None else (before.tokens or 0) + count_of(self.tokens),
+            before.tokens if self.tokens is None else (before.tokens or 0) + self.tokens.count,
             before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd,
         )
 
@@ -240,11 +240,6 @@ class Recording:
 
     def _progress(self) -> None:
         self._on_progress(self.activity)
-
-
-def count_of(tokens: TokenUsage) -> int:
-    """All tokens of a usage, as one number."""
-    return tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
 
 
 def text_of(value: object) -> str:

@@ -473,10 +473,8 @@ class ToolState(DeclaredAssertion):
             wanted = self.value.value
             what = "the expected value" if isinstance(wanted, Mapping | list) else shown(wanted)
             return _compared(found, self.path, wanted, self.mode, what)
-        grades = [_compared(found, path, one, self.mode, shown(one)) for path, one in self.paths.items()]
-        passed = sum(one.passed for one in grades)
-        checks = tuple(check for one in grades for check in one.checks)
-        return Grade(passed / len(grades), passed == len(grades), checks)
+        compared = (_compared(found, path, one, self.mode, shown(one)) for path, one in self.paths.items())
+        return share_of([check for grade in compared for check in grade.checks])
 
     def _state(self, states: JsonObject) -> Json | Grade:
         if not states:

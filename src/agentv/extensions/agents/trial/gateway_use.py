@@ -75,8 +75,7 @@ class GatewayUse(Struct):
         tokens, cost = totals_of(steps)
         if tokens is None:
             return activity
-        total = tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
-        return structs.replace(activity, turns=max(activity.turns, len(steps)), tokens=total, cost_usd=cost)
+        return structs.replace(activity, turns=max(activity.turns, len(steps)), tokens=tokens.count, cost_usd=cost)
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """The answer with what it took by our count; why it cannot count."""
