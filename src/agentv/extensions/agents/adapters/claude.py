@@ -12,6 +12,7 @@ from agentv.extensions.agents.adapters.native_settings import AgentProgram, Dire
 from agentv.extensions.agents.adapters.recorder import (
     Recording,
     count,
+    difference,
     items,
     mapping,
     number,
@@ -234,18 +235,12 @@ class ClaudeStream:
         whole, since = mapping(event, "modelUsage"), event.get("model_usage_since_last_result")
         for model in whole if not isinstance(since, dict) else since:
             used = mapping(whole if not isinstance(since, dict) else since, model)
-            yield model, used if isinstance(since, dict) else _difference(used, self._earlier.get(model, {}))
+            yield model, used if isinstance(since, dict) else difference(used, self._earlier.get(model, {}))
         self._earlier.update((model, mapping(whole, model)) for model in whole)
 
     def _deny(self, name: str, reason: str, call_id: str) -> None:
         self._denied.add(call_id)
         self._recorder.denied(name or self._names.get(call_id, ""), reason.partition(" IMPORTANT:")[0], call_id)
-
-
-def _difference(used: JsonObject, earlier: JsonObject) -> JsonObject:
-    return {
-        key: max(0, value - (number(earlier, key) or 0)) for key in used if (value := number(used, key)) is not None
-    }
 
 
 def _tokens(used: JsonObject) -> TokenUsage:

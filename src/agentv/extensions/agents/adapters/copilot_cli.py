@@ -22,7 +22,7 @@ from agentv.extensions.agents.adapters.native_settings import (
     Memory,
     StreamReader,
 )
-from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text
+from agentv.extensions.agents.adapters.recorder import Recording, count, difference, items, mapping, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, NO_TOOLS
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
@@ -118,10 +118,10 @@ class CopilotReader:
 
     Args:
         recorder: of the turn.
-        totals: model → tokens of the turns before: the file has those of the whole session.
+        totals: model → usage of the turns before: the file has those of the whole session.
     """
 
-    def __init__(self, recorder: Recording, totals: dict[str, TokenUsage]) -> None:
+    def __init__(self, recorder: Recording, totals: dict[str, JsonObject]) -> None:
         self._recorder = recorder
         self._totals = totals
         self._tokens: TokenUsage | None = None
@@ -186,9 +186,9 @@ class CopilotReader:
     def _used(self, metrics: JsonObject) -> None:
         """The totals of a session, without what it had used before this turn."""
         for model in metrics:
-            total = _tokens(mapping(mapping(metrics, model), "usage"))
-            used = _difference(total, self._totals.get(model))
-            self._totals[model] = total
+            whole = mapping(mapping(metrics, model), "usage")
+            used = _tokens(difference(whole, self._totals.get(model, {})))
+            self._totals[model] = whole
             self._tokens = used if self._tokens is None else self._tokens + used
 
     def ending(self) -> Ending:
@@ -223,16 +223,3 @@ def _tokens(usage: JsonObject) -> TokenUsage:
     names = ("inputTokens", "outputTokens", "cacheReadTokens", "reasoningTokens")
     given, said, cached, thought = (count(usage, name) for name in names)
     return TokenUsage(given, said, given + said, cached, thought)
-
-
-def _difference(total: TokenUsage, before: TokenUsage | None) -> TokenUsage:
-    if before is None:
-        return total
-    pairs = (
-        (total.input, before.input),
-        (total.output, before.output),
-        (total.total, before.total),
-        (total.cached, before.cached),
-        (total.reasoning, before.reasoning),
-    )
-    return TokenUsage(*((whole or 0) - (earlier or 0) for whole, earlier in pairs))

@@ -287,3 +287,10 @@ def number(event: Mapping[str, Any], key: str) -> float | None:
 def count(event: Mapping[str, Any], key: str) -> int:
     """A whole number that is not negative; 0 for anything else."""
     return int(number(event, key) or 0)
+
+
+def difference(used: JsonObject, earlier: JsonObject) -> JsonObject:
+    """What a turn used, out of the counts of its session before and after it."""
+    return {
+        key: max(0, value - (number(earlier, key) or 0)) for key in used if (value := number(used, key)) is not None
+    }
