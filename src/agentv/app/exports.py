@@ -54,13 +54,9 @@ class Exported:
 def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
     for number, line in lines:
         if key_of_row(line) is not None:
-            yield _text(line)
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
         elif not is_torn(line):
             raise not_a_row(run.index, number, ValueError("it has no key"))
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
 Renderer = Callable[[Exported], Iterator[str]]

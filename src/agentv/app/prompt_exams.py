@@ -394,16 +394,12 @@ def shown_prompt(examined: Examined) -> ShownPrompt:
         tags=meta.tags,
         others=meta.others,
         texts={path: len(data) for path, data in exam.texts.items()} if exam is not None else {},
-        cases=_cases(suite),
+        cases=(tuple(case.id for case in suite.cases if not case.asks_judge) if suite is not None else ()),
         queries=_queries(suite),
         exam_rows=examined.log.rows,
         findings=len(examined.diagnostics) + len(examined.unfounded),
         gate=gate_of(examined),
     )
-
-
-def _cases(suite: Suite | None) -> tuple[str, ...]:
-    return tuple(case.id for case in suite.cases if not case.asks_judge) if suite is not None else ()
 
 
 def _queries(suite: Suite | None) -> dict[str, bool]:

@@ -145,12 +145,8 @@ def redacted(redactor: Redactor) -> Iterator[None]:
         yield
         return
     out, err = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_stream_of(one, redactor) for one in (out, err))
+    sys.stdout, sys.stderr = ((None if one is None else RedactedStream(one, redactor)) for one in (out, err))
     try:
         yield
     finally:
         sys.stdout, sys.stderr = out, err
-
-
-def _stream_of(stream: Any, redactor: Redactor) -> Any:
-    return None if stream is None else RedactedStream(stream, redactor)

@@ -81,7 +81,7 @@ class MetaDocument:
         return named[-1].value if named else None
 
     def _pairs(self) -> list[MetaPair]:
-        inner = [one for one in self.events if not _is_frame(one)]
+        inner = [one for one in self.events if not type(one).__name__.startswith(("Stream", "Document"))]
         if not inner or (is_scalar(inner[0]) and not inner[0].value and inner[0].implicit[0]):
             return []
         if type(inner[0]).__name__ != "MappingStartEvent":
@@ -129,10 +129,6 @@ def is_scalar(event: Event) -> bool:
 def is_alias(event: Event) -> bool:
     """Whether an event is an alias of an anchor."""
     return type(event).__name__ == "AliasEvent"
-
-
-def _is_frame(event: Event) -> bool:
-    return type(event).__name__.startswith(("Stream", "Document"))
 
 
 _BOM = "\ufeff"

@@ -49,7 +49,7 @@ def render_comparison(found: Comparison, *, color: bool = False, verbose: bool =
     blocks = (
         [one for one in [headline(found)] if one],
         runs_lines((found.base, found.candidate), ("base", "candidate")),
-        [_painted(verdict_line(found, needed=False), color=color), *basis_lines(found)],
+        [_painted(verdict_line(found), color=color), *basis_lines(found)],
         usage_lines(found.whole.usage, *_sides(found)) if found.whole is not None and not found.same else (),
         _groups(found, color=color),
         _moved(found),
@@ -103,13 +103,13 @@ def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> 
         yield from aligned([["per case", column_label((base,)), column_label((candidate,)), "difference", ""], *rows])
 
 
-def verdict_line(found: Comparison, *, needed: bool = True) -> str:
-    """The verdict in one sentence, with its certainty; if it is inconclusive and `needed`, with the cases it needs."""
+def verdict_line(found: Comparison) -> str:
+    """The verdict in one sentence, with its certainty."""
     if found.same:
         return f"no difference: both are the same run{_own_targets(found.base)}"
     if found.whole is None:
         return "nothing to compare: every case in both runs errored or did not run in one of them"
-    return f"{found.whole.verdict}: {_finding(found.whole, found, needed=needed)}"
+    return f"{found.whole.verdict}: {_finding(found.whole, found)}"
 
 
 def certainty(one: MeasureResult) -> str:
@@ -171,13 +171,13 @@ def _own_targets(run: RunLabel) -> str:
     return f"; to compare two of its targets, add --target {first} --target {second}"
 
 
-def _finding(one: Judgement, found: Comparison, *, needed: bool = True) -> str:
+def _finding(one: Judgement, found: Comparison) -> str:
     """What the deciding measure shows, and why; the reason where nothing is shown."""
     margin, sure = found.question.margin, percentage(1 - found.question.alpha)
     difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
     beyond = f", by more than {margin:g}" if margin else ""
     if one.verdict == "inconclusive":
-        return _inconclusive(one, found, needed=needed)
+        return _inconclusive(one, found)
     if one.verdict == "equivalent":
         return f"{sure} confident that any difference is at most {margin:g}; {difference}"
     if one.verdict == "non-inferior":
@@ -202,7 +202,7 @@ def _difference(one: MeasureResult) -> str:
     return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
 
 
-def _inconclusive(one: Judgement, found: Comparison, *, needed: bool) -> str:
+def _inconclusive(one: Judgement, found: Comparison) -> str:
     """What is still possible, and what would decide it."""
     if one.withheld is not None:
         return _WITHHELD[one.withheld](one)
@@ -210,7 +210,7 @@ def _inconclusive(one: Judgement, found: Comparison, *, needed: bool) -> str:
     fewest = fewest_moved(found.question.alpha)
     if one.clusters < fewest:
         return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
-    more = _more(one, found, units, needed=needed)
+    more = _more(one, units)
     return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
 
 
@@ -267,13 +267,9 @@ def _size(difference: float) -> str:
     return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two digits that count
 
 
-def _more(one: Judgement, found: Comparison, units: str, *, needed: bool) -> str:
-    """How many cases would show this difference; where none would, what these can show."""
-    if one.needed is not None:
-        if not needed:
-            return ""
-        return f"; if this difference is real, about {one.needed:,} {_unit(one, found)}s would show it with 80% power"
-    if one.detectable is None:
+def _more(one: Judgement, units: str) -> str:
+    """What so many cases can show, where no number of them would show this difference."""
+    if one.needed is not None or one.detectable is None:
         return ""
     if not isfinite(one.detectable):
         return f"; {units} are likely to miss any difference"
@@ -476,13 +472,9 @@ _LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
 
 def render_matrix(found: Matrix) -> str:
     """The runs with their mean scores, the differences between every two, and the cases that score least alike."""
-    names = _names(found)
+    names = ["base", *(f"run {number}" for number in range(2, len(found.runs) + 1))]
     blocks = (runs_lines(found.runs, names), _differences(found, names), _apart(found, names), _cases(found, names))
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
-
-
-def _names(found: Matrix) -> list[str]:
-    return ["base", *(f"run {number}" for number in range(2, len(found.runs) + 1))]
 
 
 def _differences(found: Matrix, names: list[str]) -> Iterator[str]:

@@ -131,8 +131,7 @@ ERRORED = replace(
             0.0,
             (
                 "inconclusive: the mean score is 0.030 lower, but anything from -0.100 to +0.040 is possible"
-                " (95% CI -0.100 to +0.040, p 0.410);"
-                " if this difference is real, about 430 cases would show it with 80% power"
+                " (95% CI -0.100 to +0.040, p 0.410)"
             ),
         ),
         (
@@ -141,8 +140,7 @@ ERRORED = replace(
             (
                 "inconclusive: the mean score is 0.030 lower, but anything from -0.100 to +0.040 is possible"
                 " (95% CI -0.100 to +0.040, p 0.410), within the margin of 0.05 or beyond it;"
-                " 'equivalent' requires at least 72 clusters;"
-                " if this difference is real, about 430 clusters would show it with 80% power"
+                " 'equivalent' requires at least 72 clusters"
             ),
         ),
         (
@@ -165,8 +163,7 @@ ERRORED = replace(
             0.0,
             (
                 "inconclusive: 20 of 20 cases improved, but with 20 cases up to 17% of others could get much worse"
-                " (95% CI -0.040 to +0.240, p 0.145);"
-                " if this difference is real, about 47 cases would show it with 80% power"
+                " (95% CI -0.040 to +0.240, p 0.145)"
             ),
         ),
         (SMALL, 0.0, "inconclusive: 4 cases cannot show a difference, whatever the results; at least 6 are needed"),

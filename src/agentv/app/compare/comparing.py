@@ -448,10 +448,6 @@ def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> t
     return tuple(map(_moved, pairs, before, after))
 
 
-def _fell(pair: CasePair) -> bool:
-    return pair.broken or (pair.delta < 0 and not pair.fixed)
-
-
 def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResult]]:
     """The trials of each case, read in one pass from the front to the back."""
     places = sorted(place for case in cases for place in case.places)
@@ -460,7 +456,7 @@ def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResul
 
 
 def _moved(pair: CasePair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
-    fell = _fell(pair)
+    fell = pair.broken or (pair.delta < 0 and not pair.fixed)
     old, new = _chosen(before, _BEST if fell else _WORST), _chosen(after, _WORST if fell else _BEST)
     return MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores)))
 

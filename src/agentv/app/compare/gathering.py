@@ -327,14 +327,10 @@ class Parts:
     def part(self, by: Dimension, name: str) -> ChosenCases:
         """The cases with this target, prompt or variant."""
         places, numbers = self._cases.common.places.values, array("I")
-        for place in sorted(self._at, key=lambda place: _text_of(places[place])):
+        for place in sorted(self._at, key=lambda place: [part or "" for part in places[place]]):
             if getattr(places[place], by) == name:
                 numbers.extend(self._at[place])
         return ChosenCases(self._cases, numbers)
-
-
-def _text_of(place: CaseScope) -> list[str]:
-    return [part or "" for part in place]
 
 
 def _may_match(base: KeyedCases, candidate: KeyedCases, by: Dimension) -> bool:

@@ -295,7 +295,7 @@ def _checked(statements: Statements) -> BadSql | UncheckedSql | None:
     if not statements:
         return BadSql("contains no statement")
     for place, one in enumerate(statements, start=1):
-        if not _is_statement(one):
+        if not isinstance(one, _kinds()):
             return BadSql(f"statement {place} is an expression, not a statement")
         if isinstance(one, exp.Select) and not one.expressions and one.find(exp.From) is None:
             return BadSql(f"statement {place} selects nothing")
@@ -315,10 +315,6 @@ def _kinds() -> tuple[type, ...]:
         Revoke Analyze Copy Kill Comment Cache Uncache Refresh LoadData Attach Detach Summarize Merge Command
     """
     return tuple(kind for kind in (getattr(exp, name, None) for name in names.split()) if kind is not None)
-
-
-def _is_statement(one: exp.Expr) -> bool:
-    return isinstance(one, _kinds())
 
 
 _LENIENT = frozenset({"bigquery", "clickhouse", "databricks", "duckdb", "snowflake"})

@@ -310,7 +310,7 @@ def is_english(answer: str) -> bool:
     """Whether an answer is English, or has too few words to be of any language: refusals are known in English alone."""
     text = answer[: 2 * OPENING].translate(_APOSTROPHES).casefold()
     words = _WORDS.findall(text)
-    others = sum(1 for word in words if not word[0].isascii() and _script(word[0]) != "LATIN")
+    others = sum(1 for word in words if not word[0].isascii() and name(word[0], "").partition(" ")[0] != "LATIN")
     if others * 2 > len(words):
         return False
     english = sum(1 for word in words if word in _ENGLISH)
@@ -320,10 +320,6 @@ def is_english(answer: str) -> bool:
     beyond = any(not word.isascii() for word in words)
     prose = english == 0 and _PROSE.fullmatch(text) is not None
     return not (prose and len({*words}) >= (3 if beyond else _FEWEST))
-
-
-def _script(letter: str) -> str:
-    return name(letter, "").partition(" ")[0]
 
 
 def _without_lead_in(clause: str) -> str:

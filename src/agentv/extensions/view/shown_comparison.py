@@ -62,7 +62,7 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
 
 def shown_of(found: Comparison) -> ShownComparison:
     """A comparison as a page shows it."""
-    verdict, colon, finding = verdict_line(found, needed=False).partition(": ")
+    verdict, colon, finding = verdict_line(found).partition(": ")
     shown = None if found.whole is None or found.same else found.whole.deciding
     return ShownComparison(
         verdict=verdict if found.whole is not None or found.same else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentv.model.run.matrix import (
@@ -79,7 +79,7 @@ def _bases(comparisons: Sequence[MatrixComparison]) -> str:
 def _table(grid: Grid, width: int) -> Iterator[str]:
     """The grid in blocks of as many columns as fit."""
     columns = _labels(grid.columns)
-    names = ["", *(_row_label(row) for row in _shown_rows(grid))]
+    names = ["", *((column_label((row.name,)) if row.is_prompt else row.name or "") for row in _shown_rows(grid))]
     first = max(map(cells, names))
     room = max(0, width - first)
     block: list[list[str]] = []
@@ -103,10 +103,6 @@ def _table(grid: Grid, width: int) -> Iterator[str]:
 def _shown_rows(grid: Grid) -> list[GridRow]:
     prompts = [row for row in grid.rows if row.is_prompt][:ROWS]
     return [*prompts, *(row for row in grid.rows if not row.is_prompt)]
-
-
-def _row_label(row: GridRow) -> str:
-    return column_label((row.name,)) if row.is_prompt else row.name or ""
 
 
 def _labels(columns: Sequence[tuple[str | None, ...]]) -> list[str]:
@@ -243,21 +239,13 @@ def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) ->
         return
     yield GridRow(rate or "pass rate", tuple(map(_rate, wholes)))
     if any(one is not None and _has_own_mean(one.totals) for one in wholes):
-        yield GridRow("mean score", tuple(_of(one, _mean) for one in wholes))
+        yield GridRow("mean score", tuple((NONE if one is None else _mean(one.totals)) for one in wholes))
     known = {row.name for row in compared}
     for name, shown, same in (("cost per 1,000", _cost, "cost"), ("median latency", _latency, "time")):
-        cells = tuple(_of_usage(one, shown) for one in wholes)
+        cells = tuple((NONE if one is None else shown(one.usage)) for one in wholes)
         if f"{same} per case" not in known and set(cells) != {NONE}:
             yield GridRow(name, cells)
     yield from compared
-
-
-def _of(side: _Side, shown: Callable[[GroupTotals], str]) -> str:
-    return NONE if side is None else shown(side.totals)
-
-
-def _of_usage(side: _Side, shown: Callable[[GroupUsage], str]) -> str:
-    return NONE if side is None else shown(side.usage)
 
 
 def _rate(side: _Side) -> str:

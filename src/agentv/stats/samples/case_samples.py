@@ -200,21 +200,21 @@ def pass_hat_k(samples: int, passed: int, k: int) -> float:
     return all_fail(samples, samples - passed, k)
 
 
-def at_k_interval(samples: int, passed: int, k: int, level: float = USUAL) -> tuple[float, float]:
+def at_k_interval(samples: int, passed: int, k: int) -> tuple[float, float]:
     """The interval of one case's pass@k: (low, high), with the estimate in it.
 
     Samples of one case are independent, so that its rate has Wilson's interval; pass@k is 1 − (1 − rate)^k, which only
     grows, so that the ends carry over with their coverage. The unbiased estimate is 1 wherever fewer than k samples
     failed, and lies above that; the interval is then stretched up to it.
     """
-    low, high = wilson_interval(passed, samples, level)
+    low, high = wilson_interval(passed, samples)
     found = pass_at_k(samples, passed, k)
     return min(1 - (1 - low) ** k, found), max(1 - (1 - high) ** k, found)
 
 
-def hat_k_interval(samples: int, passed: int, k: int, level: float = USUAL) -> tuple[float, float]:
+def hat_k_interval(samples: int, passed: int, k: int) -> tuple[float, float]:
     """The interval of one case's pass^k, rate^k, likewise; where fewer than k passed it goes down to the estimate."""
-    low, high = at_k_interval(samples, samples - passed, k, level)
+    low, high = at_k_interval(samples, samples - passed, k)
     return 1 - high, 1 - low
 
 

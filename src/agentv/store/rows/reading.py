@@ -104,9 +104,9 @@ def key_of_row(line: bytes) -> str | None:
     return found.key if found is not None else None
 
 
-def read_rows(path: Path, without: Container[int] = ()) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[Row]:
     """Iterate over the rows of an `index.jsonl`; a missing file has none. See `read_lines_as`."""
-    return (row for _, row in read_placed_rows(path, without))
+    return (row for _, row in read_placed_rows(path))
 
 
 def read_placed_rows(path: Path, without: Container[int] = ()) -> Iterator[tuple[int, Row]]:
