@@ -1,4 +1,4 @@
-"""The cases of a run, to be drawn until their comparison with an earlier run is decided."""
+"""What ends or decides a run beside its cases: a comparison with an earlier run, and minimums of activation."""
 
 from __future__ import annotations
 

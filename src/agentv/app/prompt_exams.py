@@ -1,4 +1,4 @@
-"""`agentv prompt doctor` and `check`: what is wrong with the prompts of a library, each thing at its place."""
+"""Exams of prompts: what is wrong, what an attempt showed, what it allows, and how a library is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompts of a library, and the prompts and exams that a command line names (SPEC section 11)."""
+"""The prompts of a library, those that a command line names, and new ones (SPEC section 11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of two JSON values, with the places where they differ."""
+"""How two values compare: JSON by its places, texts by edits and by letters that look alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calendar dates, in the formats that documents have them in (AgentV's notation: `DD-MMM-YYYY`)."""
+"""The data family: `field-accuracy` and `json-match`, with dates in the formats that documents have them in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agentv eval --list`, shown."""
+"""`agentv eval --list`: the cases that a run would take, what they would cost, and how both are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agentv help`, `explain`, `schema` and `completion`."""
+"""`agentv help`, `explain`, `schema`, `completion` and `plugins`."""
 
 from __future__ import annotations
 

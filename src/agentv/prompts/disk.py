@@ -1,4 +1,4 @@
-"""The system calls by which a prompt's files are written, in one place: what can fail can be made to fail."""
+"""The system calls by which a prompt's files are written, in one place; and the store of examined texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests of examined texts, and how they differ from the current ones (SPEC section 11)."""
+"""Gates of promotion, and the evidence that they ask for: digests of examined texts (SPEC section 11)."""
 
 from __future__ import annotations
 

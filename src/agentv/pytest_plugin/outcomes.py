@@ -1,4 +1,4 @@
-"""Outcomes of the trials of a case as test results."""
+"""Outcomes of the trials of a case as test results, and the fixtures of the plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What did not pass in a run, as diagnostics at the assertions: each cause for GitHub, each trial for SARIF."""
+"""Diagnostics for CI: what did not pass in a run, at its assertions, and any diagnostics as SARIF 2.1.0.
+
+Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
+"""
 
 from __future__ import annotations
 

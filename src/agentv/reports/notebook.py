@@ -1,4 +1,4 @@
-"""A run as a DataFrame of pandas: one row per trial."""
+"""A run in a notebook: a DataFrame of pandas, one row per trial, and a table of HTML."""
 
 from __future__ import annotations
 

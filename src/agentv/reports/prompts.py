@@ -1,4 +1,4 @@
-"""`agentv prompt list`, `show` and `promote`, for people and as JSON for programs."""
+"""`agentv prompt list`, `show`, `diff` and `promote`, for people and as JSON for programs."""
 
 from __future__ import annotations
 

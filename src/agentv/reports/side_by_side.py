@@ -1,4 +1,4 @@
-"""`agentv results show --matrix --answers`: whole answers side by side, in as many columns as there is room for."""
+"""`agentv results show --matrix`: the answers to a case side by side, in a line or, with `--answers`, whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A planned comparison: the number of cases and samples, and the assumptions about them."""
+"""The power of comparisons: how many cases and samples show a difference, by simulation with the rule of `compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of the tool that a file was made for, for `agentv convert`."""
+"""`agentv convert`: the tool that a file was made for, and the same cases in another format."""
 
 from __future__ import annotations
 

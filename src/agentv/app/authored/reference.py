@@ -1,4 +1,7 @@
-"""`agentv explain`: the catalogue of codes. Long texts are files in `explanations/`, read on demand."""
+"""`agentv explain` and `schema`: the catalogue of codes, and the JSON Schema.
+
+Long texts are files in `explanations/`, read on demand.
+"""
 
 from __future__ import annotations
 

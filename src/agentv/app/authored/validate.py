@@ -1,4 +1,4 @@
-"""`agentv validate`: every mistake in every file, without running anything."""
+"""`agentv validate` and `--fix`: every mistake in every file, and older spellings rewritten; nothing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grouping of a run's trials into cases: rows are streamed, and only a few numbers per case are kept."""
+"""A run's trials grouped into cases, as rows stream by, and the comparisons of the parts of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eval files of a command without a path: `eval_patterns`, else `evals/`, else another tool's file (SPEC 12)."""
+"""The eval files of a command without a path, and the files of an AgentV project (SPEC section 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agentv results list`: the runs of a repository, newest first."""
+"""`agentv results list`: the runs of a repository, newest first, and the totals of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on disk: what commands on stored runs open first."""
+"""A run on disk, found by its id, its directory, or `last`: what commands on stored runs open first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run.json`: what was run."""
+"""`run.json`: what was run, and the signature that says that this user started it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a rubric: of a checklist, or with score ranges (SPEC section 9)."""
+"""The items of a rubric: of a checklist, or with score ranges, and the scale of points (SPEC section 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations of users' parameters, read from the syntax tree and checked against values of an eval file."""
+"""Parameters of users' functions as options: read from the syntax tree and checked against values of an eval file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The totals of a run in words, with early ends and a comparison (SPEC section 1: failed and errored stay apart)."""
+"""The totals of a run in words, with early ends, a comparison and rates corrected by labels (SPEC section 1)."""
 
 from __future__ import annotations
 

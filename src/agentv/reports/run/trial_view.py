@@ -1,4 +1,4 @@
-"""Views of single trials: what did not pass, and why, without formatting."""
+"""Views of single trials: what did not pass, and why; and the words for it."""
 
 from __future__ import annotations
 

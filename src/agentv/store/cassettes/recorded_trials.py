@@ -1,4 +1,4 @@
-"""Validation of cassette lines, since people edit these files and git merges them."""
+"""Lines of cassettes, validated: people edit these files and git merges them; and trials of agents in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that only their owner reads, and that no symbolic link leads elsewhere (SPEC section 13)."""
+"""Files replaced as a whole, and files that only their owner reads; no link leads elsewhere (SPEC section 13)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Distinct cases: a case of several targets, prompts or variants counts once, as the worst that it came to.
+"""Distinct cases, and samples that ended early.
 
-A case passes if it passes with every target, prompt and variant.
+A case of several targets, prompts or variants counts once, as the worst that it came to: it passes if all pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Targets, prompts and variants of a run side by side, out of rows.
+"""Targets, prompts and variants of a run side by side, and skills by activation, out of rows.
 
 Imported where a run has several: most runs do not pay for it.
 """
