@@ -92,10 +92,18 @@ class Registered(Choice):
     """
 
     def __init__(self, kind: str, own: Sequence[str]) -> None:
+        super().__init__(())
+        self._kind, self._own = kind, own
+        del self.choices
+
+    def __getattr__(self, name: str) -> Any:
+        """The names, looked up when they are first used: a command without the option needs none."""
+        if name != "choices":
+            raise AttributeError(name)
         from agentv.user_code.plugins import added
 
-        super().__init__((*own, *added(kind)))
-        self._kind = kind
+        self.choices = (*self._own, *added(self._kind))
+        return self.choices
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name.
