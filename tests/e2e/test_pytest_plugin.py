@@ -205,4 +205,4 @@ def test_the_plugin_alone_imports_nothing_of_agentv():
     code = "import sys, agentv.pytest_plugin; print([m for m in sys.modules if m.startswith('agentv.')])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert ended.stdout.strip() == "['agentv.version', 'agentv.pytest_plugin.running', 'agentv.pytest_plugin']"
+    assert ended.stdout.strip() == "['agentv.version', 'agentv.pytest_plugin.session', 'agentv.pytest_plugin']"

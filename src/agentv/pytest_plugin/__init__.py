@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentv.pytest_plugin.running import EXAMS, LEFT, OWN, RUNS, mark_of
+from agentv.pytest_plugin.session import EXAMS, LEFT, OWN, RUNS, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,8 @@ from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of
-from agentv.pytest_plugin.running import RUNS, Runs, is_taken
+from agentv.pytest_plugin.running import Runs
+from agentv.pytest_plugin.session import RUNS, is_taken
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import one_line, safe
 
