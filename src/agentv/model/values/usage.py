@@ -42,11 +42,6 @@ class TokenUsage(Struct, frozen=True):
     cached: int | None = None
     reasoning: int | None = None
 
-    @property
-    def count(self) -> int:
-        """All tokens as one number, as far as they are known."""
-        return self.total or (self.input or 0) + (self.output or 0)
-
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             input=_sum(self.input, other.input),
@@ -67,6 +62,11 @@ class TokenUsage(Struct, frozen=True):
         if counts["total"] is None and (counts["input"] is not None or counts["output"] is not None):
             counts["total"] = (counts["input"] or 0) + (counts["output"] or 0)
         return cls(**counts)
+
+
+def total_tokens(usage: TokenUsage) -> int:
+    """All tokens as one number, as far as they are known."""
+    return usage.total or (usage.input or 0) + (usage.output or 0)
 
 
 def total_cost(*costs: float | None) -> float | None:

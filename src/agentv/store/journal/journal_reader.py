@@ -18,7 +18,7 @@ from msgspec import Struct
 from agentv.model.run.row import Row
 from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage
+from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage, total_tokens
 from agentv.ports import USER, Call
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import (
@@ -41,7 +41,7 @@ _NOTHING = Amount()
 
 def amount_of(cost_usd: float | None, tokens: TokenUsage | None) -> Amount:
     """The cost of a call in dollars and its tokens; zero if it did not say."""
-    total = 0 if tokens is None else tokens.count
+    total = 0 if tokens is None else total_tokens(tokens)
     return Amount(cost_usd or 0.0, total)
 
 
@@ -331,7 +331,7 @@ def spent_in(journal: Path) -> JournalSpending:
         if not answer.earlier and not answer.metered:
             target = answer.target or answer.spent
             usage = answer.token_usage
-            tokens = None if usage is None else usage.count
+            tokens = None if usage is None else total_tokens(usage)
             total += Amount(answer.cost_usd or 0.0, tokens or 0)
             largest[target] = largest.get(target, UNKNOWN).at_least(answer.cost_usd, tokens)
     return JournalSpending(total, largest)

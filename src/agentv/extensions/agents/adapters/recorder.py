@@ -20,7 +20,7 @@ from agentv.model.values.trace import (
     ToolStatus,
     UsageStep,
 )
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import TokenUsage, total_tokens
 from agentv.model.values.values import Json, JsonObject, objects_in
 
 Progress = Callable[[AgentActivity], None]
@@ -219,7 +219,7 @@ class Recording:
             self._last_tool,
             before.turns + self.turns,
             before.tool_calls + self.tool_calls,
-            before.tokens if self.tokens is None else (before.tokens or 0) + self.tokens.count,
+            before.tokens if self.tokens is None else (before.tokens or 0) + total_tokens(self.tokens),
             before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd,
         )
 

@@ -17,7 +17,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import TokenUsage, total_tokens
 from agentv.model.values.values import Json
 from agentv.ports import TargetRequest
 from agentv.work_ports import TrialExchanges
@@ -75,7 +75,9 @@ class GatewayUse(Struct):
         tokens, cost = totals_of(steps)
         if tokens is None:
             return activity
-        return structs.replace(activity, turns=max(activity.turns, len(steps)), tokens=tokens.count, cost_usd=cost)
+        return structs.replace(
+            activity, turns=max(activity.turns, len(steps)), tokens=total_tokens(tokens), cost_usd=cost
+        )
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """The answer with what it took by our count; why it cannot count."""
