@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.planning.preparation import Prepared, prepare, results_of
+from agentv.app.planning.preparation import Prepared, budget_of, prepare, results_of, workers_of
 from agentv.app.planning.resume import as_begun, recorded_settings
 from agentv.app.results.stored import StoredRun
 from agentv.app.settings import EvalSettings, environment_variables
-from agentv.app.wiring import Answers, SystemClock, redactor_for
+from agentv.app.wiring import Answers, Connections, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.trial import is_conversation
 from agentv.errors import AgentvError, UsageError
@@ -24,6 +24,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.values import objects_in
 from agentv.ports import AnswerArchive, Call
 from agentv.store.files.directory import JOURNAL
+from agentv.user_code.processes import kill_all
 
 if TYPE_CHECKING:
     from agentv.store.cassettes.cache import AnswerCache
@@ -155,6 +156,22 @@ def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
     if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
         messages = (*messages[:-1], structs.replace(messages[-1], content=output or ""))
     return structs.replace(answer, output=output, messages=messages)
+
+
+@asynccontextmanager
+async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[Connections]:
+    """Connections within the budget of a command, closed at the end."""
+    from agentv.engine.calls.budget import Budget, BudgetLimiter
+
+    usd, tokens = budget_of(prepared)
+    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
+    connections = Connections(workers_of(prepared), limiter, answers)
+    try:
+        await connections.imported.load(prepared.suites, connections.executor)
+        yield connections
+    finally:
+        await connections.close()
+        kill_all()
 
 
 async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.app.planning.preparation import Prepared, budget_of, workers_of
+from agentv.app.planning.preparation import Prepared
 from agentv.app.stored_answers import left_out
-from agentv.app.wiring import Answers, Connections
+from agentv.app.wiring import Connections
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.calls.retry_policy import STOPPED, UNAFFORDABLE
@@ -35,7 +34,6 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import AnswerLookup, Target, TargetRequest
 from agentv.registry.fields import Document
-from agentv.user_code.processes import kill_all
 
 MOST_VOTES = 101
 
@@ -363,22 +361,6 @@ class JudgeCaller:
                 lambda target: MeasuredTarget(target, spec, store, vote), spec, suite
             )
         return self._judges[key]
-
-
-@asynccontextmanager
-async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[JudgeCaller]:
-    """Connections within the budget of a command, closed at the end."""
-    from agentv.engine.calls.budget import Budget, BudgetLimiter
-
-    usd, tokens = budget_of(prepared)
-    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
-    connections = Connections(workers_of(prepared), limiter, answers)
-    try:
-        await connections.imported.load(prepared.suites, connections.executor)
-        yield JudgeCaller(connections)
-    finally:
-        await connections.close()
-        kill_all()
 
 
 def check_prompts(judge: NamedJudge, rubrics: Iterable[Rubric]) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import in_parallel, prepared_again, stored_answers
+from agentv.app.stored_answers import connected, in_parallel, prepared_again, stored_answers
 from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
 from agentv.extensions.labels.asking import (
@@ -25,7 +25,6 @@ from agentv.extensions.labels.asking import (
     Place,
     StoredAnswer,
     check_prompts,
-    connected,
     known_sum,
     named_judges,
     place_of,
@@ -389,7 +388,8 @@ async def _compared(
     report: Report,
 ) -> JudgeComparison:
     prepared, judges, labelled = given
-    async with connected(prepared, answers) as caller:
+    async with connected(prepared, answers) as connections:
+        caller = JudgeCaller(connections)
         wanted = [answer for one in labelled for answer in one.answers]
         stored = await stored_answers_of(wanted, prepared, caller)
         _check(run, judges, stored)

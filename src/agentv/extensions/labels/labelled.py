@@ -62,10 +62,7 @@ def share_right(labels: Sequence[PersonLabel], verdicts: Sequence[bool]) -> floa
 
 
 def accuracy_of(
-    labels: Sequence[PersonLabel],
-    verdicts: Sequence[bool],
-    counts: JudgeCounts | None = None,
-    seed: int = 0,
+    labels: Sequence[PersonLabel], verdicts: Sequence[bool], counts: JudgeCounts | None = None
 ) -> JudgeAccuracy:
     """How well verdicts agree with labels.
 
@@ -77,7 +74,6 @@ def accuracy_of(
         labels: by people, at least one.
         verdicts: of the judge, one for each label.
         counts: of the judge that they were drawn by; None: they were not drawn, and count alike.
-        seed: of the draws.
 
     Raises:
         ValueError: there are no labels, or not as many verdicts.
@@ -88,8 +84,8 @@ def accuracy_of(
         pairs = zip(labels, verdicts, strict=True)
         return judge_accuracy(judge_counts(JudgedAnswer(verdict, one.passed, one.cluster) for one, verdict in pairs))
     if all(one.drawn_from is verdict for one, verdict in zip(labels, verdicts, strict=True)):
-        return judge_accuracy(counts, seed)
-    cells = _cells(labels, verdicts, JudgeDraws.of(counts, seed), seed)
+        return judge_accuracy(counts)
+    cells = _cells(labels, verdicts, JudgeDraws.of(counts))
     (true_passes, false_failures), (false_passes, true_failures) = cells[True], cells[False]
     agreed = true_passes + true_failures
     person, judge = true_passes + false_failures, true_passes + false_passes
@@ -106,12 +102,12 @@ def accuracy_of(
 
 
 def _cells(
-    labels: Sequence[PersonLabel], verdicts: Sequence[bool], draws: JudgeDraws, seed: int
+    labels: Sequence[PersonLabel], verdicts: Sequence[bool], draws: JudgeDraws
 ) -> dict[bool, tuple[Draws, Draws]]:
     """What people say → draws of the shares of all answers that people say this of and the judge passes, and fails."""
     import numpy as np
 
-    chance = np.random.default_rng([seed, 2])
+    chance = np.random.default_rng([0, 2])
     found: dict[bool, tuple[Draws, Draws]] = {}
     for person in (True, False):
         passes, failures = np.zeros(len(draws.rate)), np.zeros(len(draws.rate))
@@ -148,7 +144,6 @@ def accuracy_difference(
     verdicts: Sequence[bool],
     others: Sequence[bool],
     comparisons: int = 1,
-    level: float = LEVEL,
     margin: float = 0.0,
 ) -> AccuracyDifference | None:
     """How much more accurate a judge is than another one, by the paired test of `compare`.
@@ -161,7 +156,6 @@ def accuracy_difference(
         verdicts: of the judge, one for each label.
         others: those of the judge that it is compared with.
         comparisons: how many are made.
-        level: the confidence of the interval, and of all verdicts together.
         margin: a difference up to this does not matter.
 
     Returns:
@@ -178,11 +172,11 @@ def accuracy_difference(
         return None
     return AccuracyDifference(
         found.mean,
-        found.interval(level),
+        found.interval(LEVEL),
         min(1.0, comparisons * found.p()),
         found.values.count(1.0),
         found.values.count(-1.0),
-        found.evidence("pass rate", margin).claim((1 - level) / comparisons),
+        found.evidence("pass rate", margin).claim((1 - LEVEL) / comparisons),
     )
 
 

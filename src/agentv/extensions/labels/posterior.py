@@ -288,11 +288,11 @@ class JudgeDraws(Struct, frozen=True):
         return (self.accuracy - by_chance) / (1 - by_chance)
 
 
-def estimated(draws: Draws, level: float = LEVEL) -> Estimated:
+def estimated(draws: Draws) -> Estimated:
     """The median and the equal-tailed interval of draws."""
     import numpy as np
 
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, middle, high = np.quantile(draws, (tail, 0.5, 1 - tail))
     return Estimated(float(middle), (float(low), float(high)))
 
@@ -342,18 +342,18 @@ _UNUSABLE = 0.025
 """Share of draws in which the judge is no better than chance, from which nothing can be corrected by it."""
 
 
-def corrected_rate(counts: JudgeCounts, seed: int = 0, level: float = LEVEL, draws: int = DRAWS) -> Estimated:
+def corrected_rate(counts: JudgeCounts, seed: int = 0, draws: int = DRAWS) -> Estimated:
     """The pass rate by people, where the labelled answers are a random part of the run's.
 
     Post-stratified by the judge's verdict: labels need only be random among the answers that the judge passed, and
     among those that it failed. By simulation (`benchmarks/corrected_rates.py`) it covers what it promises, also at high
     pass rates and with 20 labels, where normal approximations such as prediction-powered inference do not.
     """
-    return estimated(JudgeDraws.of(counts, seed, draws).truth, level)
+    return estimated(JudgeDraws.of(counts, seed, draws).truth)
 
 
 def transferred_rate(
-    calibration: JudgeCounts, verdicts: Counted, seed: int = 0, level: float = LEVEL, draws: int = DRAWS
+    calibration: JudgeCounts, verdicts: Counted, seed: int = 0, draws: int = DRAWS
 ) -> Estimated | None:
     """The pass rate by people, where the labels are of another run: it assumes that the judge errs as often in both.
 
@@ -366,14 +366,13 @@ def transferred_rate(
         calibration: the judge in the run with labels.
         verdicts: of the judge in this run.
         seed: of the draws.
-        level: the confidence.
         draws: how many.
 
     Returns:
         None: the labels do not show that the judge is better than chance.
     """
     truth = transferred_draws(calibration, verdicts, seed, draws)
-    return None if truth is None else estimated(truth, level)
+    return None if truth is None else estimated(truth)
 
 
 def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0, draws: int = DRAWS) -> Draws | None:
@@ -429,7 +428,7 @@ class JudgeAccuracy(Struct, frozen=True):
     kappa: Estimated | None
 
 
-def judge_accuracy(counts: JudgeCounts, seed: int = 0) -> JudgeAccuracy:
+def judge_accuracy(counts: JudgeCounts) -> JudgeAccuracy:
     """How well a judge agrees with people. Weighted by the judge's rate: labels need not be drawn in proportion to it.
 
     The accuracy is the weighted share of labels, as that of every judge beside it, of which differences are taken.
@@ -440,7 +439,7 @@ def judge_accuracy(counts: JudgeCounts, seed: int = 0) -> JudgeAccuracy:
     of_passed, of_failed = counts.of_passed, counts.of_failed
     if not of_passed.total + of_failed.total:
         raise ValueError("there are no labels")
-    draws = JudgeDraws.of(counts, seed)
+    draws = JudgeDraws.of(counts)
     some_pass = of_passed.passed + of_failed.passed > 0
     some_fail = of_passed.failed + of_failed.failed > 0
     both_verdicts = of_passed.total > 0 and of_failed.total > 0

@@ -85,7 +85,7 @@ class RunParts(Struct, frozen=True):
     always_judged: bool = False
 
 
-def run_rate_draws(parts: RunParts, seed: int = 0) -> Draws | None:
+def run_rate_draws(parts: RunParts) -> Draws | None:
     """Draws of the pass rate by people; None: labels of other runs do not show that a judge is better than chance.
 
     With one judge on which every verdict depends, they are those of `corrected_rate`, or of `transferred_rate`.
@@ -95,14 +95,14 @@ def run_rate_draws(parts: RunParts, seed: int = 0) -> Draws | None:
     effect = _design_effect(parts)
     rates: list[Draws] = []
     for place, part in enumerate(parts.judged):
-        found = _judged_rate(part, effect, seed + _NEXT * place)
+        found = _judged_rate(part, effect, _NEXT * place)
         if found is None:
             return None
         rates.append(found)
     if len(rates) == 1 and parts.always_judged:
         return rates[0]
     rates = [np.resize(one, DRAWS) for one in rates]  # where a judge may be worse than chance there are fewer
-    chance = np.random.default_rng([seed, _SHARES])
+    chance = np.random.default_rng([0, _SHARES])
     sizes = [[Observation(True, one.cluster, one.weight) for one in part.answers] for part in parts.judged]
     if not parts.always_judged:
         sizes.append([Observation(True, one.cluster, one.weight) for one in parts.decided])

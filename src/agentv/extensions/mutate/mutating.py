@@ -9,9 +9,9 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from agentv.app.planning.preparation import Prepared, budget_of, workers_of
+from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import in_parallel, left_out, prepared_again, stored_answers
+from agentv.app.stored_answers import connected, in_parallel, left_out, prepared_again, stored_answers
 from agentv.app.wiring import Answers, Connections, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
@@ -36,7 +36,6 @@ from agentv.extensions.mutate.reporting import IdleAssertion, MutationReport, Or
 from agentv.model.redaction import Redactor
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
-from agentv.user_code.processes import kill_all
 
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
@@ -121,9 +120,7 @@ async def _mutated_run(
     chosen: tuple[tuple[Operator, ...], MutationSettings],
 ) -> MutationReport:
     operators, settings = chosen
-    connections = _connections(prepared, answers)
-    try:
-        await connections.imported.load(prepared.suites, connections.executor)
+    async with connected(prepared, answers) as connections:
         collected = await _collect(prepared, connections, passed, judge=settings.judge)
         if not collected.originals:
             raise _nothing_to_mutate(run, collected)
@@ -133,9 +130,6 @@ async def _mutated_run(
         )
         survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
         return _report(run, prepared, collected, made, survivors, chosen)
-    finally:
-        await connections.close()
-        kill_all()
 
 
 async def _survivors(
@@ -152,14 +146,6 @@ async def _survivors(
             found.append(_survivor(survival, line, redactor))
     others = (survival for one in made for survival in one.survivors if not survival.mutant.counts)
     return (*found, *(_survivor(survival, None, redactor) for survival in others))
-
-
-def _connections(prepared: Prepared, answers: Answers) -> Connections:
-    from agentv.engine.calls.budget import Budget, BudgetLimiter
-
-    usd, tokens = budget_of(prepared)
-    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
-    return Connections(workers_of(prepared), limiter, answers)
 
 
 async def _collect(
