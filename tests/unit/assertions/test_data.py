@@ -18,7 +18,7 @@ from agentv.assertions.data import (
 from agentv.assertions.evidence import LIMIT
 from agentv.model.values.message import Message, TextBlock
 from agentv.registry.fields import LoadedJson
-from doubles.nested_grading import answer, graded, issues
+from doubles.nested_grading import answer, graded
 
 INVOICE = {
     "number": "INV-7",
@@ -173,26 +173,6 @@ def test_json_match(assertion, output, passed):
 
 
 # options that cannot work
-
-
-@pytest.mark.parametrize(
-    ("assertion", "found"),
-    [
-        (FieldAccuracy((Field("a", weight=0.0), Field("b", weight=0.0))), [("bad-value", ("fields",))]),
-        (Field("a[b"), [("bad-path", ("path",))]),
-        (Field("a", formats=("DD-MM-YYYY",)), [("bad-value", ("formats",))]),
-        (Field("a", tolerance=1.0), [("bad-value", ("tolerance",))]),
-        (Field("a", match="date", relative=True), [("bad-value", ("relative",))]),
-        (Field("a", match="date", threshold=0.5), [("bad-value", ("threshold",))]),
-        (Field("a", match="date", formats=("DD-MM-YYYY", "QQ")), [("bad-value", ("formats", 1))]),
-        (Field("a", match="numeric_tolerance", tolerance=1.0, relative=True), []),
-        (JsonMatch(LoadedJson({})), [("bad-value", ("value",))]),
-        (JsonMatch(LoadedJson({}), mode="equal"), []),
-    ],
-    ids=repr,
-)
-def test_faults(assertion, found):
-    assert issues(assertion) == found
 
 
 @pytest.mark.parametrize(

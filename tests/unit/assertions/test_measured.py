@@ -97,22 +97,6 @@ def test_the_score_is_the_share_of_the_bounds_that_hold_and_the_verdict_is_what_
     ]
 
 
-@pytest.mark.parametrize(
-    ("assertion", "found"),
-    [
-        (TokenUsageWithin(), [("missing-value", ())]),
-        (TokenUsageWithin(max_input=0), []),
-        (ExecutionMetrics(), [("missing-value", ())]),
-        (ExecutionMetrics(max_tool_calls=0), []),
-        (FinishReason(" "), [("missing-value", ("value",))]),
-        (FinishReason(("stop", "")), [("missing-value", ("value",))]),
-    ],
-    ids=repr,
-)
-def test_faults(assertion, found):
-    assert issues(assertion) == found
-
-
 def test_tokens_without_a_price_are_the_reason_why_a_cost_cannot_be_judged():
     for subject in (Cost(5), ExecutionMetrics(max_cost_usd=5)):
         grade = graded(subject, answer("", token_usage=TokenUsage(1, 2, 3)))

@@ -10,7 +10,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document
 from agentv.user_code.processes import Finished
-from doubles.nested_grading import Given, answer, entry, graded, issues
+from doubles.nested_grading import Given, answer, entry, graded
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
 BROKEN = Grade.errored("timeout", "too late")
@@ -72,19 +72,6 @@ def test_the_details_show_every_child():
     }
 
 
-@pytest.mark.parametrize(
-    ("children", "found"),
-    [
-        ((), [("missing-value", ("assert_",))]),
-        ((given(YES, weight=0.0),), [("bad-value", ("assert_",))]),
-        ((given(YES, weight=0.0, required=True),), []),
-        ((given(YES, weight=0.0), given(NO)), []),
-    ],
-)
-def test_faults(children, found):
-    assert issues(AssertSet(children)) == found
-
-
 HALF = Grade(0.5, False)
 KINDS = [
     Aggregator("weighted_average"),
@@ -144,20 +131,6 @@ def test_names_that_stand_twice_get_a_number():
     assert [*results] == ["a", "a (2)"]
     assert results["a (2)"]["verdict"] == "fail"
     assert results["a"]["assertions"] == [{"text": "is so", "passed": True, "evidence": "seen"}]
-
-
-@pytest.mark.parametrize(
-    ("aggregator", "code"),
-    [
-        (Aggregator("threshold"), "missing-key"),
-        (Aggregator("code"), "missing-key"),
-        (Aggregator("threshold", threshold=0.0), "zero-threshold"),
-        (Aggregator("all", threshold=0.5), "bad-value"),
-        (Aggregator("llm", prompt=Document("{{ output }}")), "judge-prompt-without-output"),
-    ],
-)
-def test_an_aggregator_that_cannot_work_is_refused(aggregator, code):
-    assert [issue.code for issue in aggregator.validate()] == [code]
 
 
 @pytest.mark.parametrize("name", ["results", "EVALUATOR_RESULTS_JSON"])

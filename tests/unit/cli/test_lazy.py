@@ -1,11 +1,9 @@
 """The help of every command: whole at any width."""
 
-import compileall
-
 import click
 import pytest
 
-from agentv.cli.lazy import WHOLE, LazyCommands, _documented
+from agentv.cli.lazy import WHOLE, LazyCommands
 from agentv.cli.main import cli
 
 WIDTHS = (50, 64, 80, 100)
@@ -32,11 +30,6 @@ def first_sentence(command):
     return paragraph.split(". ")[0].removesuffix(".")
 
 
-def test_there_are_commands_and_subcommands():
-    shown = {("agentv", "eval"), ("agentv", "results", "show"), ("agentv", "prompt", "eval")}
-    assert shown <= {one for one, *_ in COMMANDS}
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_cut_and_no_line_is_too_long(width):
     wrong = []
@@ -58,12 +51,3 @@ def test_lists_hold_what_the_commands_say_of_themselves():
             shown |= {(*names, name): command.summary_of(context, name) for name in command.list_commands(context)}
     commands = {names: command for names, command, _ in COMMANDS if names in shown}
     assert shown == {names: one.get_short_help_str(WHOLE) for names, one in commands.items() if not one.hidden}
-
-
-def test_a_command_whose_source_is_not_here_is_listed(tmp_path, monkeypatch):
-    (tmp_path / "compiled.py").write_text('def command():\n    """Say it — once."""\n')
-    compileall.compile_file(tmp_path / "compiled.py", legacy=True, quiet=1)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert _documented("compiled:command") == "Say it — once."
-    (tmp_path / "compiled.py").unlink()
-    assert _documented("compiled:command") is None

@@ -7,9 +7,7 @@ from typing import Any, cast
 import pytest
 
 from agentv.cli.progress import _ProgressLines, resuming
-from agentv.extensions.agents.trial.working import AgentsView
-from agentv.model.run.events import AgentProgress, LimitedTarget, RunProgress
-from agentv.model.values.trace import AgentActivity
+from agentv.model.run.events import LimitedTarget, RunProgress
 from agentv.model.values.usage import BudgetUse
 from agentv.reports.run.view import RunView
 
@@ -46,29 +44,15 @@ def test_a_budget_that_is_used_up_must_grow(use, said):
     assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
 
 
-class _Time:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-def lines_of(capsys, *, hidden=False, agents=True, limited_at=0):
-    """What a log shows of a run of a minute, whose agents report every second; one second late, a server limits it."""
-    clock = _Time()
-    lines, view = _ProgressLines(hidden=hidden, clock=clock), RunView(9)
-    if agents:
-        view.agents = AgentsView(clock)
-        view.agents.take(AgentProgress("k", "tax", "agent", activity=AgentActivity("edit", 3)))
-    for _ in range(65):
-        clock.now += 1
-        limited = (LimitedTarget("gpt", 429, 12.0),) if clock.now >= limited_at > 0 else ()
-        view.progress = RunProgress(2, clock.now, limited, ("slow", "brief", "gpt"), clock.now)
-        lines.update(view)
-    return capsys.readouterr().err.splitlines()
-
-
 def test_a_log_says_at_once_that_a_server_limits_calls(capsys):
-    found = lines_of(capsys, agents=False, limited_at=6)
+    """A run of a minute, which is shown every second; after six, a server limits it."""
+    now, view = 0.0, RunView(9)
+    lines = _ProgressLines(hidden=False, clock=lambda: now)
+    for _ in range(65):
+        now += 1
+        limited = (LimitedTarget("gpt", 429, 12.0),) if now >= 6 else ()
+        view.progress = RunProgress(2, now, limited, ("slow", "brief", "gpt"), now)
+        lines.update(view)
+    found = capsys.readouterr().err.splitlines()
     assert found[1].endswith("; gpt limits requests (429), next call in 12 s")
     assert len(found) == 7, "and after that as often as before"

@@ -31,14 +31,7 @@ def began(directory):
 
 
 def followed(tmp_path, runs, *saves, words=("eval", "evals")):
-    ahead = iter(saves)
-
-    def sleep(_seconds):
-        save = next(ahead, None)
-        if save is not None:
-            save()
-
-    files = WatchedFiles((str(tmp_path / "evals"),), frozenset(), sleep, lambda: 0.0)
+    files = watched(tmp_path / "evals", *saves)
     (tmp_path / "evals").mkdir(exist_ok=True)
     return Watch(words, files, runs, str(tmp_path)).follow()
 
@@ -103,7 +96,7 @@ def write(path, text):
 TIMES = iter(range(1, 10_000))
 
 
-def watched(saved_files_project, *saves):
+def watched(directory, *saves):
     """Files that are looked at; each pause performs the next save."""
     ahead = iter(saves)
 
@@ -112,9 +105,7 @@ def watched(saved_files_project, *saves):
         if save is not None:
             save()
 
-    return WatchedFiles(
-        (str(saved_files_project),), frozenset({str(saved_files_project / "out.md")}), sleep, lambda: 0.0
-    )
+    return WatchedFiles((str(directory),), frozenset({str(directory / "out.md")}), sleep, lambda: 0.0)
 
 
 def changed(saved_files_project, *saves):

@@ -188,36 +188,20 @@ def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt
 # -- appending ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", [1, 20, len(EVA) - 2])
-def test_a_torn_line_is_set_aside_and_told(prompt, end):
-    put(prompt, EVA + EVA[:end])
-    (note,) = append(str(prompt), ROW)
-    assert note.startswith("the last line of .eval.jsonl is incomplete")
-    assert note.endswith(f"moved to {TORN}")
-    assert logged(prompt) == EVA + line_of(ROW)
-    assert (prompt / TORN).read_bytes() == EVA[:end] + b"\n"
-    assert append(str(prompt), ROW) == ()
+LONG = b'{"ts": "' + b"x" * 300_000
+POWER_CUT = b"\0" * 300
 
 
-def test_torn_lines_are_gathered(prompt):
-    for _ in range(2):
-        put(prompt, b'{"ts"')
-        append(str(prompt), ROW)
-    assert (prompt / TORN).read_bytes() == b'{"ts"\n{"ts"\n'
-
-
-def test_what_a_power_cut_leaves_is_torn(prompt):
-    put(prompt, EVA + b"\0" * 300)
-    append(str(prompt), ROW)
-    assert logged(prompt) == EVA + line_of(ROW)
-
-
-def test_a_long_torn_line_is_set_aside_whole(prompt):
-    torn = b'{"ts": "' + b"x" * 300_000
-    put(prompt, EVA + torn)
-    append(str(prompt), ROW)
-    assert logged(prompt) == EVA + line_of(ROW)
-    assert (prompt / TORN).read_bytes() == torn + b"\n"
+@pytest.mark.parametrize("torn", [EVA[:1], EVA[:20], EVA[:-2], LONG, POWER_CUT], ids=len)
+def test_a_torn_line_is_set_aside_and_told(prompt, torn):
+    for times in (1, 2):
+        put(prompt, EVA + torn)
+        (note,) = append(str(prompt), ROW)
+        assert note.startswith("the last line of .eval.jsonl is incomplete")
+        assert note.endswith(f"moved to {TORN}")
+        assert logged(prompt) == EVA + line_of(ROW)
+        assert (prompt / TORN).read_bytes() == (torn + b"\n") * times
+        assert append(str(prompt), ROW) == ()
 
 
 @pytest.mark.parametrize("before", [EVA.rstrip(), EVA + b"  ", b"\xef\xbb\xbf", b"\xef\xbb\xbf" + EVA.rstrip()])

@@ -177,11 +177,6 @@ def test_names_that_nothing_has_are_faults_of_the_file(expression, says, hint):
     assert hint in fault.hint
 
 
-def test_two_contexts_at_once_are_a_fault():
-    (fault,) = ContextRelevance(context="a", context_transform=Transform("path", "$.a")).validate()
-    assert fault.path == ("context_transform",)
-
-
 def test_more_sentences_than_a_judge_can_count_err():
     for kind in (
         ContextRelevance(context=("a",) * (MOST_PIECES + 1)),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.assertions.judged.rubric import LlmRubric, RubricEntry, prompt_issues
+from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
 from agentv.judge.target import TargetJudge
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import JudgeFailure, Verdict
@@ -25,10 +25,6 @@ def graded(assertion, said, output="42", criteria=None):
     services = JudgeServices(judge)
     grade = asyncio.run(assertion.grade(answered(output, criteria=criteria, _services=services)))
     return grade, judge.rubrics, services.asked
-
-
-def codes(assertion):
-    return [(fault.code, fault.path) for fault in assertion.validate()]
 
 
 # what is asked
@@ -122,57 +118,6 @@ def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
 
 
 @pytest.mark.parametrize(
-    "assertion",
-    [
-        LlmRubric(),
-        LlmRubric(("says 42", RubricEntry("is polite", "r1b", weight=0))),
-        LlmRubric(prompt=Document("Judge {{ output }}")),
-        LlmRubric("is right", prompt=Document("{{ rubrics }} {{ candidate_answer }}")),
-        LlmRubric("is right", prompt=Document("{{ expected_outcome }} {{ output }}")),
-        LlmRubric(("says 42",), prompt=Document("{{ rubrics }} {{ output }}")),
-        LlmRubric("is right", scale="0-10"),
-        LlmRubric((RubricEntry(score_ranges=RANGES), RubricEntry("b", "x", score_ranges=RANGES, min_score=7.0))),
-        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0),)),
-        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=False),)),
-    ],
-)
-def test_a_sound_rubric_has_no_faults(assertion):
-    assert codes(assertion) == []
-
-
-@pytest.mark.parametrize(
-    ("assertion", "found"),
-    [
-        (LlmRubric(""), [("missing-value", ("value",))]),
-        (LlmRubric(("says 42", " ")), [("missing-value", ("value", 1))]),
-        (LlmRubric((RubricEntry("a", weight=0), RubricEntry("b", weight=0))), [("bad-value", ("value",))]),
-        (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
-        (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
-        (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
-        (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
-        (LlmRubric("a", pass_threshold=1), [("zero-threshold", ("pass_threshold",))]),
-        (LlmRubric(("a",), scale="1-5"), [("bad-value", ("scale",))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7.5),)), [("bad-value", ("value", 0, "min_score"))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required=7),)), [("bad-value", ("value", 0, "required"))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=7.5),)), [("bad-value", ("value", 0, "required"))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required_min_score=7),)), [("two-spellings", ("value", 0, "required_min_score"))]),
-        (LlmRubric((RubricEntry("b", required_min_score=7),)), [("bad-value", ("value", 0, "required_min_score"))]),
-        (LlmRubric("a", max_steps=3), [("no-effect", ("max_steps",))]),
-        (LlmRubric(("a",), prompt=Document("Look for depth.")), []),
-        (LlmRubric("a", prompt=Document("Look for depth.")), [("judge-prompt-without-rubric", ("prompt",))]),
-        (LlmRubric(prompt=Document(" ", "depth.md")), [("missing-value", ("prompt",))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)), [("bad-value", ("value", 0, "operator"))]),
-        (LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)), [("bad-value", ("value", 0, "score_ranges"))]),
-        (LlmRubric(("a",), prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
-        (LlmRubric("a", prompt=Document("{{ output")), [("bad-template", ("prompt",))]),
-        (LlmRubric(prompt=Document("{{ input }}")), [("judge-prompt-without-output", ("prompt",))]),
-    ],
-)  # fmt: skip
-def test_faults_name_the_option(assertion, found):
-    assert codes(assertion) == found
-
-
-@pytest.mark.parametrize(
     ("minimum", "points"),
     [
         ({"min_score": 0.75}, 8),
@@ -194,21 +139,6 @@ def test_a_prompt_without_a_placeholder_is_criteria_in_the_built_in_prompt():
     assert (rubric.mode, rubric.text, rubric.prompt) == ("freeform", "Look for depth.", None)
     listed = LlmRubric(("names a day",), prompt=Document("Look for depth.")).rubric("Is short")
     assert (listed.mode, listed.text, len(listed.items), listed.prompt) == ("checklist", "Look for depth.", 1, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("outpt", "did you mean 'output'?"),
-        ("rubric", "did you mean 'rubrics'?"),
-        ("candidate_answr", "did you mean 'candidate_answer'?"),
-        ("zzz", "the case's own variables are under 'vars'"),
-    ],
-)
-def test_an_unknown_variable_is_told_the_nearest_one(name, hint):
-    (fault,) = prompt_issues(Document(f"{{{{ output }}}} {{{{ {name} }}}}"))
-    assert (fault.code, fault.path, fault.hint) == ("undefined-variable", ("prompt",), hint)
-    assert f"'{name}'" in fault.message
 
 
 # how it is named

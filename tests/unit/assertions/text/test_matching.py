@@ -14,10 +14,9 @@ from agentv.assertions.text.matching import (
     MinTokens,
     Regex,
     StartsWith,
-    WordBounds,
     WordCount,
 )
-from doubles.nested_grading import graded, issues
+from doubles.nested_grading import graded
 
 ANSWER = "  Refunds take 5 days. See the Disclaimer below.\nIt costs 0 USD.  "
 
@@ -125,30 +124,6 @@ def test_label(assertion, label):
 
 
 # options that cannot work
-
-
-@pytest.mark.parametrize(
-    ("assertion", "found"),
-    [
-        (StartsWith(" \n"), [("bad-value", ("value",))]),
-        (EndsWith(" "), [("bad-value", ("value",))]),
-        (EndsWith(" ", trim=False), []),
-        (Regex("a(b"), [("bad-regex", ("value",))]),
-        (Regex("(" * 5000), [("bad-regex", ("value",))]),
-        (Regex("a", "iy"), [("bad-value", ("flags",))]),
-        (Regex("a", "imsxg"), []),
-        (Levenshtein("yes", 3), [("~bad-value", ("threshold",))]),
-        (WordCount(), [("missing-value", ())]),
-        (WordCount(min=0), [("missing-value", ())]),
-        (WordCount(3, min=1), [("bad-value", ("value",))]),
-        (WordCount(min=3, max=2), [("bad-value", ("min",))]),
-        (WordCount(WordBounds(3, 2)), [("bad-value", ("value", "min"))]),
-        (WordCount(WordBounds()), [("missing-value", ())]),
-        (MinTokens(0), [("bad-value", ("value",))]),
-    ],
-)
-def test_faults(assertion, found):
-    assert issues(assertion) == found
 
 
 # time

@@ -1,7 +1,5 @@
 import asyncio
-import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,6 +11,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PythonSource
 from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import Asked, context_of, grade, graded
+from doubles.processes_alive import all_gone
 from doubles.runtimes import RUNTIMES, path_with
 
 
@@ -142,17 +141,7 @@ async def test_nothing_is_left_of_a_cancelled_script(tmp_path):
         await asyncio.wait_for(graded(script), 0.3)
     pids = [int(line) for line in (tmp_path / "pid").read_text().split()]
     assert len(pids) == 2
-    assert not [pid for pid in pids if still_there(pid)]
-
-
-def still_there(pid: int) -> bool:
-    """Whether a process lives on; one that is dead and that nobody has reaped yet does not."""
-    for _ in range(100):
-        listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        if listed.stdout.strip()[:1] in {"", "Z"}:
-            return False
-        time.sleep(0.01)
-    return True
+    assert all_gone(pids)
 
 
 # --- script: the judge's door
@@ -367,13 +356,8 @@ def test_inline_code_gives_the_verdict(lab, code, score, passed):
         ("output.length >", "cannot-load", "SyntaxError"),
         ("const a = 1;\nconst b = ;\nreturn true", "cannot-load", "(<javascript>:2)"),
         ("const a = 1;\nnull.x;\nreturn true", "assertion-raised", "(<javascript>:2)"),
-        ("throw new Error('broken')", "assertion-raised", "raised Error: broken"),
-        ("Promise.reject(new Error('later'))", "assertion-raised", "raised Error: later"),
-        ("process.exit(0)", "assertion-raised", "called process.exit"),
         ("output", "bad-result", "returned hello"),
-        ("undefined", "bad-result", "returned undefined"),
         ("() => () => true", "bad-result", "returned a function"),
-        ("NaN", "bad-result", "'score' is NaN"),
     ],
 )
 def test_what_is_no_verdict_is_errored_and_says_why(lab, code, kind, said):
@@ -430,25 +414,6 @@ def test_functions_of_commonjs_files(lab):
     path = lab.file("check.cjs", "module.exports = (output) => output.length === 5;\nmodule.exports.other = () => 0;\n")
     assert lab.grade(JavaScriptSource(path=path)).passed
     assert not lab.grade(JavaScriptSource(path=path, name="other")).passed
-
-
-def test_code_that_blocks_or_ends_the_process_harms_no_other(lab):
-    async def together():
-        codes = ["while (true) {}", "process.kill(process.pid, 'SIGKILL')", "output === 'hello'", "0.5"]
-        gradings = (self_grade(code) for code in codes)
-        return await asyncio.gather(*gradings)
-
-    async def self_grade(code):
-        assertion = JavaScriptCode(JavaScriptSource(code=code))
-        try:
-            return await asyncio.wait_for(graded(assertion, context_of("hello"), javascript=lab.host), 3)
-        except TimeoutError:
-            return "hangs"
-
-    hanging, killed, good, half = lab.runner.run(together())
-    assert hanging == "hangs"
-    assert killed.error.code == "assertion-crashed"
-    assert (good.passed, half.score) == (True, 0.5)
 
 
 def test_label_is_the_code_or_the_file():
