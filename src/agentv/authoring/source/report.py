@@ -247,8 +247,8 @@ def _diagnostic(
 ) -> Diagnostic:
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
     span = span_of(place) if place is not None and place is not NOWHERE else None
-    told = tuple(_line(note, LONGEST_NOTE) for note in notes)
-    return Diagnostic(code, _line(message), span, severity, _line(hint) if hint else None, told)
+    lines = tuple(_line(note, LONGEST_NOTE) for note in notes)
+    return Diagnostic(code, _line(message), span, severity, _line(hint) if hint else None, lines)
 
 
 def _line(text: str, longest: int = LONGEST) -> str:

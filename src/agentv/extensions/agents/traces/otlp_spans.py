@@ -99,7 +99,7 @@ def _from_protobuf(data: bytes) -> Any | Failure:
 
 
 def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
-    """The document, its ids spelled anew: protobuf's own JSON has base64, that of OTLP hexadecimal digits."""
+    """The document with its ids in hexadecimal digits, as OTLP has them; protobuf's own JSON has base64."""
     if isinstance(document, list):
         return [with_ids(one, spelled) for one in document]
     if not isinstance(document, Mapping):
