@@ -398,6 +398,12 @@ def test_a_difference_is_held_against_the_border_on_its_side(sign, margin):
     assert found.level == pytest.approx(0.95)
 
 
+def test_too_few_clusters_show_nothing():
+    found = alone(scores(*[0.1] * 20, size=5), ComparisonSettings())
+    assert (found.verdict, found.p > 0.05, found.interval[0] < 0 < found.interval[1]) == ("inconclusive", True, True)
+    assert (found.delta, found.level) == (pytest.approx(0.1), 0.95)
+
+
 @settings(max_examples=30)
 @given(
     st.lists(st.lists(st.sampled_from((-0.4, -0.1, 0.0, 0.1, 0.2)), min_size=6, max_size=14), min_size=1, max_size=4),

@@ -121,7 +121,12 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
         ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
         ("azureopenai:chat:my-deployment", "azure:my-deployment"),
+        ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
+        ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
         ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("google:gemini-3.8-flash", "gemini:gemini-3.8-flash"),
+        ("groq:llama-4", "groq:llama-4"),
+        ("togetherai:meta/llama-4", "together:meta/llama-4"),
         ("bedrock:converse:us.amazon.nova-pro-v1:0", "bedrock:us.amazon.nova-pro-v1:0"),
         (
             "docker:ai/llama3.2",
@@ -239,6 +244,7 @@ def test_providers_become_targets(tmp_path: Path) -> None:
             },
         ),
         ({"id": "openai:m", "delay": 500, "env": {"A": "b"}}, {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}}),
+        ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
         (
             {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
             {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]},

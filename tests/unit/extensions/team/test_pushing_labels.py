@@ -108,6 +108,18 @@ def sent_by(root, remote):
         return push_labels(root, connection, NOBODY), connection.sent
 
 
+def test_a_push_adds_only_labels_that_the_server_lacks(remote, tmp_path):
+    root = tmp_path / "root"
+    LabelFiles(root).add([*many(400), *many(400, "ben"), *many(400, day="2026-11-22")])
+    assert sent_by(root, remote)[0] == 1200
+    assert sent_by(root, remote)[0] == 0
+    LabelFiles(root).add([replace(ANA, case="new", person="ben")])
+    assert sent_by(root, remote)[0] == 1
+    with Connection(remote) as connection:  # the server has a label that the project lacks
+        connection.send("POST", "labels/lines", {}, label_line(replace(ANA, case="there")), dict)
+    assert sent_by(root, remote)[0] == 0
+
+
 def test_a_file_that_was_edited_and_a_server_that_was_lost_end_with_the_same_labels(tmp_path):
     root = tmp_path / "root"
     LabelFiles(root).add([*many(30), BEN])

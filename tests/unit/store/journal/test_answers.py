@@ -78,6 +78,11 @@ def body_of(line: bytes) -> dict[str, object]:
     return found
 
 
+def test_a_journal_begins_with_its_format():
+    assert json.loads(HEADER) == {"format": "agentv-journal", "version": 1}
+    assert HEADER.endswith(b"\n")
+
+
 def test_an_answer_comes_back_field_for_field():
     for answer in (FULL, TargetResponse(None), TargetResponse("", (Message("user", ()),), TokenUsage())):
         line = answer_line("k", "c", answer)
@@ -257,7 +262,7 @@ def test_answers_of_targets_are_distinguished_from_those_of_judges_of_the_same_c
 def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path):
     with RunDirectory.create(tmp_path, NOW, out=tmp_path / "run") as directory, Journal(directory, ROOT) as journal:
         journal.keep(call("a", "a"), TargetResponse("yes", cost_usd=0.5, token_usage=TokenUsage(total=10)))
-        journal.keep(call("b", "b"), TargetResponse("yes", cost_usd=0.25, token_usage=TokenUsage(2, 1, 9)))
+        journal.keep(call("b", "b"), TargetResponse("yes", cost_usd=0.25, token_usage=TokenUsage(input=2, output=1)))
         journal.keep(call("c", "c"), TargetResponse("yes", cost_usd=9.0, earlier=True))
         journal.keep(call("d", "d"), TargetResponse("yes"))
         journal.finish(finished(trial=trial("a", key="a")))
@@ -265,7 +270,7 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
         journal.take_up(lambda row: True, lambda finished: finished)
         journal.keep(call("a", "a"), TargetResponse("again", cost_usd=0.5, token_usage=TokenUsage(total=10)))
     path = tmp_path / "run" / "journal.jsonl"
-    assert spent_in(path) == JournalSpending(Amount(1.25, 29), {"gpt": Ceiling(0.5, 10), "": Ceiling()})
+    assert spent_in(path) == JournalSpending(Amount(1.25, 23), {"gpt": Ceiling(0.5, 10), "": Ceiling()})
     path.write_bytes(path.read_bytes().replace(b'"cost_usd":0.25', b'"cost_usd":0.75'))
     assert spent_in(path).total == Amount(1.0, 20)
 

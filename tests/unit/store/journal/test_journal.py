@@ -158,6 +158,17 @@ def test_a_broken_row_in_the_middle_is_named(directory, bad):
         list(journal.finished())
 
 
+def test_a_row_of_a_newer_format_is_named(directory):
+    fill(directory, "a")
+    path = directory.path / "index.jsonl"
+    path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
+    with (
+        Journal(directory, ROOT) as journal,
+        pytest.raises(StoreError, match=r"index.jsonl:1: written by a newer agentv"),
+    ):
+        list(journal.finished())
+
+
 def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
     fill(directory, "a", "b", "c")
     path = directory.path / "journal.jsonl"

@@ -18,7 +18,8 @@ from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import HEADER, answer_line, discard_line, row_checksum_line
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import JournalFiles
-from agentv.store.journal.journal_reader import JournalReader
+from agentv.store.journal.journal_reader import JournalReader, amount_of
+from agentv.store.journal.verification import check_rows
 from doubles.stores import call
 from doubles.trials import NOW, ROOT, finished, trial
 
@@ -71,6 +72,18 @@ def test_what_must_be_on_the_disk_is_refused_where_the_run_was_removed(tmp_path,
         files.close()
 
 
+def test_rows_are_moved_to_another_file_and_more_can_follow(tmp_path, files):
+    for key, row in (("a", A), ("b", B), ("a", A)):
+        files.append_row(key, row, 0)
+    files.write_rows()
+    assert files.move_rows(lambda number, row: row == A and number > 1, "history.jsonl") == 1
+    assert (tmp_path / "history.jsonl").read_bytes() == A + b"\n"
+    files.append_row("a", A, 0)
+    files.write_rows()
+    assert held(tmp_path)[1] == A + b"\n" + B + b"\n" + A + b"\n"
+    check_rows(tmp_path)
+
+
 def test_what_failed_in_the_background_is_raised_by_the_next_check_and_answer(tmp_path):
     files = JournalFiles(tmp_path)
     files.check()
@@ -102,6 +115,22 @@ def read(tmp_path):
 
 def answered(key, text="yes", case="a", **more):
     return answer_line(key, case, TargetResponse(text), **more)
+
+
+@pytest.mark.parametrize(
+    ("cost", "tokens", "amount"),
+    [
+        (None, None, Amount()),
+        (0.5, None, Amount(0.5, 0)),
+        (None, TokenUsage(), Amount()),
+        (0.5, TokenUsage(3, 4), Amount(0.5, 7)),
+        (0.5, TokenUsage(3, 4, 9), Amount(0.5, 9)),
+        (0.5, TokenUsage(3), Amount(0.5, 3)),
+        (0.5, TokenUsage(None, 4), Amount(0.5, 4)),
+    ],
+)
+def test_what_a_call_took_is_its_price_and_all_of_its_tokens(cost, tokens, amount):
+    assert amount_of(cost, tokens) == amount
 
 
 def test_answers_are_found_by_their_keys_and_of_several_the_last(read):
@@ -151,6 +180,12 @@ def test_checksums_of_rows_are_found_by_key_and_content_at_the_first_line_that_h
     assert read(line).has_checksums
     reader = read(answered("k"))
     assert (reader.has_checksums, reader.checksum_position(ROW) is not None) == (False, False)
+
+
+def test_damaged_lines_are_counted(read):
+    changed = answered("k").replace(b"yes", b"no!")
+    reader = read(changed, b"no line\n", answered("l"), row_checksum_line("r", ROW).replace(b'"r"', b'"s"'))
+    assert (reader.damaged, len(reader), reader.has_checksums) == (3, 1, False)
 
 
 def test_a_line_that_was_damaged_since_it_was_read_gives_no_answer(read, tmp_path):

@@ -154,9 +154,27 @@ def test_a_text_that_differs_far_behind_is_found_by_its_digest(path):
     assert "x" * 2000 not in path.read_text()
 
 
+def test_more_calls_than_were_recorded_are_an_error(cassette):
+    trial = replay(cassette)
+    for asked, _ in RUN:
+        trial.recorded(asked)
+    found = trial.recorded(request("Fix it", "one", "ok", "two", "done", "three", "more"))
+    assert isinstance(found, Failure)
+    assert trial.finish(complete=True) == found
+    assert found.code == "not-recorded"
+    assert "run.jsonl: the agent made a model call that is not recorded (POST anthropic/v1/messages)" in found.message
+    assert "4 of 4 recorded calls made" in found.message
+
+
 def test_a_call_of_another_kind_is_not_answered_by_what_is_left(cassette):
     other = ModelRequest("anthropic", "POST", "/v1/messages/count_tokens", RUN[0][0].body)
     assert isinstance(replay(cassette).recorded(other), Failure)
+
+
+def test_an_agent_that_calls_no_model_was_not_replayed(cassette):
+    trial = replay(cassette)
+    failure = trial.finish(complete=True)
+    assert failure == Failure("not-replayed", "the agent made none of the 4 recorded model calls of run.jsonl")
 
 
 def test_an_agent_that_lists_models_or_counts_tokens_was_not_replayed(path):

@@ -150,15 +150,21 @@ def test_the_status_decides_whether_a_workspace_is_kept(keep, passes, kept):
     assert given.notes[-1] == f"close, keep {kept}"
 
 
-@pytest.mark.parametrize("other", [Grade.of(True, "seen", None), Grade.errored("script-failed", "no")])
-def test_changed_protected_files_fail_the_trial_whatever_else_passes_or_errs(other):
+def test_changed_protected_files_fail_the_trial_whatever_else_passes():
     changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
     given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
-    given.seen.grade_of = other
     result = given.result()
     assert (result.status, result.score, result.error) == ("failed", 0.0, None)
     assert [score.entry.name for score in result.scores] == ["seen", "protected-files"]
     assert "tests/a.py" in result.scores[-1].grade.reason
+
+
+def test_changed_protected_files_fail_the_trial_where_an_assertion_errs():
+    changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
+    given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
+    given.seen.grade_of = Grade.errored("script-failed", "no")
+    result = given.result()
+    assert (result.status, result.score, result.error) == ("failed", 0.0, None)
 
 
 def test_a_workspace_that_cannot_be_made_is_an_error_and_nobody_is_asked():
@@ -177,6 +183,24 @@ def test_a_hook_that_fails_after_grading_is_an_error():
     given = Given(workspace=GivenWorkspace([], closed=Failure("hook-failed", "no")))
     result = given.result()
     assert (result.status, result.score, result.error.code) == ("errored", None, "hook-failed")
+
+
+async def test_a_cancelled_trial_closes_its_workspace():
+    given = Given()
+
+    started = asyncio.Event()
+
+    async def hangs(_request):
+        started.set()
+        await asyncio.Event().wait()
+
+    given.agent.answer = hangs
+    task = asyncio.ensure_future(LocalExecutor(given.context).run(given.trial))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert given.notes[-1] == "close, keep False"
 
 
 def test_an_answer_of_an_earlier_process_is_not_taken_for_a_new_workspace():
