@@ -190,10 +190,10 @@ class Report:
             found = _diagnostic("older-spelling", at, message, "hint", None, ())
             self.add(replace(found, rename=(written, canonical)))
 
-    def remark(self, code: str, at: At, message: str) -> None:
+    def remark(self, code: str, at: At, message: str, hint: str | None = None) -> None:
         """Something to know, which is no mistake."""
         if self.hints:
-            self.add(_diagnostic(code, at, message, "hint", None, ()))
+            self.add(_diagnostic(code, at, message, "hint", hint, ()))
 
     def remark_on_keys(self, keys: Mapping[str, Place]) -> None:
         """One hint that lists the keys of a file that have no effect."""
@@ -215,11 +215,13 @@ class Report:
             self._outer.fail()
 
     def add(self, found: Diagnostic) -> None:
-        """One more."""
+        """One more. What a section finds, the report that it is a section of takes in."""
+        self.failed = self.failed or found.severity == "error"
+        if self._outer is not None:
+            self._outer.add(found)
+            return
         self.findings.added += 1
-        if found.severity == "error":
-            self.findings.errors += 1
-            self.fail()
+        self.findings.errors += found.severity == "error"
         if found.code not in FOLDED or found.span is None or found.severity != "error":
             self.findings.diagnostics.setdefault((found.code, found.span, found.message), found)
             return

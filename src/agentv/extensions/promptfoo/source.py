@@ -21,7 +21,6 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.errors import Diagnostic
 from agentv.extensions.promptfoo.tables import ORDER
 from agentv.model.values.values import Span
 
@@ -77,9 +76,7 @@ class Source(Struct, frozen=True):
 
     def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that was left out and cannot change a verdict, at its place."""
-        if self.report.hints:
-            place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
-            self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
+        self.report.remark(NO_EQUIVALENT, at, message, hint)
 
     def unread(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
         """A key that promptfoo does not read either: warned of where it is probably a misspelt one of `known`."""
