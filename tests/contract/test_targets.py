@@ -98,7 +98,7 @@ class Place:
 Make = Callable[[Place], ProviderSettings]
 
 HOSTED = ("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai")
-"""The providers of `openai_compatible/hosted`."""
+"""The providers of `openai_api/hosted.py`."""
 
 AGENTS = frozenset(name for name in PROVIDERS if registry().find(name).settings.is_agent)
 """Coding agents, which have tests of their own: `tests/unit/extensions/agents/adapters`, `tests/e2e/test_native_agents.py`."""
