@@ -130,7 +130,9 @@ class ChatStream(StreamedReply):
         if "choices" not in event and "message" in event:
             self.error = event
             return False
-        self._head |= {key: value for key, value in event.items() if value is not None and key != "choices"}
+        others = {key: value for key, value in event.items() if key not in ("choices", "usage")}
+        self._head |= {key: value for key, value in others.items() if value is not None}
+        _add_counts(self._head, "usage", event.get("usage"))
         choice = next((one for one in objects_in(event.get("choices")) if not one.get("index")), {})
         self.error = self.error or choice.get("error")
         if choice.get("finish_reason"):
@@ -178,6 +180,14 @@ class ChatStream(StreamedReply):
         return {**self._head, "choices": [{"index": 0, "message": message, "finish_reason": self._finish}]}
 
 
+def _add_counts(reply: dict[str, Json], key: str, counts: Json) -> None:
+    """Add the usage that an event reports to that of the events before it."""
+    if isinstance(counts, Mapping):
+        known = reply.get(key)
+        told = {name: value for name, value in counts.items() if value is not None}
+        reply[key] = {**(known if isinstance(known, Mapping) else {}), **told}
+
+
 class _Call:
     """A tool call whose arguments come in pieces."""
 
@@ -214,10 +224,10 @@ class ResponseStream(StreamedReply):
         """Take an event."""
         kind, response = event.get("type"), event.get("response")
         if isinstance(response, Mapping):
-            self._response = response
+            self._response = {**response, "status": "failed"} if kind == "response.failed" else response
         if kind == "error":
             self.error = event.get("error") or event
-        self.complete = self.complete or kind in _ENDS
+        self.complete = self.complete or (kind in _ENDS and bool(self._response))
         if kind == "response.output_text.delta" and isinstance(event.get("delta"), str):
             self._texts.append(str(event["delta"]))
         return kind in _PIECES
@@ -244,10 +254,7 @@ class MessageStream(StreamedReply):
         message, block = event.get("message"), event.get("content_block")
         if isinstance(message, Mapping):
             self._message |= message
-        if isinstance(event.get("usage"), Mapping):
-            usage = self._message.get("usage")
-            counts = {key: value for key, value in event["usage"].items() if value is not None}  # type: ignore[union-attr]  # a Mapping
-            self._message["usage"] = {**(usage if isinstance(usage, Mapping) else {}), **counts}
+        _add_counts(self._message, "usage", event.get("usage"))
         if kind == "content_block_start" and isinstance(block, Mapping):
             self._blocks[place] = dict(block)
             self._pieces[place] = [text] if isinstance(text := block.get("text"), str) else []
@@ -272,8 +279,8 @@ class MessageStream(StreamedReply):
             return {**block, str(kind): text}
         try:
             return {**block, "input": json.loads(text)} if text else block
-        except ValueError:
-            return block  # it broke off
+        except (ValueError, RecursionError):
+            return block  # it broke off, or is nothing that can be read
 
 
 class ContentStream(StreamedReply):
@@ -287,7 +294,8 @@ class ContentStream(StreamedReply):
 
     def add(self, event: JsonObject) -> bool:
         """Take a `GenerateContentResponse`."""
-        self._reply |= event
+        self._reply |= {key: value for key, value in event.items() if key != "usageMetadata"}
+        _add_counts(self._reply, "usageMetadata", event.get("usageMetadata"))
         candidate = next((one for one in objects_in(event.get("candidates")) if not one.get("index")), {})
         self._candidate |= candidate
         content, feedback = candidate.get("content"), event.get("promptFeedback")

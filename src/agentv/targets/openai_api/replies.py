@@ -24,7 +24,7 @@ FILTERED = "content_filter"
 REFUSAL = "refusal"
 _ABSURD = 10**12  # tokens that no call has
 _ENDED = (None, "completed", "incomplete")  # what the status of a response may be when there is an answer in it
-_BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
+BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
 """Finish reasons with which the server, and not the model, ended the answer: a gateway's, vLLM's, DeepSeek's, GLM's."""
 
 _PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
@@ -49,7 +49,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
         return reported_error(body) or bad_answer(f"the response contains {what}, so there is no answer")
     finish = first.get("finish_reason")
     finish = finish if isinstance(finish, str) else None
-    if body.get("error") or first.get("error") or finish in _BROKEN:
+    if body.get("error") or first.get("error") or finish in BROKEN:
         return _broke_off(body.get("error"), first.get("error"), f"its finish reason is {finish!r}")
     message: Any = first["message"]
     text, refusal = text_in(message.get("content")), message.get("refusal")

@@ -12,7 +12,7 @@ import msgspec
 
 from agentv.extensions.agents.gateway.routes import Api
 from agentv.model.suite.tools import ModelProtocol, ModelUpstream
-from agentv.model.values.response import CallFailure, Failure, is_cut
+from agentv.model.values.response import CallFailure, Failure, canonical_reason, is_cut
 from agentv.model.values.usage import Ceiling, TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject, objects_in
 from agentv.targets.anthropic import messages as anthropic
@@ -89,6 +89,9 @@ _ANSWERS: Mapping[Api, tuple[str, ...]] = {
 }
 """API → keys of which a whole reply has one."""
 
+_NO_ANSWER = {"failed": "the response failed", "cancelled": "the response was cancelled"}
+"""States in which a response ends without an answer."""
+
 
 class ReplyReader:
     """What one reply says of itself.
@@ -141,11 +144,12 @@ class ReplyReader:
     def _take(self, event: JsonObject) -> None:
         if self._stream is None:
             return
+        self._error = self._error or event.get("error")
         try:
             is_piece = self._stream.add(event)
         except TypeError:  # values of types that no API sends
             return
-        self._error = self._error or event.get("error") or self._stream.error
+        self._error = self._error or self._stream.error
         self.complete = self.complete or self._stream.complete
         if is_piece or self.answer is not None:
             self.answer = EMPTY  # put together once all is there
@@ -170,11 +174,13 @@ class ReplyReader:
     @property
     def error(self) -> str | None:
         """The error of an API that fails after it has begun to reply."""
-        error = self._error or self._body.get("error")
-        if error:
+        body = self._body
+        found = [self._error, body.get("error"), body if body.get("type") == "error" else None]
+        found += [one.get("error") for one in objects_in(body.get("choices"))]
+        if error := next(filter(None, found), None):
             words = error.get("message") if isinstance(error, Mapping) else error
             return str(words or "the API reports an error without a message")[:500]
-        return "the response failed" if self._api == "responses" and self._body.get("status") == "failed" else None
+        return _NO_ANSWER.get(str(body.get("status"))) if self._api == "responses" else None
 
     @property
     def finish(self) -> str:
@@ -226,9 +232,6 @@ _DOMAINS: Mapping[ModelProtocol, str] = {
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _CONFIGS = ("generationConfig", "generation_config")
 """Where Gemini's API takes settings: each key may be written in either way."""
-
-_FILTERED = gemini.BLOCKED | {openai.FILTERED, openai.REFUSAL}
-"""Finish reasons with which a filter, and not the model, ended the answer."""
 
 _LARGEST = 1e12
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -288,7 +291,9 @@ def ending(finish: str) -> Failure | None:
     """Why a reply is no whole answer: it was cut off, or a filter ended it."""
     if is_cut(finish):
         return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
-    if finish in _FILTERED:
+    if finish in openai.BROKEN:
+        return Failure("bad-answer", f"the API broke off the model's last answer ({finish})")
+    if finish in gemini.BLOCKED or canonical_reason(finish) == openai.FILTERED:
         return Failure("refused", f"the provider's filter ended the model's last answer ({finish})")
     return None
 

@@ -163,6 +163,8 @@ def test_a_command_whose_runner_says_that_no_test_ran_does_not_pass(tmp_path, pr
         '<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="t"/></testsuite>',
         '<testsuite><testcase name="t"><failure/><skipped/></testcase><testcase name="u"/></testsuite>',
         '<testsuite><testcase name="t" status="failed"/></testsuite>',
+        '<testsuite><testcase name="u"><testcase name="t" status="failed"/></testcase></testsuite>',
+        '<a:testsuite xmlns:a="x"><a:testcase name="t"><a:failure/></a:testcase></a:testsuite>',
         '<testsuite><error message="cannot collect"/><testcase name="t"/></testsuite>',
         '<testsuite errors="1" failures="3" tests="9"><testcase name="t"/></testsuite>',
     ],
@@ -170,6 +172,11 @@ def test_a_command_whose_runner_says_that_no_test_ran_does_not_pass(tmp_path, pr
 def test_what_is_no_report_and_a_failure_however_it_is_written_do_not_pass(tmp_path, text):
     found = with_report(tmp_path, text)
     assert (found.error, found.passed) == (None, False)
+
+
+def test_an_entity_in_a_text_is_none(tmp_path):
+    said = '<system-out><![CDATA[<!ENTITY a "b">]]></system-out>'
+    assert with_report(tmp_path, f'<testsuite><testcase name="t">{said}</testcase></testsuite>').passed
 
 
 def test_a_suite_may_count_the_failures_of_the_suites_in_it(tmp_path):

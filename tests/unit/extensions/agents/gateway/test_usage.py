@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError
+from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError, ending
 
 CHAT = [
     {
         "model": "gpt-4o-2024",
         "choices": [{"delta": {"content": '{"usage": {"prompt_tokens": 1}}'}, "finish_reason": None}],
     },
-    {"model": "gpt-4o-2024", "choices": [{"delta": {}, "finish_reason": "stop"}]},
-    {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}},
+    {"model": "gpt-4o-2024", "choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 10}},
+    {"choices": [], "usage": {"prompt_tokens": None, "completion_tokens": 5}},
 ]
 MESSAGES = [
     {"type": "message_start", "message": {"model": "claude-x", "usage": {"input_tokens": 9, "output_tokens": 1}}},
@@ -34,7 +34,8 @@ RESPONSES = [
 ]
 GEMINI = [
     {"candidates": [{"content": {}}], "usageMetadata": {"promptTokenCount": 7}, "modelVersion": "gemini-x"},
-    {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 2}},
+    {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"candidatesTokenCount": 2}},
+    {"usageMetadata": None},
 ]
 
 
@@ -89,7 +90,9 @@ def test_a_stream_that_ends_early_is_not_complete(api):
         ("messages", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded"),
         ("chat", {"error": {"message": "lost the server"}}, "lost the server"),
         ("responses", {"type": "response.failed", "response": {"error": {"message": "no"}}}, "no"),
+        ("responses", {"type": "response.failed", "response": {"id": "r"}}, "the response failed"),
         ("responses", {"type": "error", "message": "bad"}, "bad"),
+        ("responses", {"type": ["error"], "error": {"message": "bad"}}, "bad"),
         ("gemini", {"error": {"code": 503, "message": "overloaded"}}, "overloaded"),
     ],
 )
@@ -99,6 +102,56 @@ def test_an_error_within_a_stream_is_found(api, event, words):
     read.feed(stream([event]))
     read.end()
     assert reader.error == words
+
+
+@pytest.mark.parametrize(
+    ("api", "body", "words"),
+    [
+        ("chat", {"choices": [{"message": {}, "error": {"message": "lost the server"}}]}, "lost the server"),
+        ("responses", {"status": "failed", "output": []}, "the response failed"),
+        ("responses", {"status": "cancelled", "output": []}, "the response was cancelled"),
+        ("responses", {"type": "error", "status": "x", "message": "bad"}, "bad"),
+        ("responses", {"status": "completed", "output": [], "error": None}, None),
+    ],
+)
+def test_an_error_in_a_whole_reply_is_found(api, body, words):
+    reader = ReplyReader(api)
+    reader.read_whole(json.dumps(body).encode())
+    assert (reader.error, reader.complete) == (words, True)
+
+
+@pytest.mark.parametrize("kind", ["response.completed", "response.failed"])
+def test_the_end_of_a_response_without_the_response_is_none(kind):
+    reader = ReplyReader("responses")
+    reader.read_event(json.dumps({"type": kind}).encode())
+    reader.end()
+    assert not reader.complete
+
+
+@pytest.mark.parametrize(
+    ("finish", "code"),
+    [
+        ("", None), ("stop", None), ("end_turn", None), ("tool_calls", None), ("length", "agent-limit"),
+        ("MAX_TOKENS", "agent-limit"), ("CONTENT_FILTER", "refused"), ("SAFETY", "refused"), ("refusal", "refused"),
+        ("PROHIBITED_CONTENT", "refused"), ("error", "bad-answer"), ("abort", "bad-answer"),
+    ],
+)  # fmt: skip
+def test_how_the_last_answer_ended(finish, code):
+    found = ending(finish)
+    assert (found and found.code) == code
+
+
+def test_arguments_that_are_nested_too_deep_are_none():
+    reader = ReplyReader("messages")
+    for event in (
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "a", "name": "t", "input": {}}},
+        {"type": "content_block_delta", "index": 0, "delta": {"partial_json": "[" * 100_000}},
+        {"type": "message_stop"},
+    ):  # fmt: skip
+        reader.read_event(json.dumps(event).encode())
+    reader.end()
+    assert reader.complete
+    assert reader.answer["content"][0]["input"] == {}
 
 
 @pytest.mark.parametrize(
