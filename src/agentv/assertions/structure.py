@@ -108,6 +108,7 @@ class AssertSet(DeclaredAssertion):
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
             needs=threshold,
+            note=_note_in(scores),
         )
 
     async def _aggregated(
@@ -146,6 +147,7 @@ class AssertSet(DeclaredAssertion):
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
             needs=self.threshold,
+            note=_note_in((*scores, *made)),
         )
 
     def _aggregator_issues(self, aggregator: Aggregator) -> Iterator[Issue]:
@@ -191,6 +193,10 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
             yield f"{score.entry.name} could not be graded: {score.grade.error.message}"
         elif not passes_gate(score):
             yield f"{score.entry.name} is required"
+
+
+def _note_in(scores: Iterable[Score]) -> str | None:
+    return next((f"{one.grade.note} ('{one.entry.name}')" for one in scores if one.grade.note), None)
 
 
 def _shown(score: Score) -> dict[str, Json]:

@@ -311,7 +311,10 @@ def result_of(
         judge_token_usage=used,
         reused=came.earlier,
         work=_work_of(came),
-        notes=_notes_on(came),
+        notes=(
+            *_notes_on(came),
+            *(f"assertion '{one.entry.name}': {one.grade.note}" for one in scores if one.grade.note),
+        ),
         thoughts=came.thoughts,
         finish_reason=came.finish_reason,
         time_to_first_token_ms=came.time_to_first_token_ms,

@@ -35,6 +35,7 @@ class Settled:
     Attributes:
         denied: it says `pass: false` itself, so that its score counts 0 (SPEC section 10).
         needs: the score at which it passes; None: it says itself whether it does.
+        note: what the score was before it was clamped; None: it was within 0..1.
     """
 
     passed: bool
@@ -44,6 +45,7 @@ class Settled:
     details: JsonObject = field(default=EMPTY)
     denied: bool = False
     needs: float | None = None
+    note: str | None = None
 
 
 def grade_of(value: object, subject: str) -> Grade:
@@ -69,6 +71,7 @@ def grade_of(value: object, subject: str) -> Grade:
         settled.details,
         has_own_threshold=settled.denied,
         needs=settled.needs,
+        note=settled.note,
     )
 
 
@@ -109,7 +112,7 @@ def _settle(value: object) -> Settled:
         return Settled(value, float(value), denied=not value)
     if isinstance(value, int | float):
         score = _score(value, "a number")
-        return Settled(score >= PASS_MARK, score, needs=PASS_MARK)
+        return Settled(score >= PASS_MARK, score, needs=PASS_MARK, note=_note(value, score))
     if isinstance(value, AssertionScore):
         return _settle_fields(structs.asdict(value))
     if isinstance(value, Mapping):
@@ -132,7 +135,15 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
         details=_optional(fields, "details", _details) or EMPTY,
         denied=passed is False,
         needs=PASS_MARK if passed is None else None,
+        note=_note(_native(fields.get("score")), score),
     )
+
+
+def _note(given: object, score: float) -> str | None:
+    """A note that a score was clamped: a grader that counts from 1 to 10 would else pass unnoticed."""
+    if not isinstance(given, int | float) or given == score:
+        return None
+    return f"the score {_short(given)} is outside of 0 to 1 and counts as {score:g}"
 
 
 def _reason(fields: Mapping[Any, object], *, has_verdict: bool) -> str | None:

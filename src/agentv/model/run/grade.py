@@ -65,6 +65,7 @@ class Grade(Struct, frozen=True):
         undecided: it fails because the judge's reply has no verdict, so its negation fails too.
         asked_judge: which judge gave it; None: no judge did.
         needs: the score at which it passes; None: it is right or wrong, or its grader decides otherwise.
+        note: what is noteworthy about the grader, such as a score outside of 0 to 1.
     """
 
     score: float
@@ -80,6 +81,7 @@ class Grade(Struct, frozen=True):
     threshold_checks: int = 0
     asked_judge: AskedJudge | None = None
     needs: float | None = None
+    note: str | None = None
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
@@ -110,6 +112,7 @@ class Grade(Struct, frozen=True):
             threshold_checks=self.threshold_checks,
             asked_judge=self.asked_judge,
             needs=None if self.needs is None else round(1.0 - self.needs, PLACES),
+            note=self.note,
         )
 
     def without_spans(self) -> Grade:
