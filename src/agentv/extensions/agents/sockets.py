@@ -39,10 +39,6 @@ def listening_at(path: str) -> socket.socket:
     return made
 
 
-def _connected(path: str) -> socket.socket:
-    return _at(path, socket.socket.connect)
-
-
 def _at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket:
     """A Unix socket with which something was done at a path, which may be longer than the system takes."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -147,7 +143,7 @@ def _forward(connection: socket.socket, path: str) -> None:
     """Copy both ways until both sides have ended. Nobody at the socket: the connection is closed."""
     with connection:
         try:
-            outside = _connected(path)
+            outside = _at(path, socket.socket.connect)
         except OSError:
             return
         with outside:

@@ -340,7 +340,9 @@ class AcpSession:
     async def _lost(self, error: Exception, when: str) -> Failure:
         """Why a call of the agent gave nothing."""
         if isinstance(error, RequestError):
-            error_text = _details(error)
+            data = error.data
+            more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
+            error_text = f"{error} ({error.code})" if not more else f"{error} ({error.code}): {str(more)[:500]}"
             if error.code == AUTH_REQUIRED:
                 error_text = (
                     f"{error_text}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
@@ -446,9 +448,3 @@ def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | Non
 def _methods(agent: InitializeResponse | None) -> str:
     methods = [str(one.id) for one in (agent.auth_methods if agent else None) or ()]
     return ", ".join(methods) or "no method"
-
-
-def _details(error: RequestError) -> str:
-    data = error.data
-    more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
-    return f"{error} ({error.code})" if not more else f"{error} ({error.code}): {str(more)[:500]}"

@@ -72,7 +72,18 @@ class Claude(NativeProvider):
         """Reports rules that Claude Code has no counterpart of; what is wrong with the settings of any agent."""
         yield from NativeProvider.validate(self)
         if not isinstance(self.permissions, str):
-            yield from _rule_issues(self.permissions)
+            allowed = False
+            for place, rule in enumerate(self.permissions):
+                at = ("permissions", place)
+                if rule.kind is not None:
+                    yield Issue((*at, "kind"), "Claude Code has no kinds of tools; name the tool with 'tool'")
+                if rule.tool is None and (rule.path is not None or place < len(self.permissions) - 1):
+                    yield Issue(at, "Claude Code needs 'tool' in a rule, except in a last one for all the rest")
+                if rule.tool is not None and not _native_names(rule.tool):
+                    yield Issue((*at, "tool"), f"Claude Code has no tool '{rule.tool}'")
+                if rule.action == "deny" and rule.tool is not None and allowed:
+                    yield Issue(at, "a denial wins in Claude Code wherever it stands; place it before what is allowed")
+                allowed = allowed or rule.action == "allow"
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line. All that is set is set by flags, so that the user's own files stay as they are."""
@@ -292,21 +303,6 @@ def _native_names(tool: str) -> Sequence[str]:
     if dot:
         return (f"mcp__{server}" if name == "*" else f"mcp__{server}__{name}",)
     return () if tool == "*" else (tool,)
-
-
-def _rule_issues(rules: Sequence[PermissionRule]) -> Iterator[Issue]:
-    allowed = False
-    for place, rule in enumerate(rules):
-        at = ("permissions", place)
-        if rule.kind is not None:
-            yield Issue((*at, "kind"), "Claude Code has no kinds of tools; name the tool with 'tool'")
-        if rule.tool is None and (rule.path is not None or place < len(rules) - 1):
-            yield Issue(at, "Claude Code needs 'tool' in a rule, except in a last one for all the rest")
-        if rule.tool is not None and not _native_names(rule.tool):
-            yield Issue((*at, "tool"), f"Claude Code has no tool '{rule.tool}'")
-        if rule.action == "deny" and rule.tool is not None and allowed:
-            yield Issue(at, "a denial wins in Claude Code wherever it stands; place it before what is allowed")
-        allowed = allowed or rule.action == "allow"
 
 
 def mcp_servers_json(servers: Iterable[McpServer]) -> dict[str, Any]:

@@ -211,19 +211,16 @@ class CodexStream:
             name, arguments = _CALLS[kind](item)
             self._recorder.tool_call(text(item, "id"), name, arguments)
             if done:
-                self._end_call(item, kind, name)
-
-    def _end_call(self, item: JsonObject, kind: str, name: str) -> None:
-        status, call_id = text(item, "status"), text(item, "id")
-        result, error = _result(item, kind)
-        if self._reads_only and kind == "command_execution" and _READ_ONLY in text_of(result):
-            self._recorder.denied(name, _READ_ONLY, call_id)
-        if status == "declined":
-            self._recorder.denied(name, error or "declined", call_id)
-            error = error or "declined"
-        if status == "failed" and error is None:
-            error = text_of(result) or "the tool failed"
-        self._recorder.tool_result(call_id, None if error is not None else result, error=error)
+                status, call_id = text(item, "status"), text(item, "id")
+                result, error = _result(item, kind)
+                if self._reads_only and kind == "command_execution" and _READ_ONLY in text_of(result):
+                    self._recorder.denied(name, _READ_ONLY, call_id)
+                if status == "declined":
+                    self._recorder.denied(name, error or "declined", call_id)
+                    error = error or "declined"
+                if status == "failed" and error is None:
+                    error = text_of(result) or "the tool failed"
+                self._recorder.tool_result(call_id, None if error is not None else result, error=error)
 
 
 def _mcp(item: JsonObject) -> tuple[str, JsonObject]:

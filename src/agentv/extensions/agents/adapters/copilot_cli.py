@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from agentv.extensions.agents.adapters.model_access import (
-    WITHOUT_RULES,
-    AnyModelSettings,
-    model_access,
-    native_tools,
-)
+from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyModelSettings, model_access, native_tools
 from agentv.extensions.agents.adapters.native_settings import (
     AgentProgram,
     Directories,

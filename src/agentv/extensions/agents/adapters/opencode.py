@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from agentv.extensions.agents.adapters.model_access import (
-    WITHOUT_RULES,
-    AnyModelSettings,
-    model_access,
-    native_tools,
-)
+from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyModelSettings, model_access, native_tools
 from agentv.extensions.agents.adapters.native_settings import (
     AgentProgram,
     Directories,

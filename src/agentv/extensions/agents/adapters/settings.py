@@ -7,17 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from agentv.model.suite.tools import McpServer, ModelProtocol
-from agentv.registry.fields import (
-    Between,
-    Command,
-    Declared,
-    DirectoryPath,
-    Doc,
-    Issue,
-    Nonempty,
-    Text,
-    missing_extra,
-)
+from agentv.registry.fields import Between, Command, Declared, DirectoryPath, Doc, Issue, Nonempty, Text, missing_extra
 from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 
 DEFAULT_TIMEOUT_S = 1800.0

@@ -87,7 +87,12 @@ def read_report(data: bytes) -> tuple[ReportedTest, ...]:
         ReportError: it is not well-formed, declares entities, or has too many tests.
     """
     try:
-        root = _tree(data)
+        parser, builder = ParserCreate(namespace_separator="}"), ET.TreeBuilder()
+        parser.StartElementHandler = builder.start
+        parser.EndElementHandler = builder.end
+        parser.EntityDeclHandler = _refuse
+        parser.Parse(data, True)
+        root = builder.close()
         found = tuple(islice(_tests_in([root]), MOST_TESTS + 1))
         declared = _declared(root)
     except (ExpatError, ValueError, LookupError) as error:
@@ -102,16 +107,6 @@ def read_report(data: bytes) -> tuple[ReportedTest, ...]:
     if declared > wrong:
         raise ReportError(f"says that {declared} tests failed, and names {wrong} of them")
     return found
-
-
-def _tree(data: bytes) -> ET.Element:
-    """The elements of a document, without their texts."""
-    parser, builder = ParserCreate(namespace_separator="}"), ET.TreeBuilder()
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.EntityDeclHandler = _refuse
-    parser.Parse(data, True)
-    return builder.close()
 
 
 def _refuse(*_declaration: object) -> None:

@@ -94,7 +94,9 @@ class ExpectedCall(Declared):
         if self.args is None or not isinstance(self.args, Mapping):
             return True
         how = otherwise if self.args_match is None else self.args_match
-        return _agree(self.args, call.arguments, how)
+        if isinstance(how, tuple):
+            return all(_same_at(path, self.args, call.arguments) for path in how)
+        return _COMPARISONS[how](self.args, call.arguments)
 
     def __str__(self) -> str:
         """As a check names it."""
@@ -257,12 +259,6 @@ class ToolCallF1(DeclaredAssertion):
     def _wanted(self) -> tuple[str, ...]:
         names = self.value.split(",") if isinstance(self.value, str) else self.value
         return tuple(name.strip() for name in names if name.strip())
-
-
-def _agree(expected: JsonObject, found: JsonObject, how: ArgsMatch | tuple[str, ...]) -> bool:
-    if isinstance(how, tuple):
-        return all(_same_at(path, expected, found) for path in how)
-    return _COMPARISONS[how](expected, found)
 
 
 def _same_at(path: str, expected: JsonObject, found: JsonObject) -> bool:

@@ -21,14 +21,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeho
 from agentv.extensions.agents.authoring.parts import NAMES, CopyReader, FileDigests, read_extensions
 from agentv.extensions.agents.authoring.schema import AuthoredVariant
 from agentv.extensions.agents.authoring.workspace import MappingReader, Parts, read_environment
-from agentv.model.suite.workspace import (
-    WORKSPACE,
-    Hooks,
-    SandboxName,
-    Variant,
-    WorkspaceCommand,
-    WorkspaceSpec,
-)
+from agentv.model.suite.workspace import WORKSPACE, Hooks, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.templating import Scope
@@ -47,23 +40,6 @@ class WorkspaceKeys(Struct, frozen=True):
         """Those that are written."""
         keys = (self.workspace, self.sandbox, self.environment, self.extensions)
         return tuple(one for one in keys if one is not None)
-
-
-def read_variants(node: Node | None, digests: FileDigests, reading: Reading) -> tuple[Variant, ...]:
-    """The variants of a suite in their order; what is wrong is reported."""
-    if node is None or is_empty(node):
-        return ()
-    if not isinstance(node, ListNode):
-        reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
-        return ()
-    found = [one for item in node.items if (one := _variant(item, digests, reading)) is not None]
-    seen: dict[str, Variant] = {}
-    for one in found:
-        first = seen.setdefault(one.name, one)
-        if first is not one and first.span is not None:
-            message = f"two variants are named '{one.name}'; the first is in line {first.span.line}"
-            reading.report.error("duplicate-id", one.span, message)
-    return tuple(found)
 
 
 def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | None:
@@ -121,7 +97,19 @@ class WorkspaceReader:
         """The variants of the suite."""
         if not self._changes:
             self._of_suite(reading)  # its mistakes are reported before those of variants, which repeat them
-        return read_variants(node, self._digests, reading)
+        if node is None or is_empty(node):
+            return ()
+        if not isinstance(node, ListNode):
+            reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
+            return ()
+        found = [one for item in node.items if (one := _variant(item, self._digests, reading)) is not None]
+        seen: dict[str, Variant] = {}
+        for one in found:
+            first = seen.setdefault(one.name, one)
+            if first is not one and first.span is not None:
+                message = f"two variants are named '{one.name}'; the first is in line {first.span.line}"
+                reading.report.error("duplicate-id", one.span, message)
+        return tuple(found)
 
     def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case; None where it has none."""

@@ -161,21 +161,18 @@ class ToolReader:
         own = {} if node is None or is_empty(node) else _servers(node, reading)
         if self._node is None and not own:
             return ()
-        self._check_library(self._node or node, reading)
+        # Once: the library that serves tools is not installed.
+        missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
+        if missing is not None:
+            self._reported = True
+            add = reading.report.error if reading.strict_env else reading.report.warning
+            add(missing.code, self._node or node, missing.message, hint=missing.hint)
         base = self._of_suite(reading.of_suite())
         merged = {**base, **{name: _over(one, base.get(name)) for name, one in own.items()}}
         return tuple(
             ScriptedServer(name, tuple(one.tools.values()), one.state, one.transport or "stdio")
             for name, one in merged.items()
         )
-
-    def _check_library(self, node: Node | None, reading: Reading) -> None:
-        """Report once that the library that serves tools is not installed."""
-        missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
-        if missing is not None:
-            self._reported = True
-            add = reading.report.error if reading.strict_env else reading.report.warning
-            add(missing.code, node, missing.message, hint=missing.hint)
 
     def _of_suite(self, reading: Reading) -> Mapping[str, _Server]:
         if self._node is None:

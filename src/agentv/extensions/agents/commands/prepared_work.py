@@ -85,7 +85,23 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
         raise UsageError(f"{out} exists and is not an empty directory", "give a new directory")
     prepared = _prepared(settings, test_id, PreparedWork("", "", None))
     trial = _only(prepared, test_id)
-    _write(trial, directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    if trial.case.workspace is not None:
+        (directory / WORKSPACE).mkdir()
+        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE)))
+    prompt = "\n\n".join(message.text for message in trial.case.input)
+    (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
+    manifest = {
+        "version": _VERSION,
+        "suite": trial.suite.name,
+        "eval_file": os.path.relpath(trial.suite.path, directory),
+        "test_id": trial.case.id,
+        "variant": trial.variant_name,
+        "case_sha256": trial.case.sha256,
+        "workspace": WORKSPACE if trial.case.workspace is not None else None,
+    }
+    text = json.dumps(manifest, ensure_ascii=False, indent=2)
+    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
     return PreparedCase(directory, trial.case.workspace is not None, prepared.diagnostics)
 
 
@@ -142,26 +158,6 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
     if len(variants) > 1:
         raise UsageError(f"the case '{test_id}' has several variants", f"add --variant {variants[0]}")
     raise UsageError(f"'{test_id}' stands for {len(trials)} trials", "give the id of one case with one prompt")
-
-
-def _write(trial: Trial, directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    if trial.case.workspace is not None:
-        (directory / WORKSPACE).mkdir()
-        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE)))
-    prompt = "\n\n".join(message.text for message in trial.case.input)
-    (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
-    manifest = {
-        "version": _VERSION,
-        "suite": trial.suite.name,
-        "eval_file": os.path.relpath(trial.suite.path, directory),
-        "test_id": trial.case.id,
-        "variant": trial.variant_name,
-        "case_sha256": trial.case.sha256,
-        "workspace": WORKSPACE if trial.case.workspace is not None else None,
-    }
-    text = json.dumps(manifest, ensure_ascii=False, indent=2)
-    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 async def _write_workspace(trial: Trial, place: str) -> None:

@@ -99,28 +99,24 @@ def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
     """
     named = row.get("trace_path")
     if not isinstance(named, str) or not named:
-        return _of_row(row)
+        # What a row says of a trial without a trace: its messages, and what they took.
+        from msgspec.structs import replace
+
+        from agentv.extensions.agents.traces.messages import trace_of_messages
+        from agentv.extensions.agents.traces.values import number, tokens_of
+
+        messages = list(row["input"]) if isinstance(row.get("input"), list) else []
+        if isinstance(row.get("output"), str) and not row.get("turns"):
+            messages.append({"role": "assistant", "content": row["output"]})
+        trace = trace_of_messages(messages, "row")
+        if isinstance(trace, Failure):
+            return Failure("no-output", "the trial has neither a trace nor an answer")
+        used = UsageStep(
+            None, tokens_of(row.get("token_usage")), number(row.get("cost_usd")), 0.0, number(row.get("duration_ms"))
+        )
+        return replace(trace, steps=(*trace.steps, used), duration_ms=used.duration_ms)
     path = artifact(directory, named)
     return path if isinstance(path, Failure) else read(path)
-
-
-def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
-    """What a row says of a trial without a trace: its messages, and what they took."""
-    from msgspec.structs import replace
-
-    from agentv.extensions.agents.traces.messages import trace_of_messages
-    from agentv.extensions.agents.traces.values import number, tokens_of
-
-    messages = list(row["input"]) if isinstance(row.get("input"), list) else []
-    if isinstance(row.get("output"), str) and not row.get("turns"):
-        messages.append({"role": "assistant", "content": row["output"]})
-    trace = trace_of_messages(messages, "row")
-    if isinstance(trace, Failure):
-        return Failure("no-output", "the trial has neither a trace nor an answer")
-    used = UsageStep(
-        None, tokens_of(row.get("token_usage")), number(row.get("cost_usd")), 0.0, number(row.get("duration_ms"))
-    )
-    return replace(trace, steps=(*trace.steps, used), duration_ms=used.duration_ms)
 
 
 MEASURES = ("score", "duration_ms", "cost_usd", "tokens", "tool_calls")

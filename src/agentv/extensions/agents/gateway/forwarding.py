@@ -146,7 +146,13 @@ class ForwardedCall:
                 return await self._replayed(exchanges.recorded(asked))
             fault = session.faults.next()
             if fault is not None:
-                return await self._injected(fault)
+                self.call.excused = True
+                what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
+                self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
+                if fault == DROP:
+                    break_off(self.request)
+                    return StreamResponse()
+                return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
             self.record = recorder_of(exchanges, asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
@@ -328,16 +334,6 @@ class ForwardedCall:
         else:
             break_off(self.request)
         return answer
-
-    async def _injected(self, fault: str) -> StreamResponse:
-        """A fault instead of a reply."""
-        self.call.excused = True
-        what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
-        self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
-        if fault == DROP:
-            break_off(self.request)
-            return StreamResponse()
-        return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
 
     async def _error(self, status: int, message: str) -> StreamResponse:
         headers = NOT_AGAIN if status == SPENT else {}

@@ -251,7 +251,13 @@ class TrialReplay:
         live = self._live.get(place) or self._begun(prompt)
         found = self._next(live.conversation, prompt) if live is not None else None
         if live is None or found is None:
-            return self._not_recorded(prompt)
+            what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
+            differing = f" after {self._differences[0]}" if self._differences else ""
+            made = len(self._recorded) - len(self._left)
+            count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
+            failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
+            self._missing = self._missing or failure
+            return failure
         self._live[place] = _Live(live.conversation, prompt)
         if found in self._left:
             self._left.remove(found)
@@ -310,15 +316,6 @@ class TrialReplay:
             return exact or left[0]
         cut = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
         return next(cut, None)
-
-    def _not_recorded(self, prompt: Prompt) -> Failure:
-        what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
-        differing = f" after {self._differences[0]}" if self._differences else ""
-        made = len(self._recorded) - len(self._left)
-        count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
-        failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
-        self._missing = self._missing or failure
-        return failure
 
     def _compare(self, line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> None:
         found = list(_differences(line, prompt, last))

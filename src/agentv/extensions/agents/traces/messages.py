@@ -162,7 +162,9 @@ def _unwrapped(row: JsonObject) -> JsonObject:
 def _message(row: JsonObject, default: Role | None, where: str, problems: Problems) -> Iterator[Spoken]:
     kind = string(row.get("type"))
     if kind in _CALL_ITEMS:
-        yield from _asked(_call(row, _CALL_ITEMS[kind], problems))
+        call = _call(row, _CALL_ITEMS[kind], problems)
+        if call is not None:
+            yield Spoken("assistant", calls=(call,))
         return
     if kind.endswith("_call_output"):
         yield Spoken("tool", results=(_result(row),))
@@ -244,11 +246,6 @@ def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
     )
     if spoken.text or spoken.reasoning or spoken.calls or spoken.tokens or not (found.results or calls):
         yield spoken
-
-
-def _asked(call: SpokenCall | None) -> Iterator[Spoken]:
-    if call is not None:
-        yield Spoken("assistant", calls=(call,))
 
 
 def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:

@@ -12,15 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.messages import (
-    Spoken,
-    SpokenCall,
-    SpokenResult,
-    as_json,
-    messages_in,
-    step_of,
-    with_result,
-)
+from agentv.extensions.agents.traces.messages import Spoken, SpokenCall, as_json, messages_in, step_of, with_result
 from agentv.extensions.agents.traces.otlp_spans import (
     AGENTS,
     MODEL_CALLS,
@@ -338,7 +330,10 @@ class _Reader:
         counted: Counter[tuple[str | None, str, str]] = Counter()
         for one in given:
             for result in one.results:
-                self._set_result(result)
+                place = self._places.get(result.call)
+                step = None if place is None else self._steps[place]
+                if place is not None and isinstance(step, ToolCallStep) and step.result is None and step.error is None:
+                    self._steps[place] = with_result(step, result)
             if one.role in {"system", "user"}:
                 key = (parent, one.role, one.text)
                 counted[key] += 1
@@ -360,12 +355,6 @@ class _Reader:
             self._places[call.id] = len(self._steps)
             self._asked.setdefault(call.name, []).append((len(self._steps), call))
             self._steps.append(step_of(call, at, parent))
-
-    def _set_result(self, result: SpokenResult) -> None:
-        place = self._places.get(result.call)
-        step = None if place is None else self._steps[place]
-        if place is not None and isinstance(step, ToolCallStep) and step.result is None and step.error is None:
-            self._steps[place] = with_result(step, result)
 
     def _tool_call(self, span: OtelSpan) -> None:
         about, identity = span.attributes, _call_id(span)

@@ -97,7 +97,9 @@ class _Writer:
             if isinstance(step, ToolCallStep):
                 self._tool(step, place)
             elif isinstance(step, PermissionStep):
-                self._permission(step)
+                about: dict[str, Json] = {"tool": step.tool, "allowed": step.allowed, "reason": step.reason}
+                at = self._nanoseconds(self._now)
+                self._events.append({"name": "agentv.permission", "timeUnixNano": at, "attributes": _attributes(about)})
             elif isinstance(step, UsageStep):
                 said = _said_by(step, following)
                 self._model(step, said, place)
@@ -175,11 +177,6 @@ class _Writer:
         )
         status = _status(step.error or "the tool failed") if step.failed else {}
         self._spans.append({**span, "kind": _INTERNAL, **status})
-
-    def _permission(self, step: PermissionStep) -> None:
-        about: dict[str, Json] = {"tool": step.tool, "allowed": step.allowed, "reason": step.reason}
-        at = self._nanoseconds(self._now)
-        self._events.append({"name": "agentv.permission", "timeUnixNano": at, "attributes": _attributes(about)})
 
     def _span(
         self, identity: str, parent: str | None, name: str, started: float, ended: float, about: JsonObject

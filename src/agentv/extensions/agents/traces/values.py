@@ -142,23 +142,19 @@ def text_of(value: Json) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return _block_text(value)
+        inner = first(value, *_TEXTS)
+        if isinstance(inner, str):
+            return inner
+        if isinstance(inner, Mapping | list):
+            return text_of(inner)
+        kind = string(value.get("type"))
+        return f"[{kind}]" if kind else compact(value)
     if isinstance(value, list | tuple):
         return "\n\n".join(filter(None, map(text_of, value)))
     return "" if value is None else compact(value)
 
 
 _TEXTS = ("text", "content", "value", "output", "refusal", "resource")
-
-
-def _block_text(block: JsonObject) -> str:
-    inner = first(block, *_TEXTS)
-    if isinstance(inner, str):
-        return inner
-    if isinstance(inner, Mapping | list):
-        return text_of(inner)
-    kind = string(block.get("type"))
-    return f"[{kind}]" if kind else compact(block)
 
 
 def epoch_ms(value: Any) -> float | None:

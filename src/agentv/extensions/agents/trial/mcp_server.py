@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from agentv.extensions.agents.trial.tool_calls import Result, ToolCalls
+from agentv.extensions.agents.trial.tool_calls import ToolCalls
 from agentv.model.suite.tools import ScriptedServer
 from agentv.version import __version__
 
@@ -43,27 +43,20 @@ def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         del context
-        return _as_result(await calls.call(params.name, params.arguments or {}))
+        # What the agent sees.
+        result = await calls.call(params.name, params.arguments or {})
+        if result.timed_out:
+            raise MCPError(REQUEST_TIMEOUT, "Request timed out")
+        value = result.error if result.error is not None else result.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        structured = value if isinstance(value, dict) else None
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)],
+            structured_content=structured,
+            is_error=result.error is not None,
+        )
 
     return Server(server.name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
-
-
-def _as_result(result: Result) -> types.CallToolResult:
-    """What the agent sees.
-
-    Raises:
-        MCPError: the call is to time out.
-    """
-    if result.timed_out:
-        raise MCPError(REQUEST_TIMEOUT, "Request timed out")
-    value = result.error if result.error is not None else result.value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    structured = value if isinstance(value, dict) else None
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
-        structured_content=structured,
-        is_error=result.error is not None,
-    )
 
 
 class SocketServer:

@@ -8,7 +8,7 @@ errored then, never passed. One whose model calls are recorded has, since its ag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
@@ -279,7 +279,14 @@ class AgentTrial(Struct):
         changed = self.changes.protected if self.changes is not None else ()
         if not changed:
             return result
-        score = _protected_score(changed)
+        paths = list(changed)
+        named = ", ".join(paths[:SHOWN_PATHS]) + (
+            f" and {len(paths) - SHOWN_PATHS:,} more" if len(paths) > SHOWN_PATHS else ""
+        )
+        reason = f"the agent changed protected files: {named}"
+        checks = tuple(Check(f"{path} is unchanged", False, "changed by the agent") for path in paths[:SHOWN_PATHS])
+        entry = AssertionEntry("protected-files", _ProtectedFiles(), AssertionSettings(required=True))
+        score = Score(entry, Grade(0.0, False, checks, reason), 0.0)
         return structs.replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
 
     async def close(self, result: TrialResult) -> TrialResult:
@@ -368,17 +375,6 @@ class _ProtectedFiles(Struct, frozen=True):
 
     def label(self) -> str:
         return ""
-
-
-def _protected_score(changed: Iterable[str]) -> Score:
-    paths = list(changed)
-    named = ", ".join(paths[:SHOWN_PATHS]) + (
-        f" and {len(paths) - SHOWN_PATHS:,} more" if len(paths) > SHOWN_PATHS else ""
-    )
-    reason = f"the agent changed protected files: {named}"
-    checks = tuple(Check(f"{path} is unchanged", False, "changed by the agent") for path in paths[:SHOWN_PATHS])
-    entry = AssertionEntry("protected-files", _ProtectedFiles(), AssertionSettings(required=True))
-    return Score(entry, Grade(0.0, False, checks, reason), 0.0)
 
 
 async def _whole(closing: Awaitable[str | Failure | None]) -> str | Failure | None:

@@ -35,28 +35,6 @@ PATCH = (*_COMMON, "--patch", "--text")
 _KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
 
 
-def changes_of(names: bytes, patch: bytes, now: Snapshot) -> WorkspaceChanges:
-    """The changes, in the order of their paths.
-
-    Args:
-        names: what git prints for `NAMES`.
-        patch: and for `PATCH`.
-        now: the final state.
-    """
-    words = iter(names.split(b"\0"))
-    changes: list[tuple[ChangeKind, bytes, bytes | None]] = []
-    lines: dict[bytes, tuple[int, int]] = {}
-    for word in words:
-        if word.startswith(b":"):
-            changes.append(_change(word, words))
-        elif word:
-            path, counts = _counts(word, words)
-            lines[path] = counts
-    files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
-    text = _text(patch)
-    return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
-
-
 def shown_path(path: bytes) -> str:
     """A path as text; bytes that are no UTF-8 are shown as escapes."""
     return path.decode("utf-8", "backslashreplace")
@@ -223,7 +201,18 @@ class Baselines:
         patch = await self._git(*PATCH, base, final)
         if isinstance(patch, Failure):
             return patch
-        return changes_of(names.stdout, patch.stdout, now)
+        words = iter(names.stdout.split(b"\0"))
+        changes: list[tuple[ChangeKind, bytes, bytes | None]] = []
+        lines: dict[bytes, tuple[int, int]] = {}
+        for word in words:
+            if word.startswith(b":"):
+                changes.append(_change(word, words))
+            elif word:
+                path, counts = _counts(word, words)
+                lines[path] = counts
+        files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
+        text = _text(patch.stdout)
+        return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
 
     async def text(self, commit: str, path: bytes) -> str:
         """The text of a file in a commit; empty if it is missing."""

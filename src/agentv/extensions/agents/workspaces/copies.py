@@ -100,7 +100,10 @@ def _removed(directory: str, redactor: Redactor) -> Iterator[str]:
             path = Path(folder, name)
             if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
                 shown = redactor.redact(os.path.relpath(path, directory))
-                _rename(path, redactor.redact(name))
+                if path.is_symlink():
+                    path.unlink()
+                else:
+                    path.rename(path.with_name(redactor.redact(name)))
                 yield f"{shown}: renamed"
 
 
@@ -131,13 +134,6 @@ def _removed_if(path: Path, holds: bool) -> str:
         return ""
     path.unlink()
     return "removed, since it contained a secret and is no text that can be rewritten"
-
-
-def _rename(path: Path, name: str) -> None:
-    if path.is_symlink():
-        path.unlink()
-    else:
-        path.rename(path.with_name(name))
 
 
 def _names_secret(path: Path, redactor: Redactor) -> bool:

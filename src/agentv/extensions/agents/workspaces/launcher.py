@@ -117,18 +117,14 @@ def _guard(arguments: Sequence[str]) -> None:
     while status is None:
         number = signal.sigwait(_HANDLED)
         if number == signal.SIGINT:
-            _interrupt_all_below(os.getpid())
+            # Pass SIGINT on, as a terminal sends it to all that runs in it.
+            for one in alive_below({os.getpid()}):
+                if name_of(one) != SANDBOX_PROGRAM:
+                    send(one, signal.SIGINT)
         ends = number in _ENDING and number != signal.SIGINT
         status = _reaped().get(program, -1 if ends else None)
     ended = end_all_below(os.getpid())
     _exit_like(ended.get(program, 0) if status == -1 else status)
-
-
-def _interrupt_all_below(process: int) -> None:
-    """Pass SIGINT on, as a terminal sends it to all that runs in it."""
-    for one in alive_below({process}):
-        if name_of(one) != SANDBOX_PROGRAM:
-            send(one, signal.SIGINT)
 
 
 def _is_alive(process: int) -> bool:

@@ -29,7 +29,11 @@ def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
     """Copy files and directories to their places in a workspace; why it failed. It blocks."""
     for one in files:
         try:
-            _place(one, workspace)
+            source, is_root = Path(one.source), one.path.strip("./") == ""
+            if source.is_dir():
+                _copy_directory(source, Path(workspace) if is_root else _made(workspace, _names(one.path)))
+            else:
+                _copy_file(source, _cleared(workspace, [source.name] if is_root else _names(one.path)))
         except OSError as error:
             return Failure("workspace-failed", f"cannot copy {one.source} into the workspace: {error.strerror}")
     return None
@@ -76,14 +80,6 @@ def _names(path: str) -> list[str]:
     if ".." in names or not names:
         raise OSError(errno.EINVAL, "its place leads out of the workspace")
     return names
-
-
-def _place(one: CopiedFiles, workspace: str) -> None:
-    source, is_root = Path(one.source), one.path.strip("./") == ""
-    if source.is_dir():
-        _copy_directory(source, Path(workspace) if is_root else _made(workspace, _names(one.path)))
-    else:
-        _copy_file(source, _cleared(workspace, [source.name] if is_root else _names(one.path)))
 
 
 def _made(folder: str | Path, names: Iterable[str]) -> Path:

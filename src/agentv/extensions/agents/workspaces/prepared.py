@@ -90,7 +90,10 @@ class PreparedWorkspaces:
             make_sandbox: what confines setup.
         """
         ref = variant.ref if variant is not None else None
-        digest = _digest(spec, ref, env)
+        patches = tuple(one for one in spec.hidden if one.is_patch)
+        parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, ref)
+        variables = (sorted(spec.env.items()), sorted(env.items())) if spec.setup else ()
+        digest = hashlib.sha256(repr((parts, patches, variables)).encode(errors="surrogatepass")).hexdigest()[:20]
         if digest not in self._made:
             self._made[digest] = asyncio.ensure_future(self._make(spec, ref, env, make_sandbox))
         return await asyncio.shield(self._made[digest])
@@ -177,14 +180,6 @@ def _is_ready(template: str, place: Path) -> bool:
     return Path(template).is_dir()
 
 
-def _digest(spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str]) -> str:
-    """What determines the files, as a name."""
-    patches = tuple(one for one in spec.hidden if one.is_patch)
-    parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, ref)
-    variables = (sorted(spec.env.items()), sorted(env.items())) if spec.setup else ()
-    return hashlib.sha256(repr((parts, patches, variables)).encode(errors="surrogatepass")).hexdigest()[:20]
-
-
 def files_naming(directory: str, place: str) -> tuple[bytes, ...]:
     """The files and links of a directory that contain a path, relative to it. It blocks."""
     wanted, found = os.fsencode(place), []
@@ -214,7 +209,13 @@ def relocate(directory: str, files: Iterable[bytes], old: str, new: str) -> None
             os.unlink(path)  # noqa: PTH108  # as bytes
             os.symlink(target.replace(before, after), path)  # noqa: PTH211  # as bytes
         else:
-            _rewrite(path, before, after, found)
+            mode = stat.S_IMODE(found.st_mode)
+            os.chmod(path, mode | stat.S_IRUSR | stat.S_IWUSR)  # noqa: PTH101  # as bytes
+            with open(path, "r+b") as file:  # noqa: PTH123  # as bytes
+                data = file.read().replace(before, after)
+                file.seek(0)
+                file.write(data)
+            os.chmod(path, mode)  # noqa: PTH101  # as bytes
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
 
 
@@ -229,13 +230,3 @@ def _names(path: bytes, wanted: bytes) -> bool:
             return data.find(wanted) >= 0
     except OSError:
         return False
-
-
-def _rewrite(path: bytes, before: bytes, after: bytes, found: os.stat_result) -> None:
-    mode = stat.S_IMODE(found.st_mode)
-    os.chmod(path, mode | stat.S_IRUSR | stat.S_IWUSR)  # noqa: PTH101  # as bytes
-    with open(path, "r+b") as file:  # noqa: PTH123  # as bytes
-        data = file.read().replace(before, after)
-        file.seek(0)
-        file.write(data)
-    os.chmod(path, mode)  # noqa: PTH101  # as bytes

@@ -73,7 +73,8 @@ class Checkouts:
 
     def write_template(self, template: CopiedFiles, ref: str, workspace: str, room: Path) -> Failure | None:
         """Write the files that a template has at a git ref of its repository, not those of the checkout."""
-        top = repository_of(template.source)
+        start = Path(os.path.realpath(template.source))
+        top = next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
         if top is None:
             return Failure("workspace-failed", f"{template.source} is in no git repository, so it has no ref '{ref}'")
         try:
@@ -123,7 +124,9 @@ class Checkouts:
         return sha
 
     def _write_cached(self, wanted: WorkspaceRepository, place: Path) -> None:
-        url = url_of(wanted.repository)
+        url = wanted.repository
+        if _ON_GITHUB.fullmatch(url):
+            url = f"https://github.com/{url}.git"
         clone = RepositoryClone(self.cache / _cache_name(url))
         clone.base.parent.mkdir(parents=True, exist_ok=True)
         with clone.locked(), clone.workshop() as room:
@@ -188,17 +191,6 @@ class Checkouts:
 def is_local(repository: str) -> bool:
     """Whether a repository is a directory of this machine."""
     return Path(repository).is_absolute()
-
-
-def url_of(repository: str) -> str:
-    """Where a repository is fetched from."""
-    return f"https://github.com/{repository}.git" if _ON_GITHUB.fullmatch(repository) else repository
-
-
-def repository_of(directory: str) -> Path | None:
-    """The checkout that a directory lies in."""
-    start = Path(os.path.realpath(directory))
-    return next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
 
 
 def _cache_name(url: str) -> str:

@@ -135,7 +135,14 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
         return FileState(mode, len(target), hashlib.sha256(target).hexdigest(), binary=False, signature=signature)
     if not stat.S_ISREG(found.st_mode):
         return _special(_kind(found.st_mode), signature)
-    return _regular(entry.path, mode, signature)
+    digest = hashlib.sha256()
+    size, begin = 0, b""
+    with _opened(entry.path) as file:
+        while chunk := file.read(_CHUNK):
+            begin = begin or chunk[:_BINARY_WITHIN]
+            digest.update(chunk)
+            size += len(chunk)
+    return FileState(mode, size, digest.hexdigest(), size > TEXT_LIMIT or b"\0" in begin, signature)
 
 
 def _special(what: str, signature: _Signature) -> FileState:
@@ -152,17 +159,6 @@ def _kind(mode: int) -> str:
         stat.S_IFBLK: "a device",
     }
     return kinds.get(stat.S_IFMT(mode), "a directory that cannot be read, or is nested too deep")
-
-
-def _regular(path: bytes, mode: str, signature: _Signature) -> FileState:
-    digest = hashlib.sha256()
-    size, begin = 0, b""
-    with _opened(path) as file:
-        while chunk := file.read(_CHUNK):
-            begin = begin or chunk[:_BINARY_WITHIN]
-            digest.update(chunk)
-            size += len(chunk)
-    return FileState(mode, size, digest.hexdigest(), size > TEXT_LIMIT or b"\0" in begin, signature)
 
 
 def _opened(path: bytes) -> IO[bytes]:

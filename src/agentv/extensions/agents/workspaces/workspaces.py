@@ -12,11 +12,7 @@ from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.baseline import Baselines
-from agentv.extensions.agents.workspaces.choice import (
-    SandboxMaker,
-    capabilities,
-    chosen_sandbox,
-)
+from agentv.extensions.agents.workspaces.choice import SandboxMaker, capabilities, chosen_sandbox
 from agentv.extensions.agents.workspaces.commands import run_hooks
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
 from agentv.extensions.agents.workspaces.docker import build_image
@@ -52,7 +48,13 @@ class LocalWorkspaces:
         try:
             async with self._starting:
                 if self._run is None:
-                    self._run = await _start(self._settings)
+
+                    def start() -> RunDirectory:
+                        sweep(self._settings.place)
+                        capabilities()
+                        return RunDirectory(self._settings.place)
+
+                    self._run = _Run(self._settings, await asyncio.to_thread(start))
             return await self._run.open(spec, variant, env)
         except OSError as error:
             return Failure("workspace-failed", f"cannot make a workspace: {error.strerror}")
@@ -60,15 +62,6 @@ class LocalWorkspaces:
     async def close(self) -> tuple[Failure, ...]:
         """Run the hooks after all trials, and remove what is left; what failed."""
         return await self._run.close() if self._run is not None else ()
-
-
-async def _start(settings: WorkspaceSettings) -> _Run:
-    def start() -> RunDirectory:
-        sweep(settings.place)
-        capabilities()
-        return RunDirectory(settings.place)
-
-    return _Run(settings, await asyncio.to_thread(start))
 
 
 class _Run:

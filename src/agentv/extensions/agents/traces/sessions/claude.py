@@ -9,19 +9,10 @@ import re
 from pathlib import PurePosixPath
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    items,
-    mapping,
-    number,
-    string,
-    text_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, items, mapping, number, string, text_of
 from agentv.model.values.json_text import parse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
@@ -71,7 +62,10 @@ class _ClaudeReader:
         if identity and identity in self._seen:
             return
         self._seen.add(identity)
-        self._note_session(row)
+        about = self._recorder.about
+        about["session"] = about["session"] or string(row.get("sessionId"))
+        about["version"] = string(row.get("version")) or about["version"]
+        about["project"] = about["project"] or string(row.get("cwd"))
         if row.get("type") == "cost-state" and subagent is None:
             self._recorder.cost_usd = number(row.get("totalCostUSD"))
         if row.get("type") not in ("user", "assistant") or row.get("isMeta") is True:
@@ -94,12 +88,6 @@ class _ClaudeReader:
             return
         for row in rows:
             self.add(row, call)
-
-    def _note_session(self, row: JsonObject) -> None:
-        about = self._recorder.about
-        about["session"] = about["session"] or string(row.get("sessionId"))
-        about["version"] = string(row.get("version")) or about["version"]
-        about["project"] = about["project"] or string(row.get("cwd"))
 
     def _sidechain(self, row: JsonObject, identity: str) -> str | None:
         """The call that a record of a sub-agent stands in, by the record before it, or by its prompt."""
@@ -124,7 +112,14 @@ class _ClaudeReader:
         if row.get("isApiErrorMessage") is True:
             self._recorder.ended_in_error(text_of(message.get("content")))
         elif model != "<synthetic>":
-            tokens = _tokens(mapping(message.get("usage")))
+            # Cached tokens are counted apart. The total of a message stands in its last record.
+            usage = mapping(message.get("usage"))
+            taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+            read = count(usage.get("cache_read_input_tokens")) or 0
+            written = count(usage.get("cache_creation_input_tokens")) or 0
+            whole = None if taken is None and given is None else (taken or 0) + read + written
+            thought = count(mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
+            tokens = counted(whole, given, read, thought)
             self._recorder.usage(model, tokens, cost_usd=number(row.get("costUSD")), key=key)
             self._recorder.stop_reason = string(message.get("stop_reason")) or self._recorder.stop_reason
 
@@ -165,12 +160,3 @@ class _ClaudeReader:
         decision = string(mapping(row.get("permissionDecision")).get("decision"))
         denied = bool(row.get("toolDenialKind")) or decision in ("reject", "deny") or text.startswith(_DENIED)
         self._recorder.result(identity, None, error=text, status="denied" if denied else "failed")
-
-
-def _tokens(usage: JsonObject) -> TokenUsage | None:
-    """Anthropic counts cached tokens apart; the total of one message stands in its last record."""
-    taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    read = count(usage.get("cache_read_input_tokens")) or 0
-    written = count(usage.get("cache_creation_input_tokens")) or 0
-    whole = None if taken is None and given is None else (taken or 0) + read + written
-    return counted(whole, given, read, count(mapping(usage.get("output_tokens_details")).get("thinking_tokens")))

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    mapping,
-    number,
-    string,
-    text_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, mapping, number, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
@@ -28,7 +21,16 @@ def read_pi(session: SessionFile) -> Trace | Failure:
     recorder.about["project"] = string(about.get("cwd"))
     for row in _branch(rows):
         recorder.set_time(row.get("timestamp"))
-        _add(recorder, mapping(row.get("message")))
+        message = mapping(row.get("message"))
+        role = message.get("role")
+        if role == "user":
+            recorder.message("user", text_of(message.get("content")))
+        elif role == "assistant":
+            _answer(recorder, message)
+        elif role == "toolResult":
+            text = text_of(message.get("content"))
+            failed = message.get("isError") is True
+            recorder.result(string(message.get("toolCallId")), text, error=text if failed else None)
     return recorder.trace(session.data)
 
 
@@ -44,18 +46,6 @@ def _branch(rows: list[JsonObject]) -> list[JsonObject]:
         branch.add(at)
         at = string(entries[at].get("parentId"))
     return [row for row in messages if string(row.get("id")) in branch]
-
-
-def _add(recorder: SessionRecorder, message: JsonObject) -> None:
-    role = message.get("role")
-    if role == "user":
-        recorder.message("user", text_of(message.get("content")))
-    elif role == "assistant":
-        _answer(recorder, message)
-    elif role == "toolResult":
-        text = text_of(message.get("content"))
-        failed = message.get("isError") is True
-        recorder.result(string(message.get("toolCallId")), text, error=text if failed else None)
 
 
 def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
