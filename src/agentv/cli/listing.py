@@ -103,7 +103,7 @@ class PlanListing:
 
     def _trials(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> int:
         if self._done is None:
-            return self._plan.repeat(suite, case)
+            return self._plan.repeat(suite, case.repeat)
         keys = (trial.key for trial in self._plan.samples(suite, case, target, variant))
         return sum(key not in self._done and (self._chosen is None or key in self._chosen) for key in keys)
 
@@ -117,7 +117,7 @@ class PlanListing:
             place=(case.span.file, case.span.line) if case.span and suite.path else None,
             target=target.name,
             prompt_id=case.prompt_id,
-            repeat=self._plan.repeat(suite, case),
+            repeat=self._plan.repeat(suite, case.repeat),
             trials=trials,
             judge_calls=judged * trials,
             script_calls=scripted * trials,

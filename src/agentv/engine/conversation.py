@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.grading import grade_entries
@@ -71,7 +71,13 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
             if work is not None:
                 await work.finish()
             return conversation.result(error=failure)
-    failure = await conversation.recall() if run_context.kept_works is not None else None
+    failure = None
+    if run_context.kept_works is not None:
+        answer = await with_kept_work(conversation.answers[-1], trial, run_context, work)
+        if isinstance(answer, Failure):
+            failure = answer
+        else:
+            conversation.answers[-1] = answer
     if work is not None:
         failure = await work.finish() or failure
     return conversation.result(error=failure) if failure is not None else await conversation.graded()
@@ -184,7 +190,7 @@ class _Conversation(Struct):
             return _in_turn(answer, number) if self._several else answer
         self.retries += attempts_of(answer)
         if answer.duration_ms is None:
-            answer = structs.replace(answer, duration_ms=measured)
+            answer = replace(answer, duration_ms=measured)
         self.answers.append(answer)
         if is_empty(answer, trial, self.work):
             failure = no_answer(answer)
@@ -194,15 +200,13 @@ class _Conversation(Struct):
         texts = [one.text for one in own if one.role == "assistant" and one.text.strip()]
         self.said.append("\n\n".join([*texts[:-1], answer.output] if answer.output else texts))
         self.spoken += [*turn.input, Message("assistant", self.said[-1])]
-        return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None
-
-    async def recall(self) -> Failure | None:
-        """Take in what an earlier run kept of the agent's work; why that cannot be used."""
-        answer = await with_kept_work(self.answers[-1], self.trial, self.run_context, self.work)
-        if isinstance(answer, Failure):
-            return answer
-        self.answers[-1] = answer
-        return None
+        if not turn.assertions:
+            return None
+        # the context of a turn's assertions: its answer, and everything that was sent for it
+        context = context_of(trial, answer, 0.0, run_context)
+        expected, criteria = turn.expected_output, turn.criteria
+        context = replace(context, input=self.sent, messages=own, expected_output=expected, criteria=criteria)
+        return await self._grade(turn, context, number)
 
     async def _grade(self, turn: Turn, context: AssertionContext, number: int) -> Failure | None:
         """Grade the answer to a turn; why that is impossible."""
@@ -213,7 +217,7 @@ class _Conversation(Struct):
         check = run_context.check(trial.suite)
         scores = await grade_entries(turn.assertions, shaped, run_context.clock, check)
         if number < len(trial.case.turns):  # a row has the last answer, where these places mean nothing
-            scores = tuple(structs.replace(one, grade=one.grade.without_spans()) for one in scores)
+            scores = tuple(replace(one, grade=one.grade.without_spans()) for one in scores)
         self.parts.append(scores)
         if trial.case.flow.on_turn_failure == "stop" and not combined(scores, trial.threshold).passed:
             self.failed = number
@@ -238,12 +242,6 @@ class _Conversation(Struct):
         self.parts.append(await grade_entries(trial.case.assertions, shaped, run_context.clock, check))
         return self.result()
 
-    def _of_turn(self, turn: Turn, answer: TargetResponse, own: tuple[Message, ...]) -> AssertionContext:
-        """Context of a turn's assertions: its answer, and everything that was sent for it."""
-        context = context_of(self.trial, answer, 0.0, self.run_context)
-        expected, criteria = turn.expected_output, turn.criteria
-        return replace(context, input=self.sent, messages=own, expected_output=expected, criteria=criteria)
-
     def whole(self) -> AssertionContext:
         """Context of the case's assertions: the last answer, the transcript, and the usage of all calls."""
         context = context_of(self.trial, self._summed(), 0.0, self.run_context)
@@ -260,9 +258,9 @@ class _Conversation(Struct):
         if user is not None and user.output != "answer":
             output = transcript_text(self.spoken) if user.output == "transcript" else SEPARATOR.join(self.said)
             text = {key: one for key, one in last.metadata.items() if key != STRUCTURED}
-            last = structs.replace(last, output=output, metadata=text)
+            last = replace(last, output=output, metadata=text)
         first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
-        return structs.replace(
+        return replace(
             last,
             token_usage=_usage(one.token_usage for one in answers),
             cost_usd=_sum(one.cost_usd for one in answers),
@@ -274,44 +272,37 @@ class _Conversation(Struct):
         """The result of the trial. An errored one keeps its earlier grades."""
         answer = self._summed() if self.answers else None
         took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
-        answer = answer and structs.replace(answer, duration_ms=took)
+        answer = answer and replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
-            answer = structs.replace(
+            answer = replace(
                 answer, output=part_of(error).output, messages=(), context=(), metadata=NO_METADATA
             )  # the call that counts gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
             paid = fresh or self.answers  # what was paid for before is reported where nothing else was
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
-            answer = structs.replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
+            answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         scores = tuple(score for part in self.parts for score in part)
         made = result_of(self.trial, self.run_context, took, answer, scores, error=error)
-        made = self._aggregated(made) if self.user is None else self._with_user(made, self.user)
-        attempts, retries = self.calls + len(self.retries), tuple(self.retries)
-        return structs.replace(made, input=self.sent, turns=tuple(self.answers), attempts=attempts, retries=retries)
-
-    def _with_user(self, made: TrialResult, user: ConversationUser) -> TrialResult:
-        """The result with how the conversation with a user ended, and what the user took."""
-        note = _ENDED_BY.get(self.done or "achieved")
-        return structs.replace(
-            made,
-            user_done=self.done,
-            user_cost_usd=user.cost_usd,
-            user_token_usage=user.token_usage,
-            notes=(*made.notes, note) if note is not None else made.notes,
-        )
-
-    def _aggregated(self, made: TrialResult) -> TrialResult:
-        """The result with the score that the case makes of those of its turns."""
         aggregation = self.trial.case.flow.aggregation
-        if aggregation is None or made.status == "errored":
-            return made
-        verdict = combined_parts(self.parts, self.trial.threshold, aggregation)
-        return structs.replace(made, score=verdict.score, status="passed" if verdict.passed else "failed")
+        if self.user is not None:
+            note = _ENDED_BY.get(self.done or "achieved")
+            made = replace(
+                made,
+                user_done=self.done,
+                user_cost_usd=self.user.cost_usd,
+                user_token_usage=self.user.token_usage,
+                notes=(*made.notes, note) if note is not None else made.notes,
+            )
+        elif aggregation is not None and made.status != "errored":
+            verdict = combined_parts(self.parts, self.trial.threshold, aggregation)
+            made = replace(made, score=verdict.score, status="passed" if verdict.passed else "failed")
+        attempts, retries = self.calls + len(self.retries), tuple(self.retries)
+        return replace(made, input=self.sent, turns=tuple(self.answers), attempts=attempts, retries=retries)
 
 
 def _in_turn(failure: Failure, number: int) -> Failure:
-    return structs.replace(failure, message=f"turn {number}: {failure.message}")
+    return replace(failure, message=f"turn {number}: {failure.message}")
 
 
 def _usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:

@@ -75,10 +75,11 @@ class DependencyScheduler:
     async def take(self) -> Trial | None:
         """The next trial that may start, once there is one; None at the end."""
         while not self._closed:
-            trial = self._next()
-            if trial is not None:
+            while not self._ready and (trial := next(self._trials, None)) is not None:
+                self._consider(trial)
+            if self._ready:
                 self._running += 1
-                return trial
+                return self._ready.popleft()
             if self._over and not self._running:
                 self._give_up()
                 break
@@ -110,14 +111,6 @@ class DependencyScheduler:
         """Hand out nothing more."""
         self._closed = True
         self._changed.set()
-
-    def _next(self) -> Trial | None:
-        while not self._ready:
-            trial = next(self._trials, None)
-            if trial is None:
-                return None
-            self._consider(trial)
-        return self._ready.popleft()
 
     def _consider(self, trial: Trial) -> None:
         """Let a trial start, put it aside, or skip it."""
@@ -161,17 +154,13 @@ class DependencyScheduler:
                 self._transcripts[spot] = transcript_of(trial, ended.answers)
             self._settle(spot, status)
         if spot.case in linked.depended_on:
-            self._sampled(spot._replace(sample=WHOLE), ended)
-
-    def _sampled(self, spot: TrialKey, ended: _Ended) -> None:
-        trial = ended.trial
-        samples = self._samples.setdefault(spot, [])
-        samples.append(ended.sample)
-        rule = rule_of(trial)
-        if len(samples) < trial.repeat and stopped_by(samples, rule) is None:
-            return
-        del self._samples[spot]
-        self._settle(spot, verdict_over(samples, rule))
+            spot = spot._replace(sample=WHOLE)
+            samples = self._samples.setdefault(spot, [])
+            samples.append(ended.sample)
+            rule = rule_of(trial)
+            if len(samples) >= trial.repeat or stopped_by(samples, rule) is not None:
+                del self._samples[spot]
+                self._settle(spot, verdict_over(samples, rule))
 
     def _settle(self, spot: TrialKey, status: Status) -> None:
         self._statuses[spot] = status
@@ -186,8 +175,14 @@ class DependencyScheduler:
 
     def _skip(self, waiting: _Waiting, spot: TrialKey, status: Status) -> None:
         waiting.over = True
-        self.skipped.append((waiting.trial, _reason(waiting.trial, spot, status)))
-        fails = spot.sample == WHOLE and waiting.trial.case.on_dependency_failure == "fail"
+        case, what = waiting.trial.case, "was not run" if status == "skipped" else status
+        if spot.sample == WHOLE:
+            why = Failure(DEPENDENCY_NOT_PASSED, f"'{spot.case}', which it depends on, {what}")
+        else:
+            before = f"before it in the conversation '{case.conversation_id}'"
+            why = Failure("broken-conversation", f"'{spot.case}', {before}, {what}")
+        self.skipped.append((waiting.trial, why))
+        fails = spot.sample == WHOLE and case.on_dependency_failure == "fail"
         self._end(_Ended(waiting.trial, Sample("errored" if fails else "skipped", None)))
 
     def _give_up(self) -> None:
@@ -300,16 +295,15 @@ class _Linked(Struct, frozen=True):
             return
         if link.follows is not None:
             yield _spot(trial, link.follows)
+        same = trial.target.name
         for case in link.depends_on:
-            for target in self._places(case, trial.target.name):
+            own = self.own.get(case)
+            if own is not None:
+                places: tuple[str, ...] = (own,)
+            else:  # on the same target if it runs there, else wherever it runs at all
+                places = (same,) if same in self.targets else self.targets
+            for target in places:
                 yield TrialKey(id(trial.suite), target, trial.case.prompt_id, case, WHOLE, trial.variant_name)
-
-    def _places(self, case: str, target: str) -> tuple[str, ...]:
-        """Where a case runs: on the same target if it does, else wherever it runs at all."""
-        own = self.own.get(case)
-        if own is not None:
-            return (own,)
-        return (target,) if target in self.targets else self.targets
 
 
 def _spot(trial: Trial, case: str) -> TrialKey:
@@ -323,14 +317,6 @@ def _allows_dependents(trial: Trial, spot: TrialKey, status: Status) -> bool:
     if spot.sample == WHOLE:
         return status == "passed" or trial.case.on_dependency_failure == "run"
     return status in _ANSWERED
-
-
-def _reason(trial: Trial, spot: TrialKey, status: Status) -> Failure:
-    what = "was not run" if status == "skipped" else status
-    if spot.sample == WHOLE:
-        return Failure(DEPENDENCY_NOT_PASSED, f"'{spot.case}', which it depends on, {what}")
-    conversation = trial.case.conversation_id
-    return Failure("broken-conversation", f"'{spot.case}', before it in the conversation '{conversation}', {what}")
 
 
 class OnDemandScheduler(DependencyScheduler):

@@ -87,7 +87,8 @@ class Draws:
         self.seed = seed
         self.bets = bets
         self._groups = _groups(trials, base, seed)
-        self._of = {trial.key: (group, case) for group in self._groups for trial, case in _placed(group)}
+        cases = (case for group in self._groups for case in group.cases.values())
+        self._of = {key: case for case in cases for key in case.open}
         self._next = 0
         self._most = max((group.paired for group in self._groups), default=0)
         self.trials = [trial for group in self._groups for trial in group.trials]
@@ -107,9 +108,8 @@ class Draws:
 
     def add(self, result: TrialResult) -> bool:
         """Add the result of a trial; returns whether the comparison is decided."""
-        found = self._of.get(result.trial.key)
-        if found is not None and result.trial.key in found[1].open:
-            case = found[1]
+        case = self._of.get(result.trial.key)
+        if case is not None and result.trial.key in case.open:
             case.open.discard(result.trial.key)
             case.low += result.status == "passed"
             case.high += result.status != "failed"
@@ -136,22 +136,14 @@ def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[Case
     for identity, belongs, trial in trials:
         group = found.get(belongs)
         if group is None:
-            group = found[belongs] = _Group(_number(seed, belongs))
+            # a hash, so that adding cases to a file does not change the order of the others
+            facts = f"drawn\0{seed}\0{belongs!r}".encode(errors="surrogatepass")
+            group = found[belongs] = _Group(hashlib.blake2b(facts, digest_size=16).digest())
         group.trials.append(trial)
         case = group.cases.setdefault(identity, _Case(base.get(identity)))
         case.samples += 1
         case.open.add(trial.key)
     return sorted(found.values(), key=lambda group: group.number)
-
-
-def _placed(group: _Group) -> Iterable[tuple[Trial, _Case]]:
-    keys = {key: case for case in group.cases.values() for key in case.open}
-    return ((trial, keys[trial.key]) for trial in group.trials)
-
-
-def _number(seed: int, belongs: Hashable) -> bytes:
-    """The place of a group: a hash, so that adding cases to a file does not change the order of the others."""
-    return hashlib.blake2b(f"drawn\0{seed}\0{belongs!r}".encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 class Groups:

@@ -13,14 +13,15 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
+from agentv.engine.grading import grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import AnsweredTrial, answer_of, is_conversation, result_of
 from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
-from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import Failure
+from agentv.work_ports import TrialWork
 
 
 class TrialExecutor(Protocol):
@@ -54,36 +55,28 @@ class LocalExecutor:
 
     async def run(self, trial: Trial) -> TrialResult:
         """The result of one trial; never raises."""
-        if trial.has_work:
-            return await self._worked(trial)
-        if is_conversation(trial):
-            from agentv.engine.conversation import run_conversation
-
-            return await run_conversation(trial, self._run_context)
-        answered = await answer_of(trial, self._run_context)
-        return answered if isinstance(answered, TrialResult) else await self._graded(answered)
-
-    async def _worked(self, trial: Trial) -> TrialResult:
-        """The result of a trial with a workspace or with tools, which are closed whatever happens."""
-        run_context = self._run_context
-        work = await run_context.works.open(trial)
+        if not trial.has_work:
+            return await self._ran(trial)
+        work = await self._run_context.works.open(trial)
         if isinstance(work, Failure):
-            return result_of(trial, run_context, 0.0, None, (), error=work)
+            return result_of(trial, self._run_context, 0.0, None, (), error=work)
         try:
-            if is_conversation(trial):
-                from agentv.engine.conversation import run_conversation
-
-                result = await run_conversation(trial, run_context, work)
-            else:
-                answered = await answer_of(trial, run_context, work)
-                result = answered if isinstance(answered, TrialResult) else await self._graded(answered)
-            return await work.close(work.judged(result))
+            return await work.close(work.judged(await self._ran(trial, work)))
         finally:
             await work.discard()
 
-    async def _graded(self, answered: AnsweredTrial) -> TrialResult:
-        clock, check = self._run_context.clock, self._run_context.check(answered.trial.suite)
-        return answered.result(await grade_entries(answered.trial.case.assertions, answered.context, clock, check))
+    async def _ran(self, trial: Trial, work: TrialWork | None = None) -> TrialResult:
+        run_context = self._run_context
+        if is_conversation(trial):
+            from agentv.engine.conversation import run_conversation
+
+            return await run_conversation(trial, run_context, work)
+        answered = await answer_of(trial, run_context, work)
+        if isinstance(answered, TrialResult):
+            return answered
+        check = run_context.check(trial.suite)
+        scores = await grade_entries(trial.case.assertions, answered.context, run_context.clock, check)
+        return answered.result(scores)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial, or its errored result."""
@@ -104,7 +97,7 @@ class LocalExecutor:
         """The results of trials whose answers are compared."""
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
-            results = await graded_together(answered, self._run_context)
+            results = await _graded_together(answered, self._run_context)
             pairs = zip(works, results, strict=True)
             return [one if work is None else await work.close(work.judged(one)) for work, one in pairs]
         finally:
@@ -130,41 +123,53 @@ class _GivenGrade(Struct, frozen=True):
         return self.outcome
 
 
-async def graded_together(
+async def _graded_together(
     all_of_them: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
 ) -> list[TrialResult]:
     """The result of every trial, in their order. Those without an answer take no part in what is compared."""
     group = [one for one in all_of_them if isinstance(one, AnsweredTrial)]
+    if not group:
+        return [one for one in all_of_them if isinstance(one, TrialResult)]
     missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
-    settled: list[dict[int, Grade]] = [{} for _ in group]
-    entries = group[0].trial.case.assertions if group else ()
-    check = run_context.check(group[0].trial.suite) if group else None
-    for place, entry in enumerate(entries):
-        if getattr(entry.assertion, "compares", False):
-            grades = await _compared(entry, [one.context for one in group], check)
-            for own, grade in zip(settled, grades, strict=True):
-                own[place] = _with_missing(grade, missing)
+    note = f"omitted, because they gave no answer: {', '.join(dict.fromkeys(missing))}"
+    contexts = [one.context for one in group]
+    compared: list[dict[int, Grade]] = [{} for _ in group]
+    check = run_context.check(group[0].trial.suite)
+    for place, entry in enumerate(group[0].trial.case.assertions):
+        if not getattr(entry.assertion, "compares", False):
+            continue
+        refused = check.begin(entry) if check is not None else None
+        if refused is not None:
+            grades: Sequence[Grade] = (Grade.errored(refused.code, refused.message),) * len(group)
+        else:
+            try:
+                grades = await _compared(entry, contexts)
+            finally:
+                if check is not None:
+                    check.end(entry)
+        for own, grade in zip(compared, grades, strict=True):
+            reason = f"{grade.reason}; {note}" if grade.reason else note
+            own[place] = replace(grade, reason=reason) if missing else grade
     results = {}
-    for answered, own in zip(group, settled, strict=True):
-        results[answered.trial.key] = answered.result(await _scores(answered, own, run_context))
+    for answered, own in zip(group, compared, strict=True):
+        entries = list(answered.trial.case.assertions)
+        for place, grade in own.items():
+            entry = entries[place]
+            settings = replace(entry.settings, transform=None)
+            entries[place] = replace(entry, assertion=_GivenGrade(entry, grade), settings=settings)
+        check = run_context.check(answered.trial.suite)
+        scores = await grade_entries(entries, answered.context, run_context.clock, check)
+        kept = zip(scores, answered.trial.case.assertions, strict=True)
+        results[answered.trial.key] = answered.result(tuple(replace(score, entry=entry) for score, entry in kept))
     return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
 
 
-async def _compared(
-    entry: AssertionEntry, contexts: Sequence[AssertionContext], check: GraderCheck | None
-) -> Sequence[Grade]:
-    refused = check.begin(entry) if check is not None else None
-    if refused is not None:
-        return (Grade.errored(refused.code, refused.message),) * len(contexts)
-    try:
-        return await _chosen(entry, contexts)
-    finally:
-        if check is not None:
-            check.end(entry)
+async def _compared(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
+    """The grades of answers that an entry compares, each reshaped first."""
+    from agentv.engine.transform import transformed
 
-
-async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-    shaped = [await _shaped(entry, context) for context in contexts]
+    transform = entry.settings.transform
+    shaped = [one if transform is None else await transformed(transform, one) for one in contexts]
     whole = [one for one in shaped if isinstance(one, AssertionContext)]
     choosing = cast("ComparingAssertion", entry.assertion).choose(whole)
     found = await graded_in_time(choosing, entry, contexts[0], limit_of(entry, contexts[0]))
@@ -172,31 +177,3 @@ async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -
         found = (Grade.errored(found.code, found.message),) * len(whole)
     grades = iter(found)
     return [Grade.errored(one.code, one.message) if isinstance(one, Failure) else next(grades) for one in shaped]
-
-
-async def _shaped(entry: AssertionEntry, context: AssertionContext) -> AssertionContext | Failure:
-    from agentv.engine.transform import transformed
-
-    transform = entry.settings.transform
-    if transform is None:
-        return context
-    return await transformed(transform, context)
-
-
-async def _scores(answered: AnsweredTrial, own: dict[int, Grade], run_context: RunContext) -> tuple[Score, ...]:
-    """All scores of one answer, those of comparisons at their places."""
-    entries = answered.trial.case.assertions
-    given = [_settled(entry, own[place]) if place in own else entry for place, entry in enumerate(entries)]
-    scores = await grade_entries(given, answered.context, run_context.clock, run_context.check(answered.trial.suite))
-    return tuple(replace(score, entry=entry) for score, entry in zip(scores, entries, strict=True))
-
-
-def _settled(entry: AssertionEntry, grade: Grade) -> AssertionEntry:
-    return replace(entry, assertion=_GivenGrade(entry, grade), settings=replace(entry.settings, transform=None))
-
-
-def _with_missing(grade: Grade, missing: Sequence[str]) -> Grade:
-    if not missing:
-        return grade
-    note = f"omitted, because they gave no answer: {', '.join(dict.fromkeys(missing))}"
-    return replace(grade, reason=f"{grade.reason}; {note}" if grade.reason else note)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import to_builtins
@@ -15,7 +14,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
-from agentv.model.values.response import Attempt, Failure
+from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock
 from agentv.user_code.deadline import Deadline, in_time
@@ -46,13 +45,21 @@ async def grade_entries(
     """
     scores = []
     before = clock.monotonic()
-    order = None if context.workspace_path is None else _files_first(entries)
+    order = None
+    if context.workspace_path is not None:
+        order = sorted(range(len(entries)), key=lambda place: not _reads_files(entries[place]))
     for entry in entries if order is None else [entries[place] for place in order]:
-        if check is not None:
-            grade = await _checked(entry, context, check)
+        refused = check.begin(entry) if check is not None else None
+        if refused is not None:
+            grade = Grade.errored(refused.code, refused.message)
         else:
-            given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-            grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
+            try:
+                given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
+                grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
+            finally:  # its files must be the same after they were read
+                refused = check.end(entry) if check is not None else None
+            if refused is not None:
+                grade = replace(grade, error=refused)
         if context.answered is not None or entry.settings.transform is not None:
             grade = grade.without_spans()
         now = clock.monotonic()
@@ -61,11 +68,6 @@ async def grade_entries(
     if order is None:
         return tuple(scores)
     return tuple(score for _, score in sorted(zip(order, scores, strict=True), key=lambda pair: pair[0]))
-
-
-def _files_first(entries: Sequence[AssertionEntry]) -> list[int]:
-    """The places of the entries in the order in which they are graded."""
-    return sorted(range(len(entries)), key=lambda place: not _reads_files(entries[place]))
 
 
 def _reads_files(entry: AssertionEntry) -> bool:
@@ -79,19 +81,6 @@ def _reads_files(entry: AssertionEntry) -> bool:
 def _runs_code(entry: AssertionEntry) -> bool:
     inner = getattr(entry.assertion, "inner", ())
     return bool(getattr(entry.assertion, "runs_code", False)) or any(map(_runs_code, inner))
-
-
-async def _checked(entry: AssertionEntry, context: AssertionContext, check: GraderCheck) -> Grade:
-    """The grade of an entry that may grade both before and after: its files were the same while they were read."""
-    refused = check.begin(entry)
-    if refused is not None:
-        return Grade.errored(refused.code, refused.message)
-    try:
-        given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-        grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
-    finally:
-        refused = check.end(entry)
-    return grade if refused is None else replace(grade, error=refused)
 
 
 def judged(entry: AssertionEntry, grade: Grade, threshold: float) -> Grade:
@@ -164,12 +153,9 @@ async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: Asse
     grade = await graded_in_time(given, entry, context, limit)
     if isinstance(grade, Failure):
         grade = Grade.errored(grade.code, grade.message)
-    return _with_retries(grade, limit.attempts) if limit.attempts else grade
-
-
-def _with_retries(grade: Grade, attempts: Sequence[Attempt]) -> Grade:
-    """The grade with the calls of its judge that gave no answer and were made again."""
-    retries: list[Json] = [to_builtins(one) for one in attempts]
+    if not limit.attempts:
+        return grade
+    retries: list[Json] = [to_builtins(one) for one in limit.attempts]  # calls of its judge that were made again
     return replace(grade, details={**grade.details, "judge_retries": retries})
 
 
@@ -182,27 +168,19 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
     A plain function runs on a thread. A coroutine runs here, where it reaches the judge, and must not block.
     """
     grade: Callable[[AssertionContext], Any] = cast("Assertion", entry.assertion).grade
+
+    def begun() -> object:
+        with foreign_code(RAISED, entry.type):
+            return grade(context)
+
     try:
-        if inspect.iscoroutinefunction(grade):
+        given = begun() if inspect.iscoroutinefunction(grade) else await context.services.executor.call(begun)
+        if inspect.isawaitable(given):
             with foreign_code(RAISED, entry.type):
-                given: object = await grade(context)
-        else:
-            given = await context.services.executor.call(partial(_graded, entry, grade, context))
-            if inspect.isawaitable(given):
-                given = await _awaited(entry, given)
+                given = await given
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
     if isinstance(given, Grade):
         denied = not given.passed and given.error is None
         return replace(given, has_own_threshold=True) if denied else given  # its own no counts 0 (SPEC section 10)
     return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")
-
-
-def _graded(entry: AssertionEntry, grade: Callable[[AssertionContext], Any], context: AssertionContext) -> object:
-    with foreign_code(RAISED, entry.type):
-        return grade(context)
-
-
-async def _awaited(entry: AssertionEntry, given: Awaitable[Any]) -> object:
-    with foreign_code(RAISED, entry.type):
-        return await given

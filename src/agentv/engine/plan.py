@@ -50,26 +50,26 @@ def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *
                 continue
             before = case.id
             of += 1
-            mirrored = _mirrored(draw_number(suite, case, seed, root))
+            mirrored = draw_number(suite, case, seed, root).translate(_COMPLEMENT)
             if len(drawn) < number:
                 heappush(drawn, mirrored)
             else:
                 heappushpop(drawn, mirrored)
-    bound = _mirrored(drawn[0]) if of > number else None
+    bound = drawn[0].translate(_COMPLEMENT) if of > number else None
     return DrawnCases(seed, root, bound, len(drawn), of)
 
 
 def draw_number(suite: Suite, case: Case, seed: int, root: str) -> bytes:
     """The number of a case under a seed."""
     facts = f"{seed}\0{suite.path.removeprefix(root)}\0{suite.name}\0{case.id}"
+    return _hash(facts)
+
+
+def _hash(facts: str) -> bytes:
     return hashlib.blake2b(facts.encode(errors="surrogatepass"), digest_size=_NUMBER_BYTES).digest()
 
 
 _COMPLEMENT = bytes(255 - byte for byte in range(256))
-
-
-def _mirrored(number: bytes) -> bytes:
-    return number.translate(_COMPLEMENT)
 
 
 FailedKey = tuple[str, str, str, str | None, str, str | None]
@@ -167,18 +167,19 @@ class Plan(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Trial]:
         """A fresh pass."""
-        groups = chain.from_iterable(map(self._groups, self.suites))
-        return chain.from_iterable(groups if self.settings.shuffle is None else shuffled(groups, self.settings.shuffle))
+        groups, seed = chain.from_iterable(map(self._groups, self.suites)), self.settings.shuffle
+        if seed is None:
+            return chain.from_iterable(groups)
+        held = [trials for group in groups if (trials := list(group))]
+        # by a hash of their first keys, so that edits of other cases do not change the order
+        held.sort(key=lambda trials: _hash(f"shuffled\0{seed}\0{trials[0].key}"))
+        return chain.from_iterable(held)
 
     def _groups(self, suite: Suite) -> Iterator[Iterable[Trial]]:
-        """The trials of a suite, in groups of those that are adjacent in any order: the samples of a case."""
-        if suite.compares:
-            yield from self._compared(suite)
-        else:
+        """The trials of a suite, in groups that stay adjacent in any order: samples of a case, compared ones."""
+        if not suite.compares:
             yield from (self.samples(suite, *planned) for planned in self.planned(suite))
-
-    def _compared(self, suite: Suite) -> Iterator[list[Trial]]:
-        """The trials of each case of a suite whose cases compare answers: compared trials are adjacent."""
+            return
         for _, rivals in groupby(self.planned(suite), key=lambda planned: planned[0].id):
             samples = [list(self.samples(suite, *planned)) for planned in rivals]
             trials: list[Trial] = []
@@ -246,26 +247,21 @@ class Plan(Struct, frozen=True):
 
     def counts(self) -> tuple[int, int]:
         """Number of distinct cases, and of trials."""
-        if self.settings.failed is not None:
-            return self._counted()
         cases = trials = 0
+        if self.settings.failed is not None:
+            found = set()
+            for suite, case, _, _ in self.planned_cases():
+                found.add((suite.path, suite.name, case.id))
+                trials += self.repeat(suite, case.repeat)
+            return len(found), trials
         for suite in self.suites:
             entries = 0
             for (repeat, own_target), number in self._tally(suite).items():
                 places = (1 if own_target else len(suite.targets)) * len(self.variants(suite))
                 entries += number if places else 0
-                trials += number * places * self._repeat(suite, repeat)
+                trials += number * places * self.repeat(suite, repeat)
             cases += entries // max(1, len(self.prompts(suite)))  # every case runs with every prompt
         return cases, trials
-
-    def _counted(self) -> tuple[int, int]:
-        """The counts, by going through the cases."""
-        cases: set[tuple[str, str, str]] = set()
-        trials = 0
-        for suite, case, _, _ in self.planned_cases():
-            cases.add((suite.path, suite.name, case.id))
-            trials += self.repeat(suite, case)
-        return len(cases), trials
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
         """How many cases take part, by what their number of trials depends on."""
@@ -278,9 +274,9 @@ class Plan(Struct, frozen=True):
             found[repeat, False] += number
         return found
 
-    def repeat(self, suite: Suite, case: Case) -> int:
-        """Number of samples of a case."""
-        return self._repeat(suite, case.repeat)
+    def repeat(self, suite: Suite, own: int | None) -> int:
+        """Number of samples of a case with such a `repeat` of its own."""
+        return self.settings.repeat or own or suite.run.repeat or 1
 
     def alpha(self, suite: Suite) -> float | None:
         """The chance of a wrong decision at which samples of a suite's cases end early; None: they do not."""
@@ -298,9 +294,6 @@ class Plan(Struct, frozen=True):
     def ends_early(self) -> bool:
         """Whether samples of some cases end early."""
         return any(self.alpha(suite) is not None for suite in self.suites)
-
-    def _repeat(self, suite: Suite, own: int | None) -> int:
-        return self.settings.repeat or own or suite.run.repeat or 1
 
     @property
     def _takes_all(self) -> bool:
@@ -379,6 +372,9 @@ class Plan(Struct, frozen=True):
         threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
         default = DEFAULT_TIMEOUT_S if case.workspace is None else AGENT_TIMEOUT_S
         timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, default)
+        limit = suite.run.cost_limit_usd
+        if limit is not None and (case.conversation_id is not None or compares(case)):
+            limit = None  # its samples belong to those of other cases
         trial = Trial(
             suite,
             case,
@@ -386,11 +382,11 @@ class Plan(Struct, frozen=True):
             threshold,
             timeout_s,
             judge=judge_of(suite, case, target),
-            repeat=self.repeat(suite, case),
+            repeat=self.repeat(suite, case.repeat),
             aggregate=suite.run.aggregate or "mean",
             alpha=None if case.show_only else self.alpha(suite),
             variant=variant,
-            cost_limit_usd=_cost_limit(suite, case),
+            cost_limit_usd=limit,
         )
         key = trial_key(trial)
         for sample in range(1, trial.repeat + 1):
@@ -404,12 +400,6 @@ def _placed(suite: Suite) -> Iterator[Case]:
         position += case.id != before
         before = case.id
         yield replace(case, position=position)
-
-
-def _cost_limit(suite: Suite, case: Case) -> float | None:
-    """What the samples of a case may cost; None: there is no limit, or its samples belong to those of other cases."""
-    limit = suite.run.cost_limit_usd
-    return None if limit is None or case.conversation_id is not None or compares(case) else limit
 
 
 def compares(case: Case) -> bool:
@@ -478,13 +468,3 @@ def _first(*values: float | None) -> float:
         if value is not None:
             return value
     raise ValueError("the last of the values is a default")
-
-
-def shuffled(groups: Iterable[Iterable[Trial]], seed: int) -> Iterator[list[Trial]]:
-    """Groups of trials in the order of a hash of their first key, which edits of other cases do not change."""
-    held = [trials for group in groups if (trials := list(group))]
-    return iter(sorted(held, key=lambda trials: _number(seed, trials[0].key)))
-
-
-def _number(seed: int, key: str) -> bytes:
-    return hashlib.blake2b(f"shuffled\0{seed}\0{key}".encode(), digest_size=16).digest()

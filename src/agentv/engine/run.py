@@ -17,7 +17,6 @@ from agentv.model.run.events import (
     RunInterrupted,
     RunProgress,
     RunStarted,
-    StopReason,
     TargetPaused,
     TargetStopped,
     TrialFinished,
@@ -58,7 +57,7 @@ class Run:
         runner = TrialRunner(self._executor, run_context, self._state, trials.comparison_group)
         self._workers = Workers(trials, runner, options.sampler, self._state, run_context)
         self._tasks: list[asyncio.Task[None]] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle
         self._ticked = False
         self._started = 0.0
 
@@ -75,18 +74,24 @@ class Run:
 
     async def events(self) -> AsyncIterator[Event]:
         """All events, in order. The run continues only while this is iterated."""
-        clock, state = self._run_context.clock, self._state
+        clock, state, throttle = self._run_context.clock, self._state, self._run_context.throttle
+        news = throttle.news
         self._started, done, announced = clock.monotonic(), 0, False
         number = max(1, min(self._options.workers, self._total))
         yield RunStarted(self.run_id, self._total, number)
-        self._start(number)
+        self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
+        news.noticed = throttle.agents.noticed = state.changed.set
+        for task in self._tasks:
+            task.add_done_callback(lambda _task: state.changed.set())
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
         try:
             over = False
             while not over or state.finished:
                 await state.changed.wait()
                 state.changed.clear()
                 over = all(task.done() for task in self._tasks)
-                if self._is_due():
+                if self._ticked or news.limits_calls:
+                    self._ticked = news.limits_calls = False
                     yield self._progress()
                 for event in self._calls_news():
                     yield event
@@ -96,11 +101,14 @@ class Run:
                     yield TrialFinished(result)
                 if state.stopped and not announced:
                     announced = True
-                    yield self._interrupted(state.stopped)
-            self._raise_bugs()
+                    budget = throttle.budget_limiter
+                    why = budget.refused if budget is not None and state.stopped == "budget" else None
+                    yield RunInterrupted(len(state.begun), state.stopped, why or "")
+            for task in self._tasks:
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    raise error
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
+            self._timer.cancel()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -108,39 +116,11 @@ class Run:
         unstarted = self._total - done - self._options.sampler.spared
         yield RunFinished(self.run_id, done, unstarted, state.stopped == "interrupt", duration, state.stopped)
 
-    def _start(self, number: int) -> None:
-        """Start the workers. Whatever ends, or is found out about a target, is something to report."""
-        changed = self._state.changed
-        self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
-        throttle = self._run_context.throttle
-        throttle.news.noticed = throttle.agents.noticed = changed.set
-        for task in self._tasks:
-            task.add_done_callback(lambda _task: changed.set())
-        self._tick(first=True)
-
-    def _tick(self, *, first: bool = False) -> None:
+    def _tick(self) -> None:
         """Once a second there is something to report."""
-        self._ticked = not first
+        self._ticked = True
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
-        if not first:
-            self._state.changed.set()
-
-    def _is_due(self) -> bool:
-        news = self._run_context.throttle.news
-        due = self._ticked or news.limits_calls
-        self._ticked = news.limits_calls = False
-        return due
-
-    def _progress(self) -> RunProgress:
-        now, begun = self._run_context.clock.monotonic(), self._state.begun.values()
-        limited = self._run_context.throttle.limited()
-        elapsed_s = now - self._started
-        if not begun:
-            return RunProgress(0, elapsed_s, limited)
-        trial, since = min(begun, key=lambda one: one[1])
-        names = (trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name)
-        slowest = tuple(name for name in names if name is not None)
-        return RunProgress(len(begun), elapsed_s, limited, slowest, now - since)
+        self._state.changed.set()
 
     def _calls_news(self) -> Iterator[Event]:
         """What calls have found out: what agents do, servers that want a long wait, targets that are stopped."""
@@ -153,12 +133,13 @@ class Run:
             name, failure = news.stopped.popleft()
             yield TargetStopped(name, failure.message)
 
-    def _interrupted(self, reason: StopReason) -> RunInterrupted:
-        budget_limiter = self._run_context.throttle.budget_limiter
-        why = budget_limiter.refused if budget_limiter is not None and reason == "budget" else None
-        return RunInterrupted(self._state.running, reason, why or "")
-
-    def _raise_bugs(self) -> None:
-        for task in self._tasks:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                raise error
+    def _progress(self) -> RunProgress:
+        now, begun = self._run_context.clock.monotonic(), self._state.begun.values()
+        limited = self._run_context.throttle.limited()
+        elapsed_s = now - self._started
+        if not begun:
+            return RunProgress(0, elapsed_s, limited)
+        trial, since = min(begun, key=lambda one: one[1])
+        names = (trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name)
+        slowest = tuple(name for name in names if name is not None)
+        return RunProgress(len(begun), elapsed_s, limited, slowest, now - since)

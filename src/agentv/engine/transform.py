@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
@@ -42,27 +41,29 @@ async def transformed(transform: Transform, context: AssertionContext) -> Assert
     value = await value_of(transform, context)
     if isinstance(value, Failure):
         return value
-    emptied = _emptied(transform, value, context)
-    if emptied is not None:
-        return emptied
-    text = value if value is None or isinstance(value, str) else _json_text(transform, value)
-    if isinstance(text, Failure):
-        return text
+    empty = value is None or (isinstance(value, str) and not value.strip())
+    answer = (context.output or "").strip()
+    if empty and answer and not context.allow_empty:  # checks that look for what must not be there would pass
+        made = "nothing" if value is None else "an empty text"
+        message = f"{_title(transform)} returned {made} for the answer {shorten(answer, _SHOWN_ANSWER)!r}"
+        return Failure("empty-output", f"{message}; `allow_empty: true` of the target would accept it")
+    text = value
+    if value is not None and not isinstance(value, str):
+        try:
+            text = json.dumps(
+                value,
+                ensure_ascii=False,
+                default=str,
+                separators=(",", ":") if transform.kind in JAVASCRIPT else None,
+            )
+        except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
+            reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
+            message = f"the result of the transform {transform.expression!r} is not valid JSON: {reason}"
+            return Failure("transform-failed", message)
     # what code makes, code gets; a path or an expression picks something out of a text, which stays one
     parsed = None if value is text or transform.kind not in CODE else json.loads(text or "")
     answered = context.output if context.answered is None else context.answered
     return replace(context, output=text, answered=answered, value=parsed)
-
-
-def _emptied(transform: Transform, value: Any, context: AssertionContext) -> Failure | None:
-    """Why a result without a text must not be graded: checks that look for what must not be there would pass."""
-    empty = value is None or (isinstance(value, str) and not value.strip())
-    answer = (context.output or "").strip()
-    if not empty or not answer or context.allow_empty:
-        return None
-    made = "nothing" if value is None else "an empty text"
-    message = f"{_title(transform)} returned {made} for the answer {shorten(answer, _SHOWN_ANSWER)!r}"
-    return Failure("empty-output", f"{message}; `allow_empty: true` of the target would accept it")
 
 
 def _title(transform: Transform) -> str:
@@ -73,17 +74,6 @@ def _title(transform: Transform) -> str:
         case "function":
             return f"the transform {transform.expression}"
     return f"the transform {transform.expression!r}"
-
-
-def _json_text(transform: Transform, value: Any) -> str | Failure:
-    separators = (",", ":") if transform.kind in JAVASCRIPT else None
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str, separators=separators)
-    except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
-        reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
-        return Failure(
-            "transform-failed", f"the result of the transform {transform.expression!r} is not valid JSON: {reason}"
-        )
 
 
 async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:
@@ -110,7 +100,8 @@ def _at_path(text: str, context: AssertionContext) -> Any:
         return found
     if not path.steps or path.steps[0] not in REPLY_KEYS:
         raise LookupError(found.message)
-    in_reply = json_path.read(path, _reply(context))
+    known = {"output": context.output, "context": context_json(context.context), "metadata": context.response_metadata}
+    in_reply = json_path.read(path, {key: value for key, value in known.items() if value})
     if isinstance(in_reply, json_path.Missing):
         raise LookupError(f"{found.message}; in the target's reply, {in_reply.message}")  # noqa: TRY004  # nothing is there, which is no wrong type
     return in_reply
@@ -125,16 +116,6 @@ def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
     if isinstance(value, NotJson) and "nested too deep" in value.reason:
         raise ValueError(value.reason)
     return None if isinstance(value, NotJson) else (value,)
-
-
-def _reply(context: AssertionContext) -> dict[str, Any]:
-    """The target's reply as paths see it; what it does not say is left out."""
-    known = {
-        "output": context.output,
-        "context": context_json(context.context),
-        "metadata": context.response_metadata,
-    }
-    return {key: value for key, value in known.items() if value}
 
 
 def _evaluated(expression: str, context: AssertionContext) -> Any:
@@ -184,5 +165,5 @@ async def _called(transform: Transform, context: AssertionContext) -> Any | Fail
     )
     found = await context.services.executor.python(call)
     if isinstance(found, Raised):
-        return structs.replace(found, code="transform-failed") if found.code == "bad-result" else found
+        return replace(found, code="transform-failed") if found.code == "bad-result" else found
     return found.value

@@ -76,7 +76,10 @@ async def answer_of(
     if run_context.kept_works is not None and isinstance(answer, TargetResponse):
         answer = await with_kept_work(answer, trial, run_context, work)
     if work is not None:
-        answer = await _finished(answer, work)
+        answer = settled(answer, work)
+        failure = await work.finish()
+        if failure is not None and not isinstance(answer, Failure):
+            answer = failure
     if isinstance(answer, Failure):
         return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial, work):
@@ -102,13 +105,6 @@ async def with_kept_work(
     if work is not None:
         work.recall(kept)
     return answer if kept is None or kept.trace is None else replace(answer, trace=kept.trace)
-
-
-async def _finished(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
-    """The answer of an agent that has ended; why its work cannot be graded."""
-    answer = settled(answer, work)
-    failure = await work.finish()
-    return answer if isinstance(answer, Failure) or failure is None else failure
 
 
 def settled(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
@@ -172,11 +168,10 @@ def no_answer(answer: TargetResponse) -> Failure:
 def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_context: RunContext) -> AssertionContext:
     """Context of a trial's assertions."""
     case = trial.case
-    reply = Message("assistant", answer.said)
     return AssertionContext(
         input=case.input,
         output=answer.output if answer.output is not None or not case.asks_judge else "",
-        messages=answer.messages or (reply,),
+        messages=answer.messages or (Message("assistant", answer.said),),
         expected_output=case.expected_output,
         criteria=case.criteria,
         metadata=case.metadata,
@@ -286,8 +281,13 @@ def result_of(
     """The result of a trial whose answer has these scores, or which ended with an error."""
     score: float | None = None
     status: Status = "errored"
-    if error is None:
-        score, status, error = _outcome(trial, scores)
+    if error is None and trial.case.show_only:
+        status = "shown"
+    elif error is None:
+        verdict = combined(scores, trial.threshold)
+        error = verdict.error
+        if error is None:
+            score, status = verdict.score, "passed" if verdict.passed else "failed"
     retries = attempts_of(answer if answer is not None else error)
     came = answer or part_of(error)
     spent, used = spent_on(one.grade for one in scores)
@@ -310,7 +310,7 @@ def result_of(
         retries=retries,
         judge_token_usage=used,
         reused=came.earlier,
-        work=_work_of(came),
+        work=None if came.trace is None else AgentWork(trace=came.trace, logs=came.logs),
         notes=(
             *_notes_on(came),
             *(f"assertion '{one.entry.name}': {one.grade.note}" for one in scores if one.grade.note),
@@ -344,21 +344,6 @@ def _notes_on(answer: TargetResponse) -> tuple[str, ...]:
     if "tool_calls" in answer.ignored:
         hint = "tool calls belong in the messages of 'output'"
     return (f"the target's mapping has keys that are ignored: {names}; {hint}",)
-
-
-def _work_of(answer: TargetResponse) -> AgentWork | None:
-    """The trace of an agent without a workspace, also of one that gave no answer."""
-    return None if answer.trace is None else AgentWork(trace=answer.trace, logs=answer.logs)
-
-
-def _outcome(trial: Trial, scores: tuple[Score, ...]) -> tuple[float | None, Status, Failure | None]:
-    """The score and the status of an answered trial, and why it has no verdict if it errored."""
-    if trial.case.show_only:
-        return None, "shown", None
-    verdict = combined(scores, trial.threshold)
-    if verdict.error is not None:
-        return None, "errored", verdict.error
-    return verdict.score, "passed" if verdict.passed else "failed", None
 
 
 def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:

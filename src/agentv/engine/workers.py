@@ -59,11 +59,6 @@ class RunState:
         self._limits = limits
         self._errors = 0
 
-    @property
-    def running(self) -> int:
-        """Number of running trials."""
-        return len(self.begun)
-
     def begin(self, trials: Iterable[Trial], now: float) -> Collection[int]:
         """Count trials as running; returns what `end` takes."""
         places = {next(self._places): (trial, now) for trial in trials}
@@ -272,7 +267,7 @@ class IndependentTrials:
 
     def __init__(self, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()
-        self.noticed: Callable[[], None] = _nothing
+        self.noticed: Callable[[], None] = lambda: None
         self._trials = iter(trials)
 
     async def take(self) -> Trial | None:
@@ -291,10 +286,6 @@ class IndependentTrials:
 
     def close(self) -> None:
         """Nothing waits here."""
-
-
-def _nothing() -> None:
-    """No trial is ever skipped."""
 
 
 class Workers:

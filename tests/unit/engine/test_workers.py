@@ -33,7 +33,7 @@ class Executing:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         if self.state is not None:
-            self.counted.append(self.state.running)
+            self.counted.append(len(self.state.begun))
         if self.gate is not None:
             await self.gate.wait()
         self.at_once -= 1

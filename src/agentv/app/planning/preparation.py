@@ -420,7 +420,7 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
         if settings.alpha is not None:
             raise UsageError("--alpha requires --until decided", "add --until decided")
         return
-    if not any(plan.repeat(suite, case) > 1 for suite in early for case in suite.cases):
+    if not any(plan.repeat(suite, case.repeat) > 1 for suite in early for case in suite.cases):
         hint = "set the maximum number of samples per case: --repeat 20"
         raise UsageError("--until decided requires several samples per case", hint)
     if settings.rerun == "failed":

@@ -110,9 +110,14 @@ class RetriedCall(Struct, Generic[A]):
         reservation = self.reservation
         if reservation is None:
             return await self._admit()
-        refused = await self._reserved(reservation)
-        if refused is not None:
-            return refused
+        if not reservation.try_reserve():
+            arrived = _now()
+            with self._deadline_paused(limited=True):  # the wait is not the call's time
+                refused = await reservation.reserve(first=self._outer_deadline is not None)
+            if self._ends_at is not None:
+                self._ends_at += _now() - arrived
+            if refused is not None:
+                return refused
         found: Permit | Failure | None = INTERRUPTED
         try:
             found = await self._admit()
@@ -120,17 +125,6 @@ class RetriedCall(Struct, Generic[A]):
             if isinstance(found, Failure):
                 reservation.give_back()
         return found
-
-    async def _reserved(self, reservation: AttemptReservation) -> Failure | None:
-        """Reserve what the attempt can cost, or why it is not to be made. The wait is not the call's time."""
-        if reservation.try_reserve():
-            return None
-        arrived = _now()
-        with self._deadline_paused(limited=True):
-            refused = await reservation.reserve(first=self._outer_deadline is not None)
-        if self._ends_at is not None:
-            self._ends_at += _now() - arrived
-        return refused
 
     async def _admit(self) -> Permit | Failure | None:
         channel, limiter = self.channel, self.channel.limiter
@@ -202,7 +196,8 @@ class RetriedCall(Struct, Generic[A]):
 
     def _record_attempt(self, failure: Failure, began: float, ended: float, now: float) -> None:
         """Keep an attempt that is followed by another one."""
-        made = Attempt(failure.code, failure.message, _ms(ended - began), _ms(now - ended))
+        took_ms, waited_ms = round((ended - began) * 1000, 3), round((now - ended) * 1000, 3)
+        made = Attempt(failure.code, failure.message, took_ms, waited_ms)
         self.attempts.append(made)
         if self._outer_deadline is not None:
             self._outer_deadline.attempts.append(made)
@@ -218,10 +213,6 @@ class RetriedCall(Struct, Generic[A]):
         if not self.attempts:
             return failure if not decision.why else replace(failure, message=message)
         return CallFailure(failure.code, message, failure.retryable, attempts=tuple(self.attempts))
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
 
 
 def _now() -> float:

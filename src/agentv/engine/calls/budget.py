@@ -103,14 +103,11 @@ class Experience(Struct):
         A call that gave no answer counts in full, but where no server worked for it: it was refused with a status of
         HTTP, or no connection was made.
         """
-        if isinstance(outcome, TargetResponse | Embeddings):
-            return self._reported_amounts(ceiling, outcome.cost_usd, outcome.token_usage)
         if isinstance(outcome, Failure) and is_free(outcome):
             return Amount()
-        return Amount(max(ceiling.usd or 0.0, self.usd or 0.0), max(ceiling.tokens or 0, self.tokens or 0))
-
-    def _reported_amounts(self, ceiling: Ceiling, usd: float | None, usage: TokenUsage | None) -> Amount:
-        tokens = _total(usage)
+        if outcome is None or isinstance(outcome, Failure):
+            return Amount(max(ceiling.usd or 0.0, self.usd or 0.0), max(ceiling.tokens or 0, self.tokens or 0))
+        usd, tokens = outcome.cost_usd, _total(outcome.token_usage)
         if usd is None and ceiling.usd is None and tokens and not self.usd:
             self.unpriced = True
         amount = Amount(
@@ -177,10 +174,6 @@ class TargetSpend(Struct):
     name: str
     experience: Experience = field(default_factory=Experience)
     limited: bool = True
-
-    def reservation(self, ceiling: Ceiling) -> Reservation:
-        """Of one call, whose every attempt can take so much."""
-        return Reservation(self, ceiling)
 
 
 class Reservation(Struct):
@@ -276,15 +269,13 @@ class BudgetLimiter:
         """Of a target; two that say the same share one."""
         found = self._spends.get((key, kind))
         if found is None:
-            found = self._spends[key, kind] = TargetSpend(
-                self, spec.name, self._experience(spec.name, kind), hasattr(spec.settings, "max_tokens")
-            )
+            known = UNKNOWN  # of calls that this process has not made; vectors are kept one by one
+            if kind == "answers":
+                known = self._largest.get(spec.name) or self._largest.get("", UNKNOWN)
+            experience = Experience(known.usd, known.tokens)
+            found = TargetSpend(self, spec.name, experience, hasattr(spec.settings, "max_tokens"))
+            self._spends[key, kind] = found
         return found
-
-    def _experience(self, name: str, kind: Kind) -> Experience:
-        """What is known of the calls of a target that this process has not made. Vectors are kept one by one."""
-        known = UNKNOWN if kind == "vectors" else self._largest.get(name) or self._largest.get("", UNKNOWN)
-        return Experience(known.usd, known.tokens)
 
     async def enter(self, reservation: Reservation, *, first: bool) -> Failure | None:
         """Wait for one's turn; why it never comes."""
@@ -325,9 +316,6 @@ class BudgetLimiter:
             return need
         if self._uncounted is None and self.budget.underway:
             return Wait()
-        return self._refusal(reservation, need)
-
-    def _refusal(self, reservation: Reservation, need: Amount) -> Failure:
         spend = reservation.target_spend
         why = self._uncounted or exhausted(self.budget, need, spend.name, limited=spend.limited)
         self.refused = self.refused or why

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.engine.calls.retry_policy import CircuitBreaker
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from agentv.engine.calls.attempts import AttemptAllowance
     from agentv.engine.calls.budget import BudgetLimiter, Kind, Reservation, TargetSpend
     from agentv.engine.calls.model_calls import TrialModelCalls
-    from agentv.engine.calls.pacing import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 
 
@@ -71,7 +69,7 @@ class CallThrottle:
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
         """The target, asked through here. It is an `Embedder` if the target is one."""
-        endpoint: str | None = getattr(spec.settings, "endpoint", _no_endpoint)()
+        endpoint: str | None = getattr(spec.settings, "endpoint", lambda: None)()
         paced_by_calls = spec.upstream is not None  # a session that held a permit would keep its own calls waiting
         spends = self._spend_of(spec, "answers"), self._spend_of(spec, "vectors")
         channel = self._channel(spec, endpoint, *spends, limited=not paced_by_calls)
@@ -105,11 +103,16 @@ class CallThrottle:
         *,
         limited: bool = True,
     ) -> TargetChannel:
+        rate_limiter = None
+        if limited and spec.rate is not None:
+            from agentv.engine.calls.pacing import RateLimiter
+
+            rate_limiter = RateLimiter(spec.rate)
         return TargetChannel(
             spec,
             self._limiter_of(spec, endpoint) if limited else None,
             endpoint is not None,
-            _rate_limiter_of(spec) if limited else None,
+            rate_limiter,
             self.stops.of(spec),
             self._sleeper,
             self._chance,
@@ -198,13 +201,11 @@ class ThrottledTarget:
         first = _once(first) if in_workspace and first is not None else first
 
         def ask(turn: AttemptAllowance) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-            given = attempted(turn)
+            asked = request
+            if turn.number or turn.seconds != request.timeout_s:
+                asked = replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds)
+            given = self._answer(asked)
             return _once(given) if in_workspace else given
-
-        def attempted(turn: AttemptAllowance) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-            if not turn.number and turn.seconds == request.timeout_s:
-                return self._answer(request)
-            return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
 
         channel = self._channel
         reservation = _reservation(channel.answer_spend, channel.spec, "ceiling", request)
@@ -215,7 +216,7 @@ class ThrottledTarget:
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
-        return structs.replace(found, duration_ms=took_ms, attempts=(*found.attempts, *call.attempts))
+        return replace(found, duration_ms=took_ms, attempts=(*found.attempts, *call.attempts))
 
 
 class ThrottledEmbedder(ThrottledTarget):
@@ -244,7 +245,7 @@ async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Fai
     found = given if isinstance(given, TargetResponse | Failure) else await given
     if isinstance(found, TargetResponse) or found.code == "cannot-start" or is_limited(found):
         return found
-    return structs.replace(found, retryable=False)
+    return replace(found, retryable=False)
 
 
 def _noted(failure: Failure, channel: TargetChannel) -> Failure:
@@ -260,9 +261,9 @@ def _waiter(text: str, channel: TargetChannel) -> Waiter:
 
     if channel.rate_limiter is None:
         return Waiter()
-    from agentv.engine.calls.pacing import tokens_in
+    from agentv.engine.calls.pacing import CHARACTERS_A_TOKEN
 
-    return Waiter(tokens=tokens_in(text), rate_limiter=channel.rate_limiter)
+    return Waiter(tokens=len(text) / CHARACTERS_A_TOKEN, rate_limiter=channel.rate_limiter)
 
 
 def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about: object) -> Reservation | None:
@@ -271,17 +272,7 @@ def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about:
         return None
     ceiling: Ceiling = getattr(spec.settings, ask, lambda _: UNKNOWN)(about)
     if spec.price is not None:
-        ceiling = structs.replace(ceiling, usd=spec.price.at_most(ceiling.tokens))
-    return account.reservation(ceiling)
+        ceiling = replace(ceiling, usd=spec.price.at_most(ceiling.tokens))
+    from agentv.engine.calls.budget import Reservation
 
-
-def _rate_limiter_of(spec: TargetSpec) -> RateLimiter | None:
-    if spec.rate is None:
-        return None
-    from agentv.engine.calls.pacing import RateLimiter
-
-    return RateLimiter(spec.rate)
-
-
-def _no_endpoint() -> None:
-    """Settings that name no endpoint: those of a double in a test, or of a plugin from before there were any."""
+    return Reservation(account, ceiling)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
-from agentv.engine.calls.budget import BudgetLimiter, Reservation, TargetSpend, is_free
+from agentv.engine.calls.budget import BudgetLimiter, Reservation, is_free
 from agentv.engine.calls.pacing import CHARACTERS_A_TOKEN
 from agentv.engine.calls.retry_policy import UNAFFORDABLE
 from agentv.engine.calls.server_limiter import Waiter
@@ -92,22 +92,18 @@ class TrialModelCalls:
         def attempt(_: AttemptAllowance) -> Awaitable[TargetResponse | Failure]:
             return ask()
 
+        parts: list[tuple[Reservation, Literal["budget-spent", "agent-limit"]]] = []
+        if self._own is not None:
+            parts.append((Reservation(self._own, ceiling), LIMIT_REACHED))
+        if channel.answer_spend is not None:
+            parts.append((Reservation(channel.answer_spend, ceiling), UNAFFORDABLE))
+        reservation = JointReservation(tuple(parts)) if parts else None
         waiter = Waiter() if channel.rate_limiter is None else Waiter(size / CHARACTERS_A_TOKEN, channel.rate_limiter)
         call: RetriedCall[TargetResponse] = RetriedCall(
-            channel, attempt, REPLY_S, waiter, self._reservation(ceiling), _outer_deadline=None
+            channel, attempt, REPLY_S, waiter, reservation, _outer_deadline=None
         )
         found, _ = await call.outcome()
         return found
-
-    def _reservation(self, ceiling: Ceiling) -> JointReservation | None:
-        spends: list[tuple[TargetSpend, Literal["budget-spent", "agent-limit"]]] = []
-        if self._own is not None:
-            spends.append((self._own, LIMIT_REACHED))
-        if self._channel.answer_spend is not None:
-            spends.append((self._channel.answer_spend, UNAFFORDABLE))
-        if not spends:
-            return None
-        return JointReservation(tuple((spend.reservation(ceiling), code) for spend, code in spends))
 
     def stop(self, failure: CallFailure) -> None:
         """No call of this target can do better."""

@@ -63,11 +63,6 @@ class LearnedRate(Struct):
             return self._reached * (RATE_FALL + (1 - RATE_FALL) * passed / BACK_S)
         return self._reached * float(2 ** min((passed - BACK_S) / DOUBLES_S, 100))
 
-    def next_at(self, now: float, last: float) -> float:
-        """When the next call may start, given when the last one did."""
-        rate = self.rate(now)
-        return last if rate is None else last + 1 / rate
-
 
 FALL = 0.5
 """What is left of the calls at once when the server has no room."""
@@ -105,11 +100,9 @@ class AdaptiveConcurrency(Struct):
         """Seconds until one more call may start: 0, now; None: not before one of those under way has ended."""
         if self.running >= int(self.width):
             return None
-        at = max(
-            self.paused_until,
-            self._learned.next_at(now, self._started),
-        )
-        return max(0.0, at - now)
+        rate = self._learned.rate(now)
+        next_at = self._started if rate is None else self._started + 1 / rate
+        return max(0.0, self.paused_until - now, next_at - now)
 
     def start(self, now: float) -> Permit:
         """A call starts."""
@@ -181,8 +174,8 @@ class RateLimiter:
     """The buckets of one target."""
 
     def __init__(self, rate: Rate) -> None:
-        self._requests = _bucket(rate.requests_per_minute, 1.0)
-        self._tokens = _bucket(rate.tokens_per_minute, 1.0)
+        self._requests = _bucket(rate.requests_per_minute)
+        self._tokens = _bucket(rate.tokens_per_minute)
 
     def wait_s(self, now: float, tokens: float) -> float:
         """Seconds until a call with this many tokens may start."""
@@ -204,14 +197,9 @@ class RateLimiter:
             self._tokens.spend(now, used - estimated)
 
 
-def tokens_in(text: str) -> float:
-    """About how many tokens a text has."""
-    return len(text) / CHARACTERS_A_TOKEN
-
-
-def _bucket(per_minute: float | None, least: float) -> Bucket | None:
+def _bucket(per_minute: float | None) -> Bucket | None:
     """A bucket with a small burst; None without a rate."""
     if per_minute is None:
         return None
     per_s = per_minute / 60
-    return Bucket(per_s, max(least, per_s * BURST_S))
+    return Bucket(per_s, max(1.0, per_s * BURST_S))

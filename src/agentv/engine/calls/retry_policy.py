@@ -86,7 +86,13 @@ def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: 
     if not limited and tries.failed > retry.max_retries:
         return GiveUp(f"gave up after {tries.total} attempts")
     retry_after_s = failure.retry_after_s if isinstance(failure, CallFailure) else None
-    wait_s = _wait_s(retry_after_s, tries.limited if limited else tries.failed, retry, chance)
+    number = tries.limited if limited else tries.failed
+    if retry_after_s is None:
+        wait_s = chance * backoff_s(number, retry)
+    elif number <= TRUSTED:
+        wait_s = retry_after_s
+    else:
+        wait_s = max(retry_after_s, chance * backoff_s(number - TRUSTED, retry))
     if wait_s < left_s:
         return Again(wait_s)
     after = f"gave up after {tries.total} attempt{'s' if tries.total > 1 else ''}"
@@ -95,15 +101,6 @@ def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: 
             f"{after}: the server asks to wait {retry_after_s:g} s, but the call has {max(left_s, 0):.3g} s left"
         )
     return GiveUp(f"{after}: no time left for the call")
-
-
-def _wait_s(retry_after_s: float | None, number: int, retry: Retry, chance: float) -> float:
-    """Seconds to wait after the attempt of this number, from 1."""
-    if retry_after_s is None:
-        return chance * backoff_s(number, retry)
-    if number <= TRUSTED:
-        return retry_after_s
-    return max(retry_after_s, chance * backoff_s(number - TRUSTED, retry))
 
 
 def backoff_s(number: int, retry: Retry) -> float:

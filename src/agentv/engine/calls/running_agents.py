@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from threading import get_ident
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.model.run.events import AgentProgress
@@ -44,10 +43,16 @@ class RunningAgents:
             request: that it is asked.
             seen: adds what we see of its work to what it reports.
         """
-        request = replace(request, interruption=self._interruption_of_loop())
+        if self._interruption is None:
+            self._interruption = asyncio.get_running_loop().create_future()
+            if self._is_interrupted:
+                self._interruption.set_result(None)
+        request = replace(request, interruption=self._interruption)
         if self.noticed is None:
             return request
-        first = _progress(trial)
+        case = trial.case
+        names = (case.id, trial.target.name, case.prompt_id, trial.variant_name)
+        first = AgentProgress(_key(trial), *names, trial.sample, trial.repeat, AgentActivity())
         self._working[first.key] = first
         if seen is not None:
             self._seen[first.key] = seen
@@ -60,7 +65,7 @@ class RunningAgents:
         last = self._working.pop(_key(trial), None)
         if last is not None:
             self._seen.pop(last.key, None)
-            self._report(structs.replace(last, activity=None))
+            self._report(replace(last, activity=None))
         if not self._working and self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -70,7 +75,7 @@ class RunningAgents:
         news, self._news = self._news, {}
         for progress in news.values():
             seen, activity = self._seen.get(progress.key), progress.activity
-            yield progress if seen is None or activity is None else structs.replace(progress, activity=seen(activity))
+            yield progress if seen is None or activity is None else replace(progress, activity=seen(activity))
 
     def interrupt(self) -> None:
         """Have all agents end their work, and those that begin later."""
@@ -78,19 +83,12 @@ class RunningAgents:
         if self._interruption is not None and not self._interruption.done():
             self._interruption.set_result(None)
 
-    def _interruption_of_loop(self) -> asyncio.Future[None]:
-        if self._interruption is None:
-            self._interruption = asyncio.get_running_loop().create_future()
-            if self._is_interrupted:
-                self._interruption.set_result(None)
-        return self._interruption
-
     def _reporter(self, first: AgentProgress) -> Callable[[AgentActivity], None]:
         loop, thread = asyncio.get_running_loop(), get_ident()
 
         def take(activity: AgentActivity) -> None:
             if first.key in self._working:  # else it reports after its end
-                self._working[first.key] = latest = structs.replace(first, activity=activity)
+                self._working[first.key] = latest = replace(first, activity=activity)
                 self._report(latest)
 
         def report(activity: AgentActivity) -> None:
@@ -120,10 +118,3 @@ class RunningAgents:
 
 def _key(trial: Trial) -> str:
     return f"{trial.suite.path}\0{trial.key}"
-
-
-def _progress(trial: Trial) -> AgentProgress:
-    """What is known of an agent that has just been asked."""
-    case = trial.case
-    names = (case.id, trial.target.name, case.prompt_id, trial.variant_name)
-    return AgentProgress(_key(trial), *names, trial.sample, trial.repeat, AgentActivity())

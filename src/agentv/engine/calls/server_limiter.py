@@ -89,7 +89,8 @@ class ServerLimiter:
         elif given is None or isinstance(given, Failure):
             pace.abandon()
         else:
-            tokens = _tokens_of(given)
+            usage = getattr(given, "token_usage", None)
+            tokens = usage.total if isinstance(usage, TokenUsage) else None
             self._refusals, self._reported, self.retry_at = 0, False, 0.0
             pace.succeed(permit, now)
             if waiter is not None and waiter.rate_limiter is not None and tokens is not None:
@@ -104,24 +105,20 @@ class ServerLimiter:
         """A permit, or how long the call has to wait, or a Failure if that is too long."""
         now = _now()
         if self.pace.paused_until - now > waiter.patience_s:
-            return self._no_room(now)
-        wait_s = self._wait_s(waiter, now)
-        if wait_s == 0:
+            last_refusal, wait_s = self._last_refusal, self.pace.paused_until - now
+            message = f"not called: the server asked an earlier call to wait {wait_s:.3g} s longer"
+            if last_refusal is None:
+                return CallFailure("http-status", message, retryable=True)
+            return replace(last_refusal, message=f"{message}: {last_refusal.message}", attempts=())
+        wait = self._wait_s(waiter, now)
+        if wait == 0:
             return self._admit(waiter, now)
-        return Wait() if wait_s is None else Wait(wait_s)
+        return Wait() if wait is None else Wait(wait)
 
     def _give_back(self, _waiter: Waiter, found: Permit | Failure) -> None:
         """Nobody waits any more for the call that was let in just now."""
         if isinstance(found, Permit):
             self.pace.abandon()
-
-    def _no_room(self, now: float) -> Failure:
-        """Why a call is not made that would have to wait for longer than it may."""
-        last_refusal, wait_s = self._last_refusal, self.pace.paused_until - now
-        message = f"not called: the server asked an earlier call to wait {wait_s:.3g} s longer"
-        if last_refusal is None:
-            return CallFailure("http-status", message, retryable=True)
-        return replace(last_refusal, message=f"{message}: {last_refusal.message}", attempts=())
 
     def _wait_s(self, waiter: Waiter, now: float) -> float | None:
         wait_s = self.pace.wait_s(now)
@@ -133,11 +130,6 @@ class ServerLimiter:
         if waiter.rate_limiter is not None:
             waiter.rate_limiter.start(now, waiter.tokens)
         return self.pace.start(now)
-
-
-def _tokens_of(given: object) -> int | None:
-    usage = getattr(given, "token_usage", None)
-    return usage.total if isinstance(usage, TokenUsage) else None
 
 
 def _now() -> float:
