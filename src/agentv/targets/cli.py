@@ -6,9 +6,8 @@ import json
 import os
 import re
 import shlex
-import signal
 import stat
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -37,7 +36,7 @@ from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, p
 from agentv.targets.http.preparation import Healthcheck, Once, timed
 from agentv.targets.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
 from agentv.targets.promptfoo import context_of, options_of, prompt_of
-from agentv.user_code.excerpts import is_javascript_error, last_error, tail
+from agentv.user_code.excerpts import exit_text, is_javascript_error, last_error, tail
 from agentv.user_code.files import temporary_prefix
 from agentv.user_code.processes import Finished, run_program
 
@@ -109,22 +108,34 @@ class _Cli:
         self._check = check
         self._checking: Once[Failure | None] = Once()
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
-        return self._ask(request) if self._check is None else self._ask_if_healthy(self._check, request)
-
-    async def _ask_if_healthy(self, check: Healthcheck, request: TargetRequest) -> TargetResponse | Failure:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        check = self._check
+        if check is None:
+            return await self._ask(request)
         unhealthy = await self._checking.result(lambda: check.failed(request.env))
         return unhealthy or await timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
-        if "CONTEXT" in self._plan.uses:  # promptfoo's interface, whose programs parse a conversation as JSON
+        uses = self._plan.uses
+        if "CONTEXT" in uses:  # promptfoo's interface, whose programs parse a conversation as JSON
             request = structs.replace(request, prompt=prompt_of(request))
-        prompt = _encoded(request.prompt, as_argument="PROMPT" in self._plan.uses)
+        prompt = _encoded(request.prompt, as_argument="PROMPT" in uses)
         if isinstance(prompt, Failure):
             return prompt
         home = request.sandbox.home if request.sandbox is not None else None
-        with _directory(self._plan.uses, prompt, home, request.mcp_servers) as paths:
-            values = self._values(request, paths)
+        with _directory(uses, prompt, home, request.mcp_servers) as paths:
+            known = {
+                "PROMPT": request.prompt,
+                "EVAL_ID": request.case_id,
+                "ATTEMPT": str(request.attempt),
+                **paths,
+                "WORKSPACE": request.workspace_path or "",
+            }
+            if "OPTIONS" in uses:  # plain ASCII, so that no character of a case prevents its being an argument
+                known["OPTIONS"] = json.dumps(self._options, default=str)
+            if "CONTEXT" in uses:  # as above
+                known["CONTEXT"] = json.dumps(context_of(request), default=str)
+            values = {name: value for name, value in known.items() if name in uses}
             if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
                 message = "{OPTIONS} or {CONTEXT} is too long for an argument; read the prompt from stdin instead"
                 return Failure("prompt-too-long", message)
@@ -134,30 +145,14 @@ class _Cli:
                 shell = None if command.shell is None else request.gateway.filled(command.shell)
                 argv = tuple(map(request.gateway.filled, command.argv))
                 command = structs.replace(command, argv=argv, shell=shell)
-            extra = {**extra, **({MCP_VARIABLE: paths[MCP_CONFIG]} if request.mcp_servers else {})}
+            env = {**request.env, **extra}
+            if request.mcp_servers:
+                env[MCP_VARIABLE] = paths[MCP_CONFIG]
             ended = await run_program(
-                confined(command, request),
-                stdin=prompt,
-                env={**request.env, **extra},
-                timeout_s=request.timeout_s,
-                limit=LIMIT,
+                confined(command, request), stdin=prompt, env=env, timeout_s=request.timeout_s, limit=LIMIT
             )
             answer = _answer(ended, paths.get("OUTPUT_FILE"))
             return answer if request.workspace_path is None else _with_logs(answer, ended)
-
-    def _values(self, request: TargetRequest, paths: Mapping[str, str]) -> dict[str, str]:
-        known = {
-            "PROMPT": request.prompt,
-            "EVAL_ID": request.case_id,
-            "ATTEMPT": str(request.attempt),
-            **paths,
-        }
-        uses = self._plan.uses
-        known |= {"WORKSPACE": request.workspace_path or ""}
-        # plain ASCII, so that no character of a case stands in the way of its being an argument
-        known |= {"OPTIONS": json.dumps(self._options, default=str)} if "OPTIONS" in uses else {}
-        known |= {"CONTEXT": json.dumps(context_of(request), default=str)} if "CONTEXT" in uses else {}
-        return {name: value for name, value in known.items() if name in uses}
 
     async def close(self) -> None:
         """Stop a healthcheck that is under way."""
@@ -210,7 +205,7 @@ def _answer(ended: Finished | Failure, output_file: str | None) -> TargetRespons
         return ended
     if ended.status:
         message = last_error(ended.stderr) if is_javascript_error(ended.stderr) else tail(ended.stderr or ended.stdout)
-        return Failure("exit-status", f"{_exit(ended.status)}: {message or 'no message'}")
+        return Failure("exit-status", f"{exit_text(ended.status)}: {message or 'no message'}")
     data = ended.stdout if output_file is None else _content(output_file)
     text = decoded(data) if isinstance(data, bytes) else data
     if isinstance(text, Failure):
@@ -230,15 +225,6 @@ def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> T
     if isinstance(answer, TargetResponse):
         return structs.replace(answer, logs=logs)
     return CallFailure(answer.code, answer.message, answer.retryable, response=TargetResponse(None, logs=logs))
-
-
-def _exit(status: int) -> str:
-    if status > 0:
-        return f"exit {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"
 
 
 def _content(path: str) -> bytes | Failure:

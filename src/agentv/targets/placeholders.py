@@ -13,7 +13,7 @@ into the line; no value is ever written there, so a mistake of it cannot let an 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
@@ -99,16 +99,7 @@ def plan_command(command: Command) -> CommandPlan:
         uses = frozenset(word[1] for one in command.argv for word in WORD.finditer(one) if word[1] in NAMES)
         return CommandPlan(command, uses)
     filled = [one for one in words_in_braces(command.shell) if one.name in NAMES and (one.where == "bare" or _own(one))]
-    return CommandPlan(command, frozenset(one.name for one in filled), _pieces(command.shell, filled))
-
-
-def _own(one: Placed) -> bool:
-    """Whether it stands for a path that takes its place as it is."""
-    return one.name in _OWN_FILES and one.where in _LITERAL
-
-
-def _pieces(line: str, filled: Sequence[Placed]) -> tuple[str, ...]:
-    pieces, at = [""], 0
+    line, pieces, at = command.shell, [""], 0
     for one in filled:
         pieces[-1] += line[at : one.begin]
         if _own(one):
@@ -116,7 +107,13 @@ def _pieces(line: str, filled: Sequence[Placed]) -> tuple[str, ...]:
         else:
             pieces[-1] += '"$@"' if one.name == FILES else f'"$AGENTV_{one.name}"'
         at = one.end
-    return (*pieces[:-1], pieces[-1] + line[at:])
+    pieces[-1] += line[at:]
+    return CommandPlan(command, frozenset(one.name for one in filled), tuple(pieces))
+
+
+def _own(one: Placed) -> bool:
+    """Whether it stands for a path that takes its place as it is."""
+    return one.name in _OWN_FILES and one.where in _LITERAL
 
 
 def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> list[str]:
@@ -231,8 +228,8 @@ _TOKEN = re.compile(
     | (?P<comment>(?:^|(?<=[\s;&|(]))\#[^\n]*) | (?P<newline>\n)""",
     re.VERBOSE | re.DOTALL,
 )
-_SINGLE = re.compile(r"[^']*'?")
-_ANSI_C = re.compile(r"(?:[^'\\]|\\.)*'?", re.DOTALL)
+_QUOTES = {"'": re.compile(r"[^']*'?"), "$'": re.compile(r"(?:[^'\\]|\\.)*'?", re.DOTALL)}
+"""What opens a quoted text → the text and its end."""
 
 _OPENS: dict[Where, dict[str, tuple[Where, str]]] = {
     "bare": {
@@ -255,73 +252,42 @@ _QUOTABLE = frozenset({"bare", "${…}"})
 
 def words_in_braces(line: str) -> Iterator[Placed]:
     """All words in braces in a line, in order. One behind a backslash, or in a comment, is plain text and left out."""
-    return _WordReader(line).words()
+    at = 0
+    opened: list[tuple[Where, str]] = [("bare", "")]  # the contexts that are open, and what closes them
+    documents: list[str] = []  # what ends the here-documents that begin on the next line
+    while (token := _TOKEN.search(line, at)) is not None:
+        begin = at = token.end()
+        where = opened[-1][0]
+        match token.lastgroup:
+            case "single" if where in _QUOTABLE:
+                at = _end_of(_QUOTES[token[0]], line, at)
+                yield from _within(line, begin, at, "single quotes")
+            case "word":
+                around: Where = "a shell variable" if token[0].startswith("$") else where
+                yield Placed(token[0].strip("${}"), token.start(), token.end(), around)
+            case "bracket":
+                _bracket(token[0], opened)
+            case "document" if where == "bare":
+                documents.append(token["delimiter"])
+            case "comment" if where != "bare":
+                at = token.start() + 1
+            case "newline" if where == "bare":
+                for delimiter in documents:
+                    end = re.compile(rf"^\t*{re.escape(delimiter)}$", re.MULTILINE)
+                    begin, at = at, _end_of(end, line, at)
+                    yield from _within(line, begin, at, "a here-document")
+                documents = []
 
 
-class _WordReader:
-    """A pass over a line, with the contexts that are open and the here-documents that are to come."""
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-        self._at = 0
-        self._open: list[tuple[Where, str]] = [("bare", "")]
-        self._documents: list[str] = []
-
-    def words(self) -> Iterator[Placed]:
-        readers = {
-            "single": self._single,
-            "word": self._word,
-            "bracket": self._bracket,
-            "document": self._document,
-            "comment": self._comment,
-            "newline": self._newline,
-        }
-        while (token := _TOKEN.search(self._line, self._at)) is not None:
-            self._at = token.end()
-            read = readers.get(token.lastgroup or "")
-            if read is not None:
-                yield from read(token)
-
-    @property
-    def _where(self) -> Where:
-        return self._open[-1][0]
-
-    def _single(self, token: re.Match[str]) -> Iterable[Placed]:
-        if self._where not in _QUOTABLE:
-            return ()
-        rest = (_ANSI_C if token[0] == "$'" else _SINGLE).match(self._line, self._at)
-        begin, self._at = self._at, rest.end() if rest else self._at
-        return _within(self._line, begin, self._at, "single quotes")
-
-    def _word(self, token: re.Match[str]) -> Iterable[Placed]:
-        where: Where = "a shell variable" if token[0].startswith("$") else self._where
-        yield Placed(token[0].strip("${}"), token.start(), token.end(), where)
-
-    def _bracket(self, token: re.Match[str]) -> Iterable[Placed]:
-        where, closer = self._open[-1]
-        if token[0] == closer:
-            self._open.pop()
-        elif token[0] == "$((":
-            self._open += [("arithmetic", ")"), ("arithmetic", ")")]
-        elif token[0] in _OPENS[where]:
-            self._open.append(_OPENS[where][token[0]])
-        return ()
-
-    def _document(self, token: re.Match[str]) -> Iterable[Placed]:
-        if self._where == "bare":
-            self._documents.append(token["delimiter"])
-        return ()
-
-    def _comment(self, token: re.Match[str]) -> Iterable[Placed]:
-        if self._where != "bare":
-            self._at = token.start() + 1
-        return ()
-
-    def _newline(self, _token: re.Match[str]) -> Iterable[Placed]:
-        documents, self._documents = (self._documents, []) if self._where == "bare" else ([], self._documents)
-        for delimiter in documents:
-            begin, self._at = self._at, _end_of(delimiter, self._line, self._at)
-            yield from _within(self._line, begin, self._at, "a here-document")
+def _bracket(bracket: str, opened: list[tuple[Where, str]]) -> None:
+    """Close the innermost context, or open another one."""
+    where, closer = opened[-1]
+    if bracket == closer:
+        opened.pop()
+    elif bracket == "$((":
+        opened += [("arithmetic", ")"), ("arithmetic", ")")]
+    elif bracket in _OPENS[where]:
+        opened.append(_OPENS[where][bracket])
 
 
 def _within(line: str, begin: int, end: int, where: Where) -> Iterator[Placed]:
@@ -329,6 +295,6 @@ def _within(line: str, begin: int, end: int, where: Where) -> Iterator[Placed]:
         yield Placed(word[1], word.start(), word.end(), where)
 
 
-def _end_of(delimiter: str, line: str, at: int) -> int:
-    found = re.compile(rf"^\t*{re.escape(delimiter)}$", re.MULTILINE).search(line, at)
+def _end_of(pattern: re.Pattern[str], line: str, at: int) -> int:
+    found = pattern.search(line, at)
     return found.end() if found else len(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue, JavaScriptSource
 from agentv.registry.types import ProviderSettings
@@ -71,16 +71,13 @@ class JavaScriptProcesses:
             source: as `JavaScriptHost.call` takes it.
             payload: likewise.
         """
-        found = await self._host(env).call(source, payload, math.inf)
-        return Failure(_CODES.get(found.code, found.code), found.message) if isinstance(found, Failure) else found
-
-    def _host(self, env: Mapping[str, str]) -> JavaScriptHost:
         key = frozenset(env.items())
         if key not in self._hosts:
             from agentv.user_code.javascript.host import JavaScriptHost
 
             self._hosts[key] = JavaScriptHost(env, patience_s=PATIENCE_S)
-        return self._hosts[key]
+        found = await self._hosts[key].call(source, payload, math.inf)
+        return Failure(_CODES.get(found.code, found.code), found.message) if isinstance(found, Failure) else found
 
     async def close(self) -> None:
         """End the processes."""
@@ -113,29 +110,19 @@ def from_provider(value: object) -> TargetResponse | Failure:
         return from_text(value)
     if not isinstance(value, Mapping):
         return Failure("bad-answer", f"a provider must return an object with 'output', found {type(value).__name__}")
-    row = {key: one for key, one in _renamed(value).items() if one is not None}
+    row: dict[Any, Any] = {_RENAMED.get(key, key): one for key, one in value.items() if one is not None}
+    usage = row.get("token_usage")
+    if isinstance(usage, Mapping) and not usage.keys() & {"input", "output"}:
+        row["token_usage"] = {ours: _count(usage, names) for ours, names in _COUNTS.items()}
     output = row.get("output", row.get("text"))
     if row.get("error") or output is None or isinstance(output, str):
         return from_object({**row, "output": output})
-    return _structured(row, output)
-
-
-def _structured(row: JsonObject, output: Json) -> TargetResponse | Failure:
-    """An answer that is a value, as JSON text; code that grades it gets the value."""
-    try:
+    try:  # a value, as JSON text; code that grades it gets the value
         text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         return Failure("bad-answer", f"'output' cannot be written as JSON: {error}")
     found = from_object({**row, "output": text})
     return found if isinstance(found, Failure) else replace(found, metadata={**found.metadata, STRUCTURED: True})
-
-
-def _renamed(row: Mapping[str, Json]) -> dict[str, Json]:
-    renamed = {_RENAMED.get(key, key): value for key, value in row.items()}
-    usage = renamed.get("token_usage")
-    if isinstance(usage, Mapping) and not usage.keys() & {"input", "output"}:
-        renamed["token_usage"] = {ours: _count(usage, names) for ours, names in _COUNTS.items()}
-    return renamed
 
 
 def _count(usage: Mapping[str, Json], names: tuple[str, ...]) -> Json:
@@ -174,10 +161,7 @@ class _JavaScript:
         self._options = options
         self._processes = JavaScriptProcesses()
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
-        return self._ask(request)
-
-    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         payload: dict[str, Json] = {
             "prompt": prompt_of(request),
             "context": context_of(request),

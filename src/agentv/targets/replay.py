@@ -11,9 +11,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -75,11 +76,10 @@ class _Replay:
         return self._find(self._read, request)
 
     async def _answer_first(self, request: TargetRequest) -> TargetResponse | Failure:
-        self._read = await self._reading.result(self._open)
+        self._read = await self._reading.result(
+            lambda: self._executor.call(lambda: Recordings.open(self._settings.fixtures, self._settings.rows))
+        )
         return self._find(self._read, request)
-
-    async def _open(self) -> Recordings | Failure:
-        return await self._executor.call(lambda: Recordings.open(self._settings.fixtures, self._settings.rows))
 
     @staticmethod
     def _find(read: Recordings | Failure, request: TargetRequest) -> TargetResponse | Failure:
@@ -109,22 +109,6 @@ _NONE = msgspec.Raw(b"null")
 
 ALL_ROWS: Mapping[str, str] = MappingProxyType({})
 """What is wanted where every row will do."""
-
-
-class Lines(Protocol):
-    """Lines that can be read again."""
-
-    def seek(self, place: int, /) -> object:
-        """Go to a place."""
-        ...
-
-    def readline(self, limit: int, /) -> bytes:
-        """The next line, or so many bytes of it."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-        ...
 
 
 class _RecordedRow(msgspec.Struct):
@@ -193,7 +177,7 @@ class Recordings:
     Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
     """
 
-    def __init__(self, path: str, file: Lines, wanted: Mapping[str, str] = ALL_ROWS) -> None:
+    def __init__(self, path: str, file: BufferedReader | _JoinedFiles, wanted: Mapping[str, str] = ALL_ROWS) -> None:
         self._wanted = wanted
         self.name = Path(path).name
         self._directory = Path(path) if Path(path).is_dir() else Path(path).parent
@@ -210,13 +194,19 @@ class Recordings:
             path: of the file, or of a directory of such files.
             wanted: key → value that a row must have to be used.
         """
+        place = Path(path)
         try:
-            if Path(path).is_dir() and not any(Path(path).glob("*.jsonl")):
-                return Failure("bad-recording", f"the directory {Path(path).name} has no JSONL file")
-            found = cls(path, _opened(path), wanted)
+            if place.is_dir():
+                files = sorted(place.glob("*.jsonl"))
+                if not files:
+                    return Failure("bad-recording", f"the directory {place.name} has no JSONL file")
+                index = place / "index.jsonl"  # of a run only its rows
+                found = cls(path, _JoinedFiles([index] if index.is_file() else files), wanted)
+            else:
+                found = cls(path, place.open("rb"), wanted)
             wrong = found._read()
         except OSError as error:
-            return Failure("bad-recording", f"cannot read {Path(path).name}: {error.strerror}")
+            return Failure("bad-recording", f"cannot read {place.name}: {error.strerror}")
         return wrong or found
 
     def _read(self) -> Failure | None:
@@ -274,14 +264,15 @@ class Recordings:
         return self._answer_in(row, case, turn)
 
     def _answer_in(self, row: dict[str, Any], case: str, turn: int | None) -> TargetResponse | Failure:
-        if row.get("error") is not None or row.get("status") in {"errored", "skipped"}:
-            return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why_none(row)}")
+        unanswered = f"the recording of '{case}' in {self.name} has no answer"
+        error = row.get("error")
+        if error is not None or row.get("status") in {"errored", "skipped"}:
+            why = error.get("message", error) if isinstance(error, dict) else error or row.get("status")
+            return Failure("no-recording", f"{unanswered}: {str(why)[:200]}")
         answer = _answer(row) if turn is None else _answer_to(row, turn)
         trace = self._trace_in(row) if turn is None else None
         if isinstance(trace, Trace) and trace.error:
-            return Failure(
-                "no-recording", f"the recording of '{case}' in {self.name} has no answer: {trace.unanswered}"
-            )
+            return Failure("no-recording", f"{unanswered}: {trace.unanswered}")
         for found in (answer, trace):
             if isinstance(found, Failure):
                 return Failure(found.code, f"{self.name}, row of '{case}': {found.message}")
@@ -318,14 +309,12 @@ class Recordings:
     def _missing(self, case: str, sample: int) -> Failure:
         if self._places.find(_key(case, 1)) is not None:
             return Failure("no-recording", f"{self.name} has no sample {sample} of '{case}'")
-        of = "".join(f", with {key} '{value}'" for key, value in self._wanted.items())
-        return Failure("no-recording", f"{self.name} has no answer to '{case}'{of}{self._nearest(case)}")
-
-    def _nearest(self, case: str) -> str:
         from rapidfuzz.process import extractOne
 
-        found = extractOne(case, self._ids or (), score_cutoff=60)
-        return f"; did you mean '{found[0]}'?" if found is not None else ""
+        of = "".join(f", with {key} '{value}'" for key, value in self._wanted.items())
+        near = extractOne(case, self._ids or (), score_cutoff=60)
+        hint = f"; did you mean '{near[0]}'?" if near is not None else ""
+        return Failure("no-recording", f"{self.name} has no answer to '{case}'{of}{hint}")
 
     def close(self) -> None:
         """Close the file."""
@@ -362,15 +351,6 @@ class _JoinedFiles:
             file.close()
 
 
-def _opened(path: str) -> Lines:
-    """The file, or those of a directory; of a run only its rows."""
-    folder = Path(path)
-    if not folder.is_dir():
-        return folder.open("rb")
-    index = folder / "index.jsonl"
-    return _JoinedFiles([index] if index.is_file() else sorted(folder.glob("*.jsonl")))
-
-
 def _answer(row: dict[str, Any]) -> TargetResponse | Failure:
     found = from_object({ours: row[name] for name, ours in _KEPT.items() if name in row})
     thoughts = row.get("thoughts")
@@ -393,11 +373,6 @@ def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
         return replace(answer, messages=messages_from_json(turn_row["messages"]))
     except (ValueError, AttributeError, TypeError):
         return Failure("bad-answer", f"the 'messages' of turn {turn} are not valid messages")
-
-
-def _why_none(row: dict[str, Any]) -> str:
-    error = row.get("error")
-    return str(error.get("message", error) if isinstance(error, dict) else error or row.get("status"))[:200]
 
 
 def _prompted(case: str, prompt_id: str) -> str:

@@ -60,12 +60,6 @@ class _Signals:
 _signals = _Signals()
 
 
-def handle_signals() -> None:
-    """Handle signals from now on: each ends the process, until `raise_on_signals` or `acting_on_signals`."""
-    _signals.act = _leave
-    _install()
-
-
 def raise_on_signals() -> None:
     """From now on, signals are exceptions in the main thread: whoever is interrupted has something to finish."""
     _signals.act = _raise
@@ -101,7 +95,6 @@ GO_ON = "finished trials are saved. Resume with:"
 _SHOW_CURSOR = "\x1b[?25h"
 """What a bar of progress does when it ends; one of a killed process did not."""
 
-_STANDARD = 3
 _resume: list[str] = []
 _pipe: list[int] = []
 """To the watch."""
@@ -115,18 +108,33 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     """
     from agentv.user_code.orphans import adopt_orphans, end_all_children
 
-    _fill_standard()
-    handle_signals()
+    for number in (0, 1, 2):  # /dev/null takes the place of a closed one, so that no file of ours gets its number
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+    _signals.act = _leave  # each ends the process, until `raise_on_signals` or `acting_on_signals`
+    _install()
     adopt_orphans()
     try:
         watch = _start_watch()
     except OSError as error:
         os.write(2, f"error: cannot start a process: {error.strerror}\n".encode())
         os._exit(ExitStatus.WRONG)
-    _own_streams()
+    # standard output is for results: what plugins, libraries and programs print goes to stderr
+    if sys.stdout is not None:
+        sys.stdout = _own(os.dup(1), sys.stdout)
+        os.dup2(2, 1)
+    if sys.stderr is not None:
+        sys.stderr = _own(os.dup(2), sys.stderr)
     status = work()
     ignore_signals()
     atexit._run_exitfuncs()  # noqa: SLF001  # threads of libraries are not waited for, and no object is taken apart
+    stream: Any
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -183,28 +191,6 @@ def _leave_watch() -> None:
     """In a fork: let go of the pipe, or the watch would wait for the fork's end, too."""
     while _pipe:
         os.close(_pipe.pop())
-
-
-def _fill_standard() -> None:
-    """Have /dev/null stand where a standard stream is closed, so that no file of ours gets its number."""
-    for number in range(_STANDARD):
-        try:
-            os.fstat(number)
-        except OSError:
-            null = os.open(os.devnull, os.O_RDWR)
-            if null != number:
-                os.dup2(null, number)
-                os.close(null)
-            os.set_inheritable(number, True)
-
-
-def _own_streams() -> None:
-    """Keep standard output for results: what plugins, libraries and programs print goes to stderr."""
-    if sys.stdout is not None:
-        sys.stdout = _own(os.dup(1), sys.stdout)
-        os.dup2(2, 1)
-    if sys.stderr is not None:
-        sys.stderr = _own(os.dup(2), sys.stderr)
 
 
 def _own(descriptor: int, stream: Any) -> io.TextIOWrapper:

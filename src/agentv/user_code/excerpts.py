@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 from agentv.model.values.formatting import shorten
 
@@ -22,6 +23,16 @@ def tail(printed: bytes, longest: int = LONGEST) -> str:
     """End of the printed output."""
     text = _printable(printed[-longest * 8 :])
     return text if len(text) <= longest and len(printed) <= longest * 8 else f"… {text[-longest:].lstrip()}"
+
+
+def exit_text(status: int) -> str:
+    """How a program ended: `exit 3`, `killed by SIGSEGV`."""
+    if status >= 0:
+        return f"exit {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
 
 
 _RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -53,7 +53,11 @@ def plan_call(function: Callable[..., Any], offered: Collection[str], single: st
     Raises:
         ForeignError: it requires a parameter that is not offered; the failure's code is `bad-signature`.
     """
-    parameters = _parameters(function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:  # some functions written in C have none
+        message = f"cannot inspect the parameters of {function!r}: {error}"
+        raise ForeignError(Failure("bad-signature", message)) from None
     plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     named = {one.name: one.name for one in plain if one.name in offered}
     unknown = _unknown_parameter(plain, named, single)
@@ -63,7 +67,8 @@ def plan_call(function: Callable[..., Any], offered: Collection[str], single: st
     if missing:
         message = f"{_name(function)} has the parameters {', '.join(missing)}; available: {', '.join(offered)}"
         raise ForeignError(Failure("bad-signature", message))
-    front = _front(plain, named)
+    by_position = takewhile(lambda one: one.kind is one.POSITIONAL_ONLY and one.name in named, plain)
+    front = {one.name: named[one.name] for one in by_position}  # up to the first that is left to its default
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         named = {name: name for name in offered if name not in front} | named
     elif not plain and parameters:  # nothing but *args
@@ -83,15 +88,6 @@ def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], sing
     return {parameter: offered[name] for parameter, name in plan.named.items()}
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:  # some functions written in C have none
-        raise ForeignError(
-            Failure("bad-signature", f"cannot inspect the parameters of {function!r}: {error}")
-        ) from None
-
-
 def _unknown_parameter(plain: Sequence[inspect.Parameter], named: Mapping[str, str], single: str) -> str | None:
     """The parameter of a name of its own that gets the lone value; None where that is clear to be nobody."""
     required = [one.name for one in plain if one.default is one.empty]
@@ -100,12 +96,6 @@ def _unknown_parameter(plain: Sequence[inspect.Parameter], named: Mapping[str, s
     if len(required) == 1 and required[0] not in named:
         return required[0]
     return plain[0].name if plain and not required and not named else None
-
-
-def _front(plain: Iterable[inspect.Parameter], named: Mapping[str, str]) -> dict[str, str]:
-    """What goes by position, up to the first parameter that is left to its default."""
-    by_position = takewhile(lambda one: one.kind is one.POSITIONAL_ONLY and one.name in named, plain)
-    return {one.name: named[one.name] for one in by_position}
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -151,9 +141,11 @@ def load_module(file: str | None, module: str | None) -> ModuleType:
 
 
 def _from_file(path: str) -> ModuleType:
-    file = Path(path)
-    name = file.stem if _is_free(file.stem, path) else f"agentv_user_{file.stem}"
+    name = Path(path).stem
     known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) != path:  # of another file
+        name = f"agentv_user_{name}"
+        known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", None) == path:
         return known
     spec = spec_from_file_location(name, path)
@@ -167,12 +159,6 @@ def _from_file(path: str) -> ModuleType:
         del sys.modules[name]
         raise
     return module
-
-
-def _is_free(name: str, path: str) -> bool:
-    """Whether a file may be the module of this name: no other one is."""
-    known = sys.modules.get(name)
-    return known is None or getattr(known, "__file__", None) == path
 
 
 def newly_loaded() -> list[str]:

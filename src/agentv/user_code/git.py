@@ -106,14 +106,12 @@ def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_
 
 def reason_of(ended: Finished | Failure) -> str:
     """Why git did not do it: the most telling line of what it says, without credentials; or why it did not end."""
-    return ended.message if isinstance(ended, Failure) else f"git says: {_error_text(ended)}"
-
-
-def _error_text(finished: Finished) -> str:
-    lines = [line.strip() for line in finished.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if isinstance(ended, Failure):
+        return ended.message
+    lines = [line.strip() for line in ended.stderr.decode(errors="replace").splitlines() if line.strip()]
     telling = [match[1] for line in lines if (match := _TELLING.match(line))]
-    chosen = telling[0] if telling else lines[-1] if lines else f"it ended with status {finished.status}"
-    return _CREDENTIALS.sub("", chosen)
+    chosen = (*telling, *lines[-1:], f"it ended with status {ended.status}")[0]
+    return f"git says: {_CREDENTIALS.sub('', chosen)}"
 
 
 FULL_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

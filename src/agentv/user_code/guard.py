@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from types import FrameType
 from typing import TypeVar
 
 from agentv.model.values.response import Failure
@@ -49,8 +48,11 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
     except OURS:
         raise
     except BaseException as error:
-        if _is_cancellation(error):
-            raise
+        if "asyncio" in sys.modules:  # else there are no tasks, and it stays unloaded
+            from asyncio import CancelledError  # waits for a thread that is importing it
+
+            if isinstance(error, CancelledError):
+                raise
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
     finally:
         if os.getpid() != process:  # else two processes would answer
@@ -62,15 +64,6 @@ def apart_from_output() -> Iterator[None]:
     """In the body, what plugins print goes to stderr, since stdout is for programs."""
     with redirect_stdout(sys.stderr):
         yield
-
-
-def _is_cancellation(error: BaseException) -> bool:
-    """Whether a task was cancelled. Where nothing has loaded asyncio there are no tasks, and it stays so."""
-    if "asyncio" not in sys.modules:
-        return False
-    from asyncio import CancelledError  # waits for a thread that is importing it
-
-    return isinstance(error, CancelledError)
 
 
 def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
@@ -106,19 +99,10 @@ def describe(error: BaseException) -> str:
     shown = f"{type(error).__name__}: {message}" if message else type(error).__name__
     shown = "; ".join((shown, *(str(note) for note in getattr(error, "__notes__", ()))))
     verb = "called sys.exit:" if isinstance(error, SystemExit) else "raised"
-    frame, line = _raising_frame(error)
-    if frame is None:
-        return f"{verb} {shown}"
-    return f"{verb} {shown} ({Path(frame.f_code.co_filename).name}:{line}, in {frame.f_code.co_name})"
-
-
-def _raising_frame(error: BaseException) -> tuple[FrameType | None, int]:
-    """The innermost frame that does not blame its caller, and the line of its code.
-
-    Such are the frames of this module, and those that hide themselves as pytest asks.
-    """
-    found: tuple[FrameType | None, int] = (None, 0)
+    place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename != __file__ and "__tracebackhide__" not in frame.f_locals:
-            found = frame, line
-    return found
+        code = frame.f_code
+        # frames of this module blame their caller, as do those that hide themselves as pytest asks
+        if code.co_filename != __file__ and "__tracebackhide__" not in frame.f_locals:
+            place = f" ({Path(code.co_filename).name}:{line}, in {code.co_name})"
+    return f"{verb} {shown}{place}"

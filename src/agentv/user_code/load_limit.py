@@ -89,14 +89,6 @@ def _limited_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _held() -> int:
-    """Bytes of data that the process holds, counted as the limit counts them. Source: proc(5), /proc/pid/statm."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * mmap.PAGESIZE
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
 @contextmanager
 def _limited_memory(most: int) -> Iterator[None]:
     if sys.platform != "linux":  # elsewhere this limit is not kept, or not only for data
@@ -104,8 +96,11 @@ def _limited_memory(most: int) -> Iterator[None]:
         return
     import resource
 
+    held = 0  # bytes of data, counted as the limit counts them; source: proc(5), /proc/pid/statm
+    with suppress(OSError, ValueError, IndexError):
+        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * mmap.PAGESIZE
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    allowed = [one for one in (soft, hard, _held() + most) if one != resource.RLIM_INFINITY]
+    allowed = [one for one in (soft, hard, held + most) if one != resource.RLIM_INFINITY]
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_DATA, (min(allowed), hard))
     try:

@@ -79,18 +79,15 @@ def installed_plugins() -> tuple[Plugin, ...]:
     found: list[Plugin] = []
     for path in sys.path:
         directory = path or os.curdir
-        for distribution, plugins in _found_in(os.path.abspath(directory), _changed(directory)):  # noqa: PTH100  # as it lies
+        try:
+            changed_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116  # text, as sys.path has it
+        except (OSError, ValueError):
+            changed_ns = 0
+        for distribution, plugins in _found_in(os.path.abspath(directory), changed_ns):  # noqa: PTH100  # as it lies
             if distribution not in seen:
                 seen.add(distribution)
                 found += plugins
     return tuple(found)
-
-
-def _changed(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116  # text, as sys.path has it
-    except (OSError, ValueError):
-        return 0
 
 
 @lru_cache(maxsize=4096)  # more than is on any path: with fewer, each search of the path would read all again
@@ -119,21 +116,16 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
     if not _OURS.search(text):
         return
     package, version = _package_of(Path(metadata))
-    for kind, name, value, line in _entries(text.decode("utf-8", "replace")):
-        yield Plugin(kind, name, value, package, version, os.path.abspath(file), line)  # noqa: PTH100  # as it lies
-
-
-def _entries(text: str) -> Iterator[tuple[str, str, str, int]]:
-    """The (kind, name, value, line) of our groups."""
+    place = os.path.abspath(file)  # noqa: PTH100  # as it lies
     kinds = {**GROUPS, EXTENSIONS: EXTENSIONS}
     group = ""
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
         line = raw.strip()
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line and not line.startswith("#") and group in kinds:
             name, _, value = line.partition("=")
-            yield kinds[group], name.strip(), value.strip(), number
+            yield Plugin(kinds[group], name.strip(), value.strip(), package, version, place, number)
 
 
 def _package_of(metadata: Path) -> tuple[str, str]:
@@ -168,10 +160,10 @@ def problem_with(plugin: Plugin, error: BaseException) -> Problem:
     file, line = _place_of(error) or (plugin.file, plugin.line)
     what = str(error) if isinstance(error, BadPluginError) else _describe_error(error)
     message = f"{plugin.title} cannot be loaded: {what} ({_shown(file)}:{line})"
-    hint = None
+    hint = f"upgrade {plugin.package}, or remove it: pip uninstall {plugin.package}"
     if isinstance(error, ImportError) and (error.name or "").startswith("agentv"):
         hint = f"{plugin.owner} does not fit agentv {__version__}: upgrade it: pip install --upgrade {plugin.package}"
-    return Problem("bad-plugin", message, hint or _reinstall(plugin))
+    return Problem("bad-plugin", message, hint)
 
 
 def _describe_error(error: BaseException) -> str:
@@ -179,10 +171,6 @@ def _describe_error(error: BaseException) -> str:
         return f"it called sys.exit({error.code!r})"
     text = (error.msg if isinstance(error, SyntaxError) else str(error)) or ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _reinstall(plugin: Plugin) -> str:
-    return f"upgrade {plugin.package}, or remove it: pip uninstall {plugin.package}"
 
 
 def _named(plugin: Plugin) -> object:
@@ -195,18 +183,14 @@ def _named(plugin: Plugin) -> object:
     value: Any = module
     for part in (found["attribute"] or "").split("."):
         if part and not hasattr(value, part):
-            raise _missing(value, part, module)
+            import difflib  # only for the hint of a mistake
+
+            near = difflib.get_close_matches(part, dir(value), 1)
+            suggestion = f"; did you mean '{near[0]}'?" if near else ""
+            where = getattr(value, "__name__", type(value).__name__)
+            raise BadPluginError(f"{where} has no '{part}'{suggestion}", getattr(module, "__file__", None), 1)
         value = getattr(value, part) if part else value
     return value
-
-
-def _missing(holder: object, name: str, module: ModuleType) -> BadPluginError:
-    import difflib  # only for the hint of a mistake
-
-    near = difflib.get_close_matches(name, dir(holder), 1)
-    suggestion = f"; did you mean '{near[0]}'?" if near else ""
-    where = getattr(holder, "__name__", type(holder).__name__)
-    return BadPluginError(f"{where} has no '{name}'{suggestion}", getattr(module, "__file__", None), 1)
 
 
 def _place_of(error: BaseException) -> tuple[str, int] | None:
@@ -331,8 +315,10 @@ def plugins_of(kind: str) -> tuple[Plugin, ...]:
     own = [one for one in installed if one.kind == kind]
     if any(one.kind == EXTENSIONS for one in installed):
         source = source_of_extensions()
-        found = ((one, source.find(one.name)) for one in source.plugins if one not in source.problems)
-        own += (one for by, here in found if isinstance(here, LoadedPlugin) for one in _of_table(by, here.value, kind))
+        for extension in source.plugins:
+            module = source.find(extension.name) if extension not in source.problems else None
+            if isinstance(module, LoadedPlugin):
+                own += _of_table(extension, module.value, kind)
     return tuple(own)
 
 

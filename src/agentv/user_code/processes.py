@@ -12,16 +12,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from subprocess import Popen
+from typing import IO, Any
 
 from msgspec import Struct
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-
-if TYPE_CHECKING:
-    from subprocess import Popen
-
 
 OUTPUT_LIMIT = 10_000_000
 """Bytes that a program may print before it is stopped (SPEC section 12)."""
@@ -72,10 +69,20 @@ async def run_program(
 
     environment, mark = marked(env)
     try:
-        process = _start(command, environment)
+        process = Popen(  # noqa: ASYNC220  # without giving way to other tasks: a cancelled caller knows its process
+            ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            bufsize=0,
+            cwd=command.cwd or None,
+            env=environment,
+            start_new_session=True,
+        )
     except (OSError, ValueError) as error:
         transient = isinstance(error, OSError) and error.errno in _TRANSIENT
         return Failure("cannot-start", f"cannot start {_name(command)}: {error}", retryable=transient)
+    _alive.add(process.pid)
     streams = _Streams(process, stdin, limit)
     try:
         async with asyncio.timeout(timeout_s):
@@ -196,24 +203,6 @@ async def _end_leftovers(mark: bytes) -> None:
         if not end_orphans(mark, _alive):
             return
         await asyncio.sleep(_ROUND_S)
-
-
-def _start(command: Command, env: Mapping[str, str]) -> Popen[bytes]:
-    """Start a program without giving way to other tasks, so that a cancelled caller always knows its process."""
-    import subprocess
-
-    process = subprocess.Popen(
-        ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        bufsize=0,
-        cwd=command.cwd or None,
-        env=dict(env),
-        start_new_session=True,
-    )
-    _alive.add(process.pid)
-    return process
 
 
 def _name(command: Command) -> str:

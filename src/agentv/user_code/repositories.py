@@ -101,19 +101,29 @@ class _Remote:
         first = wanted.rest[0]
         if FULL_SHA.fullmatch(first.lower()):
             return self._checkout(wanted, Fit(first.lower(), first.lower(), 1))
-        return self._stored(wanted) or self._found(wanted, first)
+        return self._stored(wanted) or self._found(wanted, head=first == "HEAD")
 
-    def _found(self, wanted: RepositoryFile, first: str) -> Checkout | Unavailable:
-        """The file at the ref that its host has now."""
-        listing = self._listed(head=first == "HEAD")
+    def _found(self, wanted: RepositoryFile, *, head: bool) -> Checkout | Unavailable:
+        """The file at the ref that its host has now; with its age, if the host could not be asked."""
+        listing = self._listing.get(head)
+        if listing is None:
+            listing = self._listing[head] = self._looked_up(head=head)
         if isinstance(listing, Unavailable):
             return listing
         fits = fitting_refs(wanted, listing.refs)
         if len({fit.sha for fit in fits}) > 1:
-            return self._ambiguous(fits)
-        if fits:
-            return self._dated(self._checkout(wanted, fits[-1], noted=listing.failure is None), fits[-1], listing)
-        return self._unknown(wanted, listing)
+            names = " and ".join(f"'{fit.ref}'" for fit in fits)
+            message = f"{self._name} has {names}: write the intended one in full, as '{fits[0].ref}/PATH'"
+            return Unavailable("ambiguous-ref", message)
+        if not fits:
+            return self._unknown(wanted, listing)
+        found = self._checkout(wanted, fits[-1], noted=listing.failure is None)
+        if listing.failure is None:
+            return found
+        if isinstance(found, Unavailable):
+            return listing.failure
+        age_s = max(self._now() - listing.seen[fits[-1].ref], 0.0)
+        return replace(found, age_s=age_s, reason=listing.failure.reason)
 
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
         """The file as it is stored, if its host need not be asked: a commit, a tag, or a branch of today."""
@@ -141,23 +151,9 @@ class _Remote:
         path = "/".join(wanted.rest[fit.parts :])
         return Checkout(str(tree), path, fit.short, self._shelf.outside(sha))
 
-    def _dated(self, found: Checkout | Unavailable, fit: Fit, listing: _Listing) -> Checkout | Unavailable:
-        """The checkout with its age, where its host could not be asked."""
-        if listing.failure is None:
-            return found
-        if isinstance(found, Unavailable):
-            return listing.failure
-        return replace(found, age_s=max(self._now() - listing.seen[fit.ref], 0.0), reason=listing.failure.reason)
-
-    def _listed(self, *, head: bool) -> _Listing | Unavailable:
+    def _looked_up(self, *, head: bool) -> _Listing | Unavailable:
         """The branches and tags, or HEAD; from the shelf where the host cannot be reached, or gives nothing."""
-        found = self._listing.get(head)
-        if found is None:
-            found = self._listing[head] = self._looked_up(("HEAD",) if head else ())
-        return found
-
-    def _looked_up(self, patterns: tuple[str, ...]) -> _Listing | Unavailable:
-        kinds = () if patterns else ("--heads", "--tags")
+        kinds, patterns = ((), ("HEAD",)) if head else (("--heads", "--tags"), ())
         ended = self._git("ls-remote", "--quiet", *kinds, "--", self._url, *patterns, within_s=LIST_S)
         if isinstance(ended, Finished) and ended.status == 0:
             return _Listing(refs_in(ended.stdout), {})
@@ -179,59 +175,46 @@ class _Remote:
                 clone = self._shelf.clone()
                 if clone is not None:
                     sha = self._out_of(clone, room / "tree", fit)
-                    if isinstance(sha, str) or not self._is_damaged(clone):
+                    if isinstance(sha, str):
                         return sha
+                    checked = self._git(f"--git-dir={clone}", "fsck", "--no-progress", "--no-dangling")
+                    if isinstance(checked, Failure) or not checked.status:
+                        return sha  # it is the host, and not the clone, that keeps git from fetching
                     shutil.rmtree(room / "tree", ignore_errors=True)  # and all of it again, into another clone
-                sha = self._out_of(self._repository(room, sha256=len(fit.sha) > 40), room / "tree", fit)
+                made = room / "git"  # without hooks, templates and filters
+                form = ("--object-format=sha256",) if len(fit.sha) > 40 else ()
+                self._git("init", "--quiet", "--bare", "--template=", *form, "--", str(made))
+                (made / "info").mkdir(parents=True, exist_ok=True)
+                (made / "info" / "attributes").write_text(RAW, encoding="ascii")
+                sha = self._out_of(made, room / "tree", fit)
                 if isinstance(sha, str):
-                    self._shelf.keep_clone(room / "git")
+                    self._shelf.keep_clone(made)
                 return sha
 
     def _out_of(self, clone: Path, tree: Path, fit: Fit) -> str | Unavailable:
         """Fetch a commit into a clone, if it does not hold it yet, and write its files out."""
-        git = (f"--git-dir={clone}",)
-        if not self._holds(git, fit.sha):
+        git, named = f"--git-dir={clone}", _KEPT + fit.sha
+        held = self._git(git, "rev-parse", "--verify", "--quiet", named)
+        if isinstance(held, Failure) or held.status:
+            named = _WANTED
             fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
-            ended = self._git(*git, *fetch, "--", self._url, f"+{fit.ref}:{_WANTED}")
+            ended = self._git(git, *fetch, "--", self._url, f"+{fit.ref}:{named}")
             if isinstance(ended, Failure) or ended.status:
                 return self._failed(ended, fit)
-            return self._written(git, _WANTED, tree, fit)
-        return self._written(git, _KEPT + fit.sha, tree, fit)
-
-    def _is_damaged(self, clone: Path) -> bool:
-        """Whether it is the clone, and not its host, that keeps git from fetching."""
-        ended = self._git(f"--git-dir={clone}", "fsck", "--no-progress", "--no-dangling")
-        return isinstance(ended, Finished) and ended.status != 0
-
-    def _holds(self, git: tuple[str, ...], sha: str) -> bool:
-        ended = self._git(*git, "rev-parse", "--verify", "--quiet", _KEPT + sha)
-        return isinstance(ended, Finished) and ended.status == 0
-
-    def _written(self, git: tuple[str, ...], named: str, tree: Path, fit: Fit) -> str | Unavailable:
-        """The commit that was fetched, as files on the shelf."""
-        ended = self._git(*git, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+        ended = self._git(git, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
         sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
         if not FULL_SHA.fullmatch(sha):
             return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is not a commit")
         if self._shelf.tree(sha):
             return sha
         tree.mkdir()
-        work = (*git, f"--work-tree={tree}")
-        ended = self._git(*work, "checkout", "--quiet", "--force", "--no-recurse-submodules", "--detach", sha)
+        checkout = ("checkout", "--quiet", "--force", "--no-recurse-submodules", "--detach", sha)
+        ended = self._git(git, f"--work-tree={tree}", *checkout)
         if isinstance(ended, Failure) or ended.status:
             return self._failed(ended, fit)
-        self._git(*git, "update-ref", _KEPT + sha, sha)  # whole from here on, and not to be fetched again
+        self._git(git, "update-ref", _KEPT + sha, sha)  # whole from here on, and not to be fetched again
         self._shelf.place(tree, sha)
         return sha
-
-    def _repository(self, room: Path, *, sha256: bool) -> Path:
-        """An empty repository without hooks, templates and filters."""
-        git = room / "git"
-        form = ("--object-format=sha256",) if sha256 else ()
-        self._git("init", "--quiet", "--bare", "--template=", *form, "--", str(git))
-        (git / "info").mkdir(parents=True, exist_ok=True)
-        (git / "info" / "attributes").write_text(RAW, encoding="ascii")
-        return git
 
     def _git(self, *arguments: str, within_s: float = FETCH_S) -> Finished | Failure:
         ended = self._run(arguments, str(self._shelf.base.parent), self._env, within_s)
@@ -239,12 +222,10 @@ class _Remote:
             return Failure(ended.code, "git is not installed, or not on PATH", ended.retryable)
         return ended
 
-    def _failed(self, ended: Finished | Failure, fit: Fit | None = None) -> Unavailable:
+    def _failed(self, ended: Finished | Failure, fit: Fit) -> Unavailable:
         """Why git did not fetch."""
-        if isinstance(ended, Failure):
-            return Unavailable("git-failed", f"cannot fetch {self._name}", reason_of(ended))
-        complaint = ended.stderr.decode(errors="replace")
-        if fit and _NO_SUCH_COMMIT.search(complaint):
+        complaint = "" if isinstance(ended, Failure) else ended.stderr.decode(errors="replace")
+        if _NO_SUCH_COMMIT.search(complaint):
             message = f"{self._name} has no commit '{fit.short}', or does not serve it by that name"
             return Unavailable("missing-ref", message, reason_of(ended))
         if _REFUSED.search(complaint):
@@ -264,11 +245,6 @@ class _Remote:
             return Unavailable("bad-git-url", f"'{path}' is a branch or tag of {self._name}, but no path follows it")
         message = f"{self._name} has no branch, tag or commit that matches the start of '{path}'"
         return Unavailable("missing-ref", message, known=known)
-
-    def _ambiguous(self, fits: list[Fit]) -> Unavailable:
-        names = " and ".join(f"'{fit.ref}'" for fit in fits)
-        message = f"{self._name} has {names}: write the intended one in full, as '{fits[0].ref}/PATH'"
-        return Unavailable("ambiguous-ref", message)
 
 
 LOCK_S = 600.0
@@ -297,9 +273,8 @@ class RepositoryClone:
     No host allows `@` in a name, so that nothing of two repositories ever has the same path.
     """
 
-    def __init__(self, base: Path, *, lock_s: float = LOCK_S) -> None:
+    def __init__(self, base: Path) -> None:
         self.base = base
-        self._lock_s = lock_s
 
     def tree(self, sha: str) -> Path | None:
         """The directory of a commit, if it is here."""
@@ -345,7 +320,7 @@ class RepositoryClone:
         """
         import fcntl
 
-        deadline = time.monotonic() + self._lock_s
+        deadline = time.monotonic() + LOCK_S
         with self._beside("lock").open("ab") as file:
             while True:
                 try:
@@ -389,24 +364,18 @@ class RepositoryClone:
             made.rename(path)
 
     def place(self, tree: Path, sha: str) -> None:
-        """Put the finished files of a commit on the shelf, in one step. Links out of it are left out first."""
-        outside = _without_ways_out(tree)
+        """Put the finished files of a commit on the shelf, in one step. Links that lead out of it are removed first."""
+        top = os.path.realpath(tree)
+        walked = os.walk(top)
+        every = (Path(folder) / name for folder, directories, files in walked for name in (*directories, *files))
+        links = [path for path in every if path.is_symlink()]
+        outside = [path for path in links if not os.path.realpath(path).startswith(top + os.sep)]
+        for path in outside:
+            path.unlink()
         if outside:
-            text = "\0".join(outside).encode(errors="surrogateescape")
+            text = "\0".join(str(path.relative_to(top)) for path in outside).encode(errors="surrogateescape")
             self._beside(f"{sha}.outside").write_bytes(text)
         tree.rename(self._beside(sha))
 
     def _beside(self, what: str) -> Path:
         return self.base.with_name(f"{self.base.name}@{what}")
-
-
-def _without_ways_out(tree: Path) -> list[str]:
-    """Take every link away that leads out of a directory; their paths below it."""
-    top = os.path.realpath(tree)
-    walked = os.walk(top)
-    every = (Path(folder) / name for folder, directories, files in walked for name in (*directories, *files))
-    links = [path for path in every if path.is_symlink()]
-    ways_out = [path for path in links if not os.path.realpath(path).startswith(top + os.sep)]
-    for path in ways_out:
-        path.unlink()
-    return [str(path.relative_to(top)) for path in ways_out]

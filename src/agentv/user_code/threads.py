@@ -59,17 +59,26 @@ class DaemonThreads:
             try:
                 value = context.run(function)
             except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised where it is awaited
-                _deliver(loop, self._end, jobs, _fail, outcome, error)
+                _deliver(loop, self._end, jobs, outcome, None, error)
             else:
-                _deliver(loop, self._end, jobs, _succeed, outcome, value)
+                _deliver(loop, self._end, jobs, outcome, value, None)
 
         jobs.put(job)
         return outcome
 
-    def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
+    def _end(
+        self, jobs: SimpleQueue[Job | None], outcome: asyncio.Future[Any], value: object, error: BaseException | None
+    ) -> None:
         """In the loop: the thread is free again, and who waits is reported. One wake-up of the loop does both."""
         self._idle.append(jobs)
-        tell(*outcome)
+        if outcome.done():
+            return
+        if error is None:
+            outcome.set_result(value)
+        elif isinstance(error, StopIteration):  # a future refuses it, since it would end the generator that awaits
+            outcome.set_exception(RuntimeError("the function raised StopIteration"))
+        else:
+            outcome.set_exception(error)
 
     def close(self) -> None:
         """Let the idle threads end, and the loop; kill the workers. What is still busy ends with the process."""
@@ -102,16 +111,3 @@ def _deliver(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *
             loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:  # the loop closed between the two lines: nobody waits any more
             return
-
-
-def _succeed(outcome: asyncio.Future[T], value: T) -> None:
-    if not outcome.done():
-        outcome.set_result(value)
-
-
-def _fail(outcome: asyncio.Future[Any], error: BaseException) -> None:
-    if outcome.done():
-        return
-    if isinstance(error, StopIteration):  # a future refuses it, since it would end the generator that awaits
-        error = RuntimeError("the function raised StopIteration")
-    outcome.set_exception(error)

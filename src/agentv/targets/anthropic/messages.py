@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -22,6 +20,7 @@ from agentv.targets.model_api.content import (
     PartBuilders,
     ToolStep,
     content_parts,
+    count_of,
     functions_in,
     tool_call,
     tool_steps,
@@ -30,12 +29,6 @@ from agentv.targets.model_api.prices import cost_of
 
 SYSTEM_ONLY_FIRST = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[89]))")
 """Models that refuse messages of the role `system`, and take the system prompt alone: all before Claude Opus 4.8."""
-
-
-@dataclass(slots=True)
-class _Turn:
-    role: str
-    blocks: list[Json] = field(default_factory=list)
 
 
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[JsonObject]] | Failure:
@@ -47,25 +40,22 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[Jso
     """
     first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
     system = "\n\n".join(message.text for message in messages[:first])
-    turns: list[_Turn] = []
+    turns: list[tuple[str, list[Json]]] = []  # role and blocks
     for step in tool_steps(messages[first:]):
         blocks = _blocks(step)
         if isinstance(blocks, Failure):
             return blocks
-        role = _role(step.message, turns, model)
-        if step.message.role == "system" and role == "user":
-            blocks = [_text(f"<system>\n{step.message.text}\n</system>")]
-        if not turns or turns[-1].role != role:
-            turns.append(_Turn(role))
-        turns[-1].blocks += blocks
-    return system, [{"role": turn.role, "content": _content(turn.blocks)} for turn in turns if turn.blocks]
-
-
-def _role(message: Message, turns: Sequence[_Turn], model: str) -> str:
-    if message.role != "system":
-        return "assistant" if message.role == "assistant" else "user"
-    behind_user = bool(turns) and turns[-1].role in {"user", "system"}
-    return "system" if behind_user and SYSTEM_ONLY_FIRST.search(model) is None else "user"
+        role = "assistant" if step.message.role == "assistant" else "user"
+        if step.message.role == "system":
+            behind_user = bool(turns) and turns[-1][0] in {"user", "system"}
+            if behind_user and SYSTEM_ONLY_FIRST.search(model) is None:
+                role = "system"
+            else:
+                blocks = [_text(f"<system>\n{step.message.text}\n</system>")]
+        if not turns or turns[-1][0] != role:
+            turns.append((role, []))
+        turns[-1][1].extend(blocks)
+    return system, [{"role": role, "content": _content(blocks)} for role, blocks in turns if blocks]
 
 
 def _content(blocks: list[Json]) -> Json:
@@ -80,16 +70,11 @@ def _blocks(step: ToolStep) -> list[Json] | Failure:
     parts = content_parts(step.message, _PARTS)
     if isinstance(parts, Failure):
         return parts
-    if step.message.role == "tool":
-        return _result(step, [*parts])
-    return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
-
-
-def _result(step: ToolStep, blocks: list[Json]) -> list[Json]:
-    """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
-    if step.result_of is None:
+    if step.message.role != "tool":
+        return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
+    if step.result_of is None:  # the API takes no result without a call
         return [_text(f"tool ({step.message.name or 'unnamed'}):\n{step.message.text}")]
-    return [{"type": "tool_result", "tool_use_id": step.result_of.id, "content": _content(blocks)}]
+    return [{"type": "tool_result", "tool_use_id": step.result_of.id, "content": _content([*parts])}]
 
 
 def _text(text: str) -> JsonObject:
@@ -114,13 +99,11 @@ _PARTS = PartBuilders(_text, _picture, _document)
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:
     """Tools in Anthropic's own shape; those in OpenAI's are turned into it."""
-    functions, own = functions_in(tools)
-    return [*own, *map(_tool, functions)]
-
-
-def _tool(function: JsonObject) -> JsonObject:
-    tool = {key: function[key] for key in ("name", "description", "strict") if key in function}
-    return {**tool, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}}
+    functions, made = functions_in(tools)
+    for function in functions:
+        tool = {key: function[key] for key in ("name", "description", "strict") if key in function}
+        made.append({**tool, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}})
+    return made
 
 
 def tool_choice_in(choice: Json) -> Json:
@@ -160,17 +143,13 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
     if not isinstance(reply, Mapping) or not isinstance(content, list):
         return unreadable_reply("the reply is not a message of Anthropic's API: it has no list 'content'")
     blocks: list[JsonObject] = [block for block in content if isinstance(block, Mapping)]
-    text, calls = (
-        texts_of(blocks),
-        tuple(
-            tool_call(block.get("name"), block.get("input"), block.get("id"))
-            for block in blocks
-            if block.get("type") == "tool_use"
-        ),
-    )
-    reason = reply.get("stop_reason")
+    text, asked = texts_of(blocks), (block for block in blocks if block.get("type") == "tool_use")
+    calls = tuple(tool_call(block.get("name"), block.get("input"), block.get("id")) for block in asked)
+    reason, details = reply.get("stop_reason"), reply.get("stop_details")
     if reason == "refusal":
-        return _refused(reply.get("stop_details"))
+        said = (details.get("category"), details.get("explanation")) if isinstance(details, Mapping) else ()
+        why = ": ".join(str(one) for one in said if one)
+        return CallFailure("refused", shown(f"Anthropic refused to answer{f' ({why})' if why else ''}"))
     if reason == "pause_turn":
         return unreadable_reply("the API paused the turn before its answer was complete (pause_turn)")
     if not blocks and reason is None:
@@ -186,26 +165,16 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
     )
 
 
-def _refused(details: Json) -> CallFailure:
-    refusal = details if isinstance(details, Mapping) else {}
-    why = ": ".join(str(refusal[key]) for key in ("category", "explanation") if refusal.get(key))
-    return CallFailure("refused", shown(f"Anthropic refused to answer{f' ({why})' if why else ''}"))
-
-
 def usage_of(usage: Json) -> tuple[TokenUsage | None, int]:
     """The tokens, and how many were written to the cache. Anthropic counts cached ones beside `input_tokens`."""
     if not isinstance(usage, Mapping):
         return None, 0
-    fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    fresh, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
     if fresh is None or output is None:
         return None, 0
-    read = _count(usage.get("cache_read_input_tokens"))
-    written = _count(usage.get("cache_creation_input_tokens")) or 0
+    read = count_of(usage.get("cache_read_input_tokens"))
+    written = count_of(usage.get("cache_creation_input_tokens")) or 0
     details = usage.get("output_tokens_details")
-    thought = _count(details.get("thinking_tokens")) if isinstance(details, Mapping) else None
+    thought = count_of(details.get("thinking_tokens")) if isinstance(details, Mapping) else None
     whole = fresh + (read or 0) + written
     return TokenUsage(whole, output, whole + output, read, thought), written
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

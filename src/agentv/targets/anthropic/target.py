@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
@@ -36,7 +36,7 @@ from agentv.targets.model_api.settings import ModelSettings, OptionalParameters,
 from agentv.targets.model_api.streams import MessageStream, ReplyStream, is_stream
 
 if TYPE_CHECKING:
-    from anthropic import APIStatusError, AsyncAnthropic
+    from anthropic import AsyncAnthropic
 
 
 KEY = "ANTHROPIC_API_KEY"
@@ -222,7 +222,14 @@ class _Anthropic:
         try:
             return await (self._whole(body) if stream is None else self._streamed(body, stream))
         except APIStatusError as error:
-            return self._status_failure(error)
+            message, detail = error.api_message or error.message, error.body
+            inner = detail.get("error") if isinstance(detail, dict) else None
+            kind = str(inner.get("type")) if isinstance(inner, dict) else ""
+            status = _STATUSES.get(kind, 500) if error.status_code == HTTPStatus.OK else error.status_code
+            failure = failure_of(
+                status, message, error.response.headers, self._retryable, secrets=self._settings.secrets
+            )
+            return replace(failure, stops=True) if "credit balance" in message else failure
         except APIConnectionError as error:
             return self._connection_failure(error.__cause__ or error)
         except (HTTPError, TooLargeError, PackedError) as error:
@@ -251,9 +258,8 @@ class _Anthropic:
         )
         if not is_stream(events.response.headers):
             return self._read(await events.response.aread())
-        if failure := await stream.read(events):
-            return failure
-        return self._response(stream.reply.body())
+        failure = await stream.read(events)
+        return failure or self._response(stream.reply.body())
 
     def _read(self, content: bytes) -> TargetResponse | Failure:
         text = decoded(content)
@@ -266,14 +272,6 @@ class _Anthropic:
 
     def _response(self, reply: Json) -> TargetResponse | Failure:
         return response_of(reply, self._settings.model, self._settings.elsewhere() or "anthropic")
-
-    def _status_failure(self, error: APIStatusError) -> CallFailure:
-        message = error.api_message or error.message
-        body: Any = error.body
-        kind = str(body["error"].get("type")) if isinstance(body, dict) and isinstance(body.get("error"), dict) else ""
-        status = _STATUSES.get(kind, 500) if error.status_code == HTTPStatus.OK else error.status_code
-        failure = failure_of(status, message, error.response.headers, self._retryable, secrets=self._settings.secrets)
-        return replace(failure, stops=True) if "credit balance" in message else failure
 
     def _connection_failure(self, cause: BaseException) -> Failure:
         from httpx2 import ReadError, RemoteProtocolError
@@ -326,27 +324,23 @@ def _hooks() -> dict[str, list[Callable[..., Any]]]:
 
 def _fixed_body(settings: Anthropic) -> dict[str, Any]:
     """What every request holds by the settings."""
-    body: dict[str, Any] = {
+    schema = schema_in(settings.response_format)
+    output = {"effort": settings.effort} if settings.effort else {}
+    if schema is not None:
+        output |= _schema_output(schema)
+    optional = {
         "model": settings.model,
         "max_tokens": settings.answer_limit,
-    }
-    optional = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "top_k": settings.top_k,
         "stop_sequences": list(settings.stop or ()) or None,
         "thinking": _thinking(settings.thinking),
-        "output_config": _output(settings) or None,
+        "output_config": output or None,
         "tools": tools_in(settings.tools) or None,
         "tool_choice": tool_choice_in(settings.tool_choice),
     }
-    return {**body, **{name: one for name, one in optional.items() if one is not None}}
-
-
-def _output(settings: Anthropic) -> dict[str, Any]:
-    schema = schema_in(settings.response_format)
-    effort = {"effort": settings.effort} if settings.effort else {}
-    return {**effort, **(_schema_output(schema) if schema is not None else {})}
+    return {name: one for name, one in optional.items() if one is not None}
 
 
 def _schema_output(schema: JsonObject) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ from agentv.targets.model_api.content import (
     PartBuilders,
     ToolStep,
     content_parts,
+    count_of,
     functions_in,
     tool_call,
     tool_steps,
@@ -177,7 +178,12 @@ def response_of(reply: Json, model: str, prices: str = "google") -> TargetRespon
         return unreadable_reply("the reply of Gemini's API has no candidate")
     content, reason = candidate.get("content"), candidate.get("finishReason")
     parts = objects_in(content.get("parts") if isinstance(content, Mapping) else None)
-    text, calls = _text(parts), tuple(_calls(parts))
+    texts = (part.get("text") for part in parts if not part.get("thought"))
+    text = "".join(one for one in texts if isinstance(one, str))
+    asked = (part.get("functionCall") for part in parts)
+    calls = tuple(
+        tool_call(one.get("name"), one.get("args"), one.get("id")) for one in asked if isinstance(one, Mapping)
+    )
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
     if reason not in _ENDED:
@@ -193,17 +199,6 @@ def response_of(reply: Json, model: str, prices: str = "google") -> TargetRespon
     )
 
 
-def _text(parts: Iterable[JsonObject]) -> str:
-    return "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
-
-
-def _calls(parts: Iterable[JsonObject]) -> Iterator[ToolCall]:
-    for part in parts:
-        call = part.get("functionCall")
-        if isinstance(call, Mapping):
-            yield tool_call(call.get("name"), call.get("args"), call.get("id"))
-
-
 def _refused(what: str, reason: Json, message: Json) -> CallFailure:
     text = f"{reason}: {message}" if isinstance(message, str) and message else str(reason)
     return CallFailure("refused", shown(f"Gemini blocked {what} ({text})"))
@@ -211,20 +206,16 @@ def _refused(what: str, reason: Json, message: Json) -> CallFailure:
 
 def usage_of(usage: Json) -> TokenUsage | None:
     """The tokens. Gemini counts thoughts and what its own tools found beside the others."""
-    if not isinstance(usage, Mapping) or _count(usage.get("promptTokenCount")) is None:
+    counts = {name: count_of(value) for name, value in usage.items()} if isinstance(usage, Mapping) else {}
+    prompt = counts.get("promptTokenCount")
+    if prompt is None:
         return None
-    thought = _count(usage.get("thoughtsTokenCount"))
-    input_tokens = (_count(usage.get("promptTokenCount")) or 0) + (_count(usage.get("toolUsePromptTokenCount")) or 0)
-    output_tokens = (_count(usage.get("candidatesTokenCount")) or 0) + (thought or 0)
-    total = _count(usage.get("totalTokenCount"))
-    cached = _count(usage.get("cachedContentTokenCount"))
-    return TokenUsage(
-        input_tokens, output_tokens, input_tokens + output_tokens if total is None else total, cached, thought
-    )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    thought = counts.get("thoughtsTokenCount")
+    input_tokens = prompt + (counts.get("toolUsePromptTokenCount") or 0)
+    output_tokens = (counts.get("candidatesTokenCount") or 0) + (thought or 0)
+    total = counts.get("totalTokenCount")
+    total = input_tokens + output_tokens if total is None else total
+    return TokenUsage(input_tokens, output_tokens, total, counts.get("cachedContentTokenCount"), thought)
 
 
 def refusal_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -166,11 +166,9 @@ class _Gemini:
             config["system_instruction"] = whole_system
         if request.temperature is not None:
             config["temperature"] = request.temperature
-        wanted = (
-            {}
-            if request.schema is None or self._settings.response_format is not None
-            else {_SCHEMA: _json_config(request.schema)}
-        )
+        wanted = {}
+        if request.schema is not None and self._settings.response_format is None:
+            wanted[_SCHEMA] = _json_config(request.schema)
 
         async def call(optional: Mapping[str, Any]) -> TargetResponse | Failure:
             bound = {**config, **optional.get(_SCHEMA, {})}
@@ -186,13 +184,9 @@ class _Gemini:
             model=self._settings.model, contents=contents, config=config
         )
 
-        async def bodies() -> AsyncIterator[Any]:
-            async for event in events:
-                yield event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
-
-        if failure := await stream.read(bodies()):
-            return failure
-        return self._response(stream.reply.body())
+        form: Any = {"mode": "json", "by_alias": True, "exclude_none": True, "exclude": {"sdk_http_response"}}
+        failure = await stream.read(event.model_dump(**form) async for event in events)
+        return failure or self._response(stream.reply.body())
 
     async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
         reply = await self._opened().aio.models.generate_content(
@@ -249,9 +243,8 @@ class _Gemini:
 
         if isinstance(error.__cause__, TooLargeError):
             return TOO_LARGE
-        return (incomplete_reply if isinstance(error, ClientPayloadError) else no_connection)(
-            error, self._settings.secrets
-        )
+        failed = incomplete_reply if isinstance(error, ClientPayloadError) else no_connection
+        return failed(error, self._settings.secrets)
 
     def _refused(self, error: APIError | RedirectError) -> CallFailure:
         if isinstance(error, RedirectError):

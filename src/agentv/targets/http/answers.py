@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.retrieved import RetrievedText, kind_of, plain_object, read_context
+from agentv.model.values.retrieved import kind_of, plain_object, read_context
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 
@@ -148,7 +148,10 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
         return Failure("bad-answer", str(error))
     if known.get("cost_usd") == 0 and "token_usage" in known:
         del known["cost_usd"]  # it knows no price
-    found = TargetResponse(output, messages, **known, ignored=_ignored(row))
+    ignored: tuple[str, ...] = ()
+    if not row.keys() <= _KNOWN:
+        ignored = tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_SHOWN_IGNORED]
+    found = TargetResponse(output, messages, **known, ignored=ignored)
     return invalid_reply(output) or _too_large(found) or found
 
 
@@ -184,10 +187,6 @@ def _too_large(response: TargetResponse) -> Failure | None:
     return Failure("output-too-large", what) if size > LIMIT else None
 
 
-def _ignored(row: JsonObject) -> tuple[str, ...]:
-    return () if row.keys() <= _KNOWN else tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_SHOWN_IGNORED]
-
-
 def _last_reply(messages: Sequence[Message]) -> str | None:
     """The last words of the assistant."""
     return next((one.text for one in reversed(messages) if one.role == "assistant"), None)
@@ -201,17 +200,14 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
     if value is None or isinstance(value, str):
         return value, ()
     if name == "output" and isinstance(value, list | tuple):
-        messages = _messages(value)
+        for one in value:
+            if not isinstance(one, Mapping):
+                raise ValueError(f"'output' must contain messages, found {kind_of(one)}")  # noqa: TRY004  # a value, not a type
+        rows: Any = value
+        messages = messages_from_json(rows)
         return _last_reply(messages), messages
     wanted = "text or messages" if name == "output" else "text"
     raise ValueError(f"'{name}' must be {wanted}, found {kind_of(value)}; {WHOLE}")
-
-
-def _messages(rows: Sequence[Any]) -> tuple[Message, ...]:
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise ValueError(f"'output' must contain messages, found {kind_of(row)}")  # noqa: TRY004  # a value, not a type
-    return messages_from_json(rows)
 
 
 def _usage(name: str, value: Json) -> TokenUsage:
@@ -238,10 +234,6 @@ def _object(name: str, value: Json) -> JsonObject:
     raise ValueError(f"'{name}' must be an object, found {kind_of(value)}")
 
 
-def _context(name: str, value: Json) -> tuple[RetrievedText, ...]:
-    return read_context(value, name)
-
-
 _READERS: dict[str, Callable[[str, Json], Any]] = {
     "token_usage": _usage,
     "cost_usd": _amount,
@@ -249,7 +241,7 @@ _READERS: dict[str, Callable[[str, Json], Any]] = {
     "finish_reason": _text,
     "time_to_first_token_ms": _amount,
     "metadata": _object,
-    "context": _context,
+    "context": lambda name, value: read_context(value, name),
 }
 
 _OF_PROMPTFOO = (

@@ -63,10 +63,13 @@ class Connection:
         """
         from aiohttp import ClientError
 
+        if self._session is None:
+            self._session = unlimited_session(auto_decompress=False)  # aiohttp takes half a packed body for the whole
+        data = bytearray()
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._opened().request(
+                self._session.request(
                     method,
                     url,
                     headers=headers,
@@ -75,7 +78,12 @@ class Connection:
                     allow_redirects=False,  # what headers and body hold is for this server alone
                 ) as response,
             ):
-                data = await _read(response)
+                if (response.content_length or 0) > LIMIT:
+                    return TOO_LARGE
+                async for chunk in bounded(response.content.iter_any(), response.headers.get("Content-Encoding", "")):
+                    data += chunk
+                    if len(data) > LIMIT:
+                        return TOO_LARGE
         except TimeoutError:
             return Failure("timeout", f"no response within {timeout_s:g} s", retryable=True)
         except PackedError as error:
@@ -83,12 +91,7 @@ class Connection:
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return TOO_LARGE if data is None else HttpReply(response.status, response.reason or "", data, headers)
-
-    def _opened(self) -> ClientSession:
-        if self._session is None:
-            self._session = unlimited_session(auto_decompress=False)  # aiohttp takes half a packed body for the whole
-        return self._session
+        return HttpReply(response.status, response.reason or "", bytes(data), headers)
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -174,18 +177,6 @@ def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSe
 def sendable(body: bytes | None) -> bytes | BytesIO | None:
     """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
     return body if body is None or len(body) <= _CHUNK else BytesIO(body)
-
-
-async def _read(response: ClientResponse) -> bytes | None:
-    """The body; None when it is larger than an answer may be, as soon as that is known."""
-    if (response.content_length or 0) > LIMIT:
-        return None
-    data = bytearray()
-    async for chunk in bounded(response.content.iter_any(), response.headers.get("Content-Encoding", "")):
-        data += chunk
-        if len(data) > LIMIT:
-            return None
-    return bytes(data)
 
 
 def reason_of(error: Exception) -> str:
@@ -322,16 +313,12 @@ async def _unpacked(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[
         rest = chunk
         try:
             while rest:
-                unpack = unpack or _unpacker(packed, rest[0])
+                if unpack is None:  # some servers send `deflate` without the header that RFC 9110 wants
+                    raw = packed == "deflate" and rest[0] & 0xF != zlib.DEFLATED
+                    unpack = zlib.decompressobj(-zlib.MAX_WBITS if raw else _WINDOWS[packed])
                 yield unpack.decompress(rest, _PIECE)
                 rest = unpack.unconsumed_tail
         except zlib.error as error:
             raise PackedError(f"the response cannot be decompressed: {error}") from error
     if unpack is not None and not unpack.eof:
         raise PackedError("the compressed response is incomplete")
-
-
-def _unpacker(packed: str, first: int) -> zlib._Decompress:
-    """What unpacks a body by its first byte: some servers send `deflate` without the header that RFC 9110 wants."""
-    raw = packed == "deflate" and first & 0xF != zlib.DEFLATED
-    return zlib.decompressobj(-zlib.MAX_WBITS if raw else _WINDOWS[packed])

@@ -54,7 +54,7 @@ def failure_of(
         secrets: texts that the message must not hold.
         address: the option that says where to ask.
     """
-    known = _lower(headers)
+    known = {name.lower(): value for name, value in headers.items()}
     moved = _moved_to(status, known.get("location"))
     if moved is not None:
         moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
@@ -108,10 +108,6 @@ def _named(status: int | None) -> str:
         return f"HTTP {status}"
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that the server asks to wait, at least 0; None where it does not ask, or cannot be understood.
 
@@ -133,15 +129,12 @@ def _until(value: str | None, now: datetime | None) -> float | None:
         return None
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            return _after(read(value.strip()), now)
+            date = read(value.strip())
+            given = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+            return max((given - (now or datetime.now(UTC))).total_seconds(), 0.0)
         except (ValueError, TypeError, IndexError):
             continue
     return None
-
-
-def _after(date: datetime, now: datetime | None) -> float:
-    given = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-    return max((given - (now or datetime.now(UTC))).total_seconds(), 0.0)
 
 
 def _number(value: str | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -23,7 +23,7 @@ from agentv.registry.gateway_options import Otel
 from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
-from agentv.targets.http.failures import failure_of, names_user
+from agentv.targets.http.failures import failure_of, names_user, url_issues
 from agentv.targets.promptfoo import JavaScriptProcesses, context_of, from_provider
 from agentv.templating import (
     JINJA,
@@ -78,9 +78,8 @@ class Http(ProviderSettings):
 
     def validate(self) -> Iterable[Issue]:
         """Invalid URLs, paths and templates."""
-        if not _is_url(self.url):
-            yield Issue(("url",), "'url' must start with http:// or https:// and contain a host")
-        elif names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
+        yield from url_issues(self.url, "url")
+        if names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
             message = "'url' contains a user, and 'headers' has 'Authorization'"
             yield Issue(("url",), message, hint="keep one of them")
         if self.output is not None and self.transform is not None:
@@ -120,14 +119,6 @@ class Http(ProviderSettings):
 
         transform = ResponseTransform(self.transform, executor) if self.transform is not None else None
         return _Http(self, frozenset(spec.retry.status_codes), transform)
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _texts(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -171,38 +162,28 @@ def _rendered_json(text: str, scope: Scope) -> str:
     return "".join(parts)
 
 
-def _scope(request: TargetRequest, language: Language) -> Scope:
-    names: dict[str, Json] = {
-        "prompt": request.prompt,
-        "messages": [message.as_json() for message in request.messages],
-        "case_id": request.case_id,
-        "metadata": request.metadata,
-        "workspace_path": request.workspace_path,
-    }
-    return Scope(request.vars, request.env, names, language=language)
-
-
 class _Http:
     def __init__(self, settings: Http, retryable: frozenset[int], transform: ResponseTransform | None) -> None:
         self._settings = settings
         self._transform = transform
         self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
-        self._path = _parsed(settings.output)
-        self._beside = {
-            name: path
-            for name, path in (("context", _parsed(settings.context)), ("metadata", _parsed(settings.metadata)))
-            if path is not None
-        }
+        paths = {"output": settings.output, "context": settings.context, "metadata": settings.metadata}
+        self._beside = {name: json_path.parse(path) for name, path in paths.items() if path is not None}
+        self._path = self._beside.pop("output", None)
         self._retryable = retryable
         self._connection = Connection()
         self._answered = False
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
-        return self._ask(request)
-
-    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        names: dict[str, Json] = {
+            "prompt": request.prompt,
+            "messages": [message.as_json() for message in request.messages],
+            "case_id": request.case_id,
+            "metadata": request.metadata,
+            "workspace_path": request.workspace_path,
+        }
+        scope = Scope(request.vars, request.env, names, language=self._settings.language)
         try:
-            scope = _scope(request, self._settings.language)
             headers, body = self._headers(scope), self._content(scope)
             if self._settings.otel and "TRACEPARENT" in request.env:
                 headers["traceparent"] = request.env["TRACEPARENT"]
@@ -221,13 +202,7 @@ class _Http:
         if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
             return self._refused(reply)
         self._answered = True
-        return self._read(reply) if self._transform is None else await self._reshaped(self._transform, request, reply)
-
-    async def _reshaped(
-        self, transform: ResponseTransform, request: TargetRequest, reply: HttpReply
-    ) -> TargetResponse | Failure:
-        text = decoded(reply.body, reply.headers.get("content-type", ""))
-        return text if isinstance(text, Failure) else await transform.answer(request, reply, text, parsed(text))
+        return await self._read(request, reply)
 
     def _headers(self, scope: Scope) -> dict[str, str]:
         kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
@@ -247,32 +222,29 @@ class _Http:
         except (TypeError, ValueError) as error:
             raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
 
-    def _read(self, reply: HttpReply) -> TargetResponse | Failure:
+    async def _read(self, request: TargetRequest, reply: HttpReply) -> TargetResponse | Failure:
         text = decoded(reply.body, reply.headers.get("content-type", ""))
         if isinstance(text, Failure):
             return text
+        if self._transform is not None:
+            return await self._transform.answer(request, reply, text, parsed(text))
         is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
         value = text if is_list else parsed(text)  # a list is the answer
-        beside = self._found_beside(value, text)
-        if isinstance(beside, Failure):
-            return beside
-        if self._path is not None:
-            found = _at(self._path, value, text)
-            return found if isinstance(found, Failure) else from_value(found, beside)
-        if value is text and _is_page(reply, text):
-            message = f"the server sent an HTML page: {head(reply.body)}"
-            return Failure("bad-answer", f"{message}; if the page is the answer, write 'transform: text'")
-        return from_value(None, beside) if value in (None, {}) else from_reply(text, value, beside)
-
-    def _found_beside(self, value: Json, text: str) -> dict[str, Json] | Failure:
-        """Retrieved texts and metadata, where their paths are given."""
-        found: dict[str, Json] = {}
+        beside: dict[str, Json] = {}
         for name, path in self._beside.items():
             one = _at(path, value, text)
             if isinstance(one, Failure):
                 return one
-            found[name] = one
-        return found
+            beside[name] = one
+        if self._path is not None:
+            found = _at(self._path, value, text)
+            return found if isinstance(found, Failure) else from_value(found, beside)
+        kind = reply.headers.get("content-type", "").lower()
+        # as proxies and servers send with errors
+        if value is text and "html" in kind and text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
+            message = f"the server sent an HTML page: {head(reply.body)}"
+            return Failure("bad-answer", f"{message}; if the page is the answer, write 'transform: text'")
+        return from_value(None, beside) if value in (None, {}) else from_reply(text, value, beside)
 
     def _refused(self, reply: HttpReply) -> CallFailure:
         """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
@@ -286,16 +258,6 @@ class _Http:
         await self._connection.close()
         if self._transform is not None:
             await self._transform.close()
-
-
-def _is_page(reply: HttpReply, text: str) -> bool:
-    """Whether a reply is an HTML document by its type and its first tag, as proxies and servers send with errors."""
-    kind = next((value for name, value in reply.headers.items() if name.lower() == "content-type"), "")
-    return "html" in kind.lower() and text.lstrip()[:9].lower().startswith(("<!doctype", "<html"))
-
-
-def _parsed(path: str | None) -> json_path.JsonPath | None:
-    return None if path is None else json_path.parse(path)
 
 
 def _at(path: json_path.JsonPath, value: Json, text: str) -> Json | Failure:

@@ -6,7 +6,6 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partialmethod
 from json import JSONDecodeError
@@ -50,8 +49,13 @@ _PARAMETERS = {
 @cache
 def library() -> ModuleType:
     """The library, quiet. It takes more than two seconds."""
-    with _environment(_AT_IMPORT):
+    added = {name: value for name, value in _AT_IMPORT.items() if name not in os.environ}  # what the user has set stays
+    os.environ.update(added)
+    try:
         import litellm
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     for name in _LOGGERS:
@@ -94,18 +98,6 @@ def _guard_clients() -> None:
 async def _stop_at_redirect(response: Response) -> None:
     if asking.get() and response.has_redirect_location:
         raise RedirectError(response.status_code, response.headers)
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables of the process for as long as the body runs. What the user has set stays."""
-    added = {name: value for name, value in values.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
 
 
 def wanted_by(model: str) -> tuple[str, ...]:
@@ -160,7 +152,13 @@ def failure_in(error: Any, retryable: frozenset[int], secrets: tuple[str, ...]) 
     packed = next((one for one in causes if isinstance(one, PackedError)), None)
     if packed is not None:
         return unreadable_reply(str(packed), secrets)
-    return _without_a_reply(causes, message, secrets) or _refused(error, message, retryable, secrets)
+    made_up = getattr(getattr(error, "response", None), "headers", {})
+    headers = getattr(error, "litellm_response_headers", None) or made_up
+    given = getattr(error, "status_code", None)
+    status = given if isinstance(given, int) else None
+    return _without_a_reply(causes, message, secrets) or failure_of(
+        status, message, dict(headers), retryable, secrets=secrets
+    )
 
 
 def _without_a_reply(causes: Sequence[BaseException], whole: str, secrets: tuple[str, ...]) -> CallFailure | None:
@@ -197,13 +195,6 @@ def _replied(causes: Sequence[BaseException]) -> bool:
 
 def _is_of_litellm(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] == "litellm"
-
-
-def _refused(error: Any, message: str, retryable: frozenset[int], secrets: tuple[str, ...]) -> CallFailure:
-    made_up = getattr(getattr(error, "response", None), "headers", {})
-    headers = getattr(error, "litellm_response_headers", None) or made_up
-    status = getattr(error, "status_code", None)
-    return failure_of(status if isinstance(status, int) else None, message, dict(headers), retryable, secrets=secrets)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

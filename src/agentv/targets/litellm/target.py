@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue, Nonempty, Secret, Text, Verbatim, missing_extra
 from agentv.targets.http.connection import session_of_sdk
@@ -167,11 +167,14 @@ class _LiteLLM:
         from_env = parameters_from(request.env, self._variables)
         call = {**from_env, **self._fixed_parameters, "messages": messages, "timeout": request.timeout_s}
         secrets = tuple(text for text in (*from_env.values(), *self._settings.secrets) if text)
+        wanted: dict[str, Any] = {}  # by a judge, which can do without
+        if request.temperature is not None:
+            wanted["temperature"] = request.temperature
+        if request.schema is not None and self._settings.response_format is None:
+            wanted["response_format"] = _schema_format(request.schema)
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._optional.answer(
-                    _wanted(request, self._settings), lambda more: self._call({**call, **more}, secrets, stream)
-                )
+                return await self._optional.answer(wanted, lambda more: self._call({**call, **more}, secrets, stream))
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
 
@@ -200,7 +203,7 @@ class _LiteLLM:
                 reply = await library().acompletion(
                     **call, shared_session=self._session, stream=True, stream_options={"include_usage": True}
                 )
-                await stream.read(_chunks(reply))
+                await stream.read(chunk.model_dump() async for chunk in reply)
                 if getattr(reply, "received_finish_reason", None) is None:  # it makes up one
                     return ENDED_EARLY
                 return self._read(stream.reply.body(), reply)
@@ -211,7 +214,12 @@ class _LiteLLM:
             return unreadable_reply(f"{type(error).__name__}: {error}", secrets)
         finally:
             asking.reset(token)
-        return self._read(_with_refusal(reply.model_dump()), reply)
+        body = reply.model_dump()
+        for choice in body.get("choices") or ():  # a refusal's words stand beside the place where OpenAI's API has them
+            message = choice.get("message") or {}
+            beside = message.get("provider_specific_fields") or {}
+            message.setdefault("refusal", beside.get("refusal"))
+        return self._read(body, reply)
 
     def _read(self, body: JsonObject, reply: Any) -> TargetResponse | Failure:
         hidden = getattr(reply, "_hidden_params", None) or {}
@@ -239,22 +247,12 @@ class _LiteLLM:
             await session.close()
 
 
-async def _chunks(reply: Any) -> AsyncIterator[JsonObject]:
-    async for chunk in reply:
-        yield chunk.model_dump()
-
-
-def _with_refusal(body: dict[str, Any]) -> dict[str, Any]:
-    """A reply with the words of a refusal where OpenAI's API has them. LiteLLM puts them beside."""
-    for choice in body.get("choices") or ():
-        message = choice.get("message") or {}
-        beside = message.get("provider_specific_fields") or {}
-        message.setdefault("refusal", beside.get("refusal"))
-    return body
-
-
 def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
     """What every call holds by the settings; its own retries off."""
+    choice, schema = settings.tool_choice, schema_in(settings.response_format)
+    if isinstance(choice, str) and choice not in {"auto", "required", "none"}:
+        choice = {"type": "function", "function": {"name": choice}}
+    any_json = None if settings.response_format is None else {"type": JSON_OBJECT}
     call: dict[str, Any] = {
         "model": settings.full_model,
         "api_key": settings.api_key,
@@ -266,37 +264,14 @@ def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
         "stop": list(settings.stop or ()) or None,
         "reasoning_effort": settings.reasoning_effort,
         "tools": list(settings.tools) or None,
-        "tool_choice": _choice(settings.tool_choice),
-        "response_format": _format(settings.response_format),
+        "tool_choice": choice,
+        "response_format": any_json if schema is None else _schema_format(schema),
         "extra_headers": dict(settings.headers) or None,
     }
     given = {name: one for name, one in call.items() if one is not None}
     if settings.tools:
         given["_skip_mcp_handler"] = True  # else it wants the library of a protocol that no tool here speaks
     return {**given, "max_retries": 0, "num_retries": 0, "caching": False, **settings.parameters(), **settings.extra}
-
-
-def _wanted(request: TargetRequest, settings: LiteLLM) -> dict[str, Any]:
-    """What a judge asks for and can do without."""
-    wanted: dict[str, Any] = {}
-    if request.temperature is not None:
-        wanted["temperature"] = request.temperature
-    if request.schema is not None and settings.response_format is None:
-        wanted["response_format"] = _schema_format(request.schema)
-    return wanted
-
-
-def _choice(choice: Json) -> Json:
-    if isinstance(choice, str) and choice not in {"auto", "required", "none"}:
-        return {"type": "function", "function": {"name": choice}}
-    return choice
-
-
-def _format(response_format: Json) -> Json:
-    schema = schema_in(response_format)
-    if schema is not None:
-        return _schema_format(schema)
-    return None if response_format is None else {"type": JSON_OBJECT}
 
 
 def _schema_format(schema: JsonObject) -> JsonObject:

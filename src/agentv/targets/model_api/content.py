@@ -19,6 +19,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue
 
 PDF = "application/pdf"
+_ABSURD = 10**12  # tokens that no call has
 LARGEST = 50_000_000
 """Bytes of a picture or a PDF that is read. Every API refuses less than that, in its own words."""
 
@@ -166,14 +167,11 @@ def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
             yield ToolStep(message, result_of=_answered(message.name, pending))
         else:
             calls = tuple(
-                _with_id(call, f"{GENERATED_ID}{number}_{place}") for place, call in enumerate(message.tool_calls)
+                call if call.id else replace(call, id=f"{GENERATED_ID}{number}_{place}")
+                for place, call in enumerate(message.tool_calls)
             )
             pending += calls
             yield ToolStep(message, calls)
-
-
-def _with_id(call: ToolCall, identity: str) -> ToolCall:
-    return call if call.id else replace(call, id=identity)
 
 
 def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
@@ -207,6 +205,13 @@ def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
         else:
             others.append(tool)
     return functions, others
+
+
+def count_of(value: Json) -> int | None:
+    """A count out of a reply, whatever stands in it."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _ABSURD:
+        return value
+    return None
 
 
 def tool_call(name: Json, arguments: Json, identity: Json) -> ToolCall:

@@ -160,12 +160,9 @@ class OptionalParameters:
         while True:
             sent = {name: value for name, value in wanted.items() if name not in self._refused}
             answer = await call(sent)
-            refused = self._refused_in(answer, sent)
+            if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
+                return answer
+            refused = {name for name in sent if self._patterns[name].search(answer.message)}
             if not refused:
                 return answer
             self._refused |= refused
-
-    def _refused_in(self, answer: TargetResponse | Failure, sent: Iterable[str]) -> set[str]:
-        if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
-            return set()
-        return {name for name in sent if self._patterns[name].search(answer.message)}

@@ -91,7 +91,9 @@ def chat_parameters(
     names = {**dict.fromkeys(_PLAIN), "seed": dialect.seed}
     body |= {own or name: value for name, own in names.items() if (value := getattr(settings, name)) is not None}
     if settings.max_tokens is not None:
-        body[_limit_name(settings, dialect, refused)] = settings.max_tokens
+        newer = dialect.completion_tokens or reasons(settings.model)
+        limit_name = "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
+        body[limit_name] = settings.max_tokens
     if settings.stop:
         body["stop"] = list(settings.stop)
     if settings.reasoning_effort is not None:
@@ -155,11 +157,6 @@ def _sampling(settings: OpenAISettings, request: TargetRequest, refused: frozens
         return {} if settings.temperature is None else {"temperature": settings.temperature}
     left_out = TEMPERATURE in refused or reasons(settings.model)
     return {} if left_out else {"temperature": request.temperature}
-
-
-def _limit_name(settings: OpenAISettings, dialect: Dialect, refused: frozenset[str]) -> str:
-    newer = dialect.completion_tokens or reasons(settings.model)
-    return "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
 
 
 def _format(

@@ -99,11 +99,13 @@ class OpenAI(OpenAIProvider):
         base_url = (self.base_url or BASE_URL).rstrip("/")
         elsewhere = self.elsewhere()
         own = elsewhere is None
+        # `openai:text-embedding-3-small` is asked as it is named, and so is another server's model
+        embeds = self.model if "embed" in self.model or not own else _EMBEDDING_MODEL
         return Dialect(
             name="openai",
             base_url=base_url,
             api_key=self.api_key,
-            embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
+            embedding_model=self.embedding_model or embeds,
             prices=elsewhere or "openai",
             strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
             completion_tokens=own,
@@ -115,11 +117,6 @@ class OpenAI(OpenAIProvider):
     def elsewhere(self) -> str | None:
         """A server that is not OpenAI's."""
         return other_server(self.base_url, "openai.com")
-
-
-def _embedding_model(model: str, *, own: bool) -> str:
-    """`openai:text-embedding-3-small` is asked as it is named, and so is another server's model."""
-    return model if "embed" in model or not own else _EMBEDDING_MODEL
 
 
 API_VERSION = "2025-04-01-preview"

@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.targets.http.answers import invalid_reply
 from agentv.targets.http.failures import failure_of, shown
+from agentv.targets.model_api.content import count_of
 from agentv.targets.model_api.streams import text_in
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"
-_ABSURD = 10**12  # tokens that no call has
 _ENDED = (None, "completed", "incomplete")  # what the status of a response may be when there is an answer in it
 BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
 """Finish reasons with which the server, and not the model, ended the answer: a gateway's, vLLM's, DeepSeek's, GLM's."""
@@ -89,18 +89,11 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
     finish = _finish(body)
     if not output and finish != FILTERED:
         return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
-    return _in_output(output, finish, body)
-
-
-def _in_output(output: list[Any], finish: str | None, body: JsonObject) -> TargetResponse | Failure:
-    """The answer among the items of a response that ended."""
     texts, refusals, calls = [], [], []
-    for item in output:
-        if not isinstance(item, Mapping):
-            continue
+    for item in objects_in(output):
         if item.get("type") == "function_call":
             calls.append({"id": item.get("call_id"), "name": item.get("name"), "arguments": item.get("arguments")})
-        for part in _parts(item):
+        for part in objects_in(item.get("content") if item.get("type") == "message" else None):
             if part.get("type") == REFUSAL:
                 refusals.append(str(part.get(REFUSAL, "")))
             elif part.get("type") == "output_text":
@@ -109,12 +102,6 @@ def _in_output(output: list[Any], finish: str | None, body: JsonObject) -> Targe
     if not text and refusals and finish != FILTERED:
         text, finish = "".join(refusals), REFUSAL
     return _answer(text, calls, finish, usage_of(body), body)
-
-
-def _parts(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    content = item.get("content")
-    if item.get("type") == "message" and isinstance(content, list):
-        yield from (part for part in content if isinstance(part, Mapping))
 
 
 def _finish(body: JsonObject) -> str | None:
@@ -168,10 +155,8 @@ def usage_of(body: JsonObject) -> TokenUsage | None:
     total = _count(usage, "total_tokens")
     if sent is None and made is None and total is None:
         return None
-    before, after = (
-        _object(usage, "prompt_tokens_details", "input_tokens_details"),
-        _object(usage, "completion_tokens_details", "output_tokens_details"),
-    )
+    before = _object(usage, "prompt_tokens_details", "input_tokens_details")
+    after = _object(usage, "completion_tokens_details", "output_tokens_details")
     return TokenUsage(
         input=sent,
         output=made,
@@ -179,12 +164,6 @@ def usage_of(body: JsonObject) -> TokenUsage | None:
         cached=_count(before, "cached_tokens"),
         reasoning=_count(after, "reasoning_tokens"),
     )
-
-
-def usage_of_embeddings(body: JsonObject) -> TokenUsage | None:
-    """Tokens of a call for vectors, which has no output."""
-    found = usage_of(body)
-    return found and TokenUsage(input=found.input, total=found.total)
 
 
 def cost_in(body: JsonObject) -> float | None:
@@ -201,8 +180,7 @@ def _object(row: Mapping[str, Json], *names: str) -> Mapping[str, Json]:
 
 
 def _count(row: Mapping[str, Json], *names: str) -> int | None:
-    found = next((row[name] for name in names if row.get(name) is not None), None)
-    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < _ABSURD else None
+    return count_of(next((row[name] for name in names if row.get(name) is not None), None))
 
 
 MOST_TEXTS = 2048
@@ -254,7 +232,8 @@ def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
         return bad_answer("the response contains vectors that cannot be read")
     if not all(vectors) or not all(math.isfinite(sum(vector)) for vector in vectors):
         return bad_answer("the response contains an empty vector or an invalid number")
-    return Embeddings(vectors, usage_of_embeddings(body))
+    usage = usage_of(body)  # without an output
+    return Embeddings(vectors, usage and TokenUsage(input=usage.input, total=usage.total))
 
 
 def _vector(value: Any) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Message
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
@@ -45,7 +46,14 @@ from agentv.targets.http.failures import (
 from agentv.targets.http.preparation import Imports
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.model_api.settings import schema_in
-from agentv.targets.model_api.streams import ChatStream, ReplyStream, ResponseStream, events_in, is_stream
+from agentv.targets.model_api.streams import (
+    ChatStream,
+    ReplyStream,
+    ResponseStream,
+    StreamedReply,
+    events_in,
+    is_stream,
+)
 from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import (
     SCHEMA,
@@ -80,6 +88,22 @@ _LEARNING = frozenset({400, 422, 501})
 """Statuses with which servers refuse a part of a request that they do not know."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """One of the two APIs: its path, the key of its messages, how a request is written, and how a reply is read."""
+
+    path: str
+    key: str
+    messages: Callable[[Iterable[Message], AcceptedContent], list[Any] | Failure]
+    parameters: Callable[[OpenAISettings, Dialect, TargetRequest, frozenset[str]], dict[str, Any]]
+    read: Callable[[JsonObject], TargetResponse | Failure]
+    stream: type[StreamedReply]
+
+
+_CHAT = _Api("/chat/completions", "messages", chat_messages, chat_parameters, chat_answer, ChatStream)
+_RESPONSES = _Api("/responses", "input", response_items, response_parameters, response_answer, ResponseStream)
+
+
 class OpenAITarget:
     """One client, for answers and for vectors."""
 
@@ -94,24 +118,26 @@ class OpenAITarget:
             self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
         )
         self._refused: frozenset[str] = frozenset()
-        self._read_body = chat_answer if settings.api == "chat" else response_answer
+        self._api = _CHAT if settings.api == "chat" else _RESPONSES
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
         if self._dialect.keyless:
             return missing_key(self._dialect.key_from)
-        messages = self._messages(request)
+        conversation = with_system(self._settings.system, request.messages, request.prompt)
+        accepted = AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents)
+        messages = self._api.messages(conversation, accepted)
         if isinstance(messages, Failure):
             return messages
         await self._ready()
-        stream = self._stream()
+        stream = ReplyStream(self._api.stream) if self._settings.stream else None
         try:
             async with asyncio.timeout(request.timeout_s):
                 reply = await self._post(request, messages, stream)
         except TimeoutError:
             reply = no_reply_in_time(request.timeout_s)
         found = reply if isinstance(reply, Failure) else self._read(reply)
-        return found if stream is None else stream.timed(found, self._read_body)
+        return found if stream is None else stream.timed(found, self._api.read)
 
     async def _ready(self) -> None:
         """Return once there is a client; what it takes to make one is not the time of an answer."""
@@ -125,68 +151,45 @@ class OpenAITarget:
         if self._prices is not None:
             load_prices()
 
-    def _stream(self) -> ReplyStream | None:
-        if not self._settings.stream:
-            return None
-        return ReplyStream(ChatStream if self._settings.api == "chat" else ResponseStream)
-
     async def close(self) -> None:
         """Close all connections."""
         await self._client.close()
 
-    def _messages(self, request: TargetRequest) -> list[Any] | Failure:
-        write = chat_messages if self._settings.api == "chat" else response_items
-        conversation = with_system(self._settings.system, request.messages, request.prompt)
-        return write(conversation, AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents))
-
     async def _post(
         self, request: TargetRequest, messages: list[Any], stream: ReplyStream | None
     ) -> JsonReply | Failure:
-        refused = self._refused
+        refused, api = self._refused, self._api
         while True:
-            reply = await self._client.post(*self._call(request, messages, refused), stream)
+            body = {api.key: messages, **api.parameters(self._settings, self._dialect, request, refused)}
+            reply = await self._client.post(api.path, body, stream)
             if not (isinstance(reply, Refused) and reply.status in _LEARNING):
                 self._refused |= refused  # it went well without, or at least no worse
                 return reply
-            more = self._left_out(reply, request, refused)
+            sent = removable(self._settings, self._dialect, request, refused)
+            # what the error names, else a schema, of which some servers only say 'bad request'
+            more = refused_by(reply.about, sent) or sent & {SCHEMA}
             if not more:
                 return reply
             refused |= more
 
-    def _call(
-        self, request: TargetRequest, messages: list[Any], refused: frozenset[str]
-    ) -> tuple[str, Mapping[str, Any]]:
-        """The path and the body."""
-        if self._settings.api == "chat":
-            parameters = chat_parameters(self._settings, self._dialect, request, refused)
-            return "/chat/completions", {"messages": messages, **parameters}
-        parameters = response_parameters(self._settings, self._dialect, request, refused)
-        return "/responses", {"input": messages, **parameters}
-
-    def _left_out(self, reply: Refused, request: TargetRequest, refused: frozenset[str]) -> frozenset[str]:
-        """What to leave out next: what the error names, else a schema, of which some servers only say 'bad request'."""
-        sent = removable(self._settings, self._dialect, request, refused)
-        return refused_by(reply.about, sent) or sent & {SCHEMA}
-
     def _read(self, reply: JsonReply) -> TargetResponse | Failure:
-        found = self._read_body(reply.body)
+        found = self._api.read(reply.body)
         if isinstance(found, Failure):
             return found
+        usage = found.token_usage
         if found.output is None and not found.messages and not self._spec.allow_empty and is_cut(found.finish_reason):
-            return _all_spent(found.token_usage)
-        cost = self._cost(reply.body, found.token_usage)
+            spent = f" {usage.reasoning} of its tokens were used for reasoning;" if usage and usage.reasoning else ""
+            message = f"the model reached its limit before answering;{spent} raise 'max_tokens'"
+            return CallFailure("empty-output", message)
+        cost = self._cost(reply.body, usage)
         found = with_calls_as_output(found, reply.body) if self._settings.tool_calls_as_output else found
-        return replace(
-            found,
-            cost_usd=cost,
-            duration_ms=reply.duration_ms,
-            metadata={**found.metadata, **self._structured(found.output)},
-        )
-
-    def _structured(self, output: str | None) -> JsonObject:
-        """The mark of an answer that is the JSON which the target's own schema asks for; code grades the value."""
-        schema = schema_in(self._settings.response_format)
-        return {STRUCTURED: True} if schema is not None and isinstance(parsed(output or ""), dict | list) else {}
+        metadata = found.metadata
+        # an answer that is the JSON which the target's own schema asks for: code grades the value
+        if schema_in(self._settings.response_format) is not None and isinstance(
+            parsed(found.output or ""), dict | list
+        ):
+            metadata = {**metadata, STRUCTURED: True}
+        return replace(found, cost_usd=cost, duration_ms=reply.duration_ms, metadata=metadata)
 
     def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
         """What the server says, else by the price list: under the name of the model that answered, else the asked."""
@@ -239,12 +242,6 @@ def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
     usage = one.token_usage + more.token_usage if one.token_usage and more.token_usage else None
     cost = None if one.cost_usd is None or more.cost_usd is None else one.cost_usd + more.cost_usd
     return Embeddings(one.vectors + more.vectors, usage, cost)
-
-
-def _all_spent(usage: TokenUsage | None) -> CallFailure:
-    """Models that reason may spend all the tokens that they have before they say a word."""
-    spent = f" {usage.reasoning} of its tokens were used for reasoning;" if usage and usage.reasoning else ""
-    return CallFailure("empty-output", f"the model reached its limit before answering;{spent} raise 'max_tokens'")
 
 
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
@@ -341,18 +338,12 @@ class ModelClient:
 
     def opened(self) -> ClientSession:
         """The session of the loop that runs now; certificates take their time, which must not count as an answer's."""
-        if self._session is None:
-            self._headers = self._sent()
-            base_url = self.dialect.base_url
-            context = tls_context(base_url, proxy_for(base_url))
-            self._session = unlimited_session(context, auto_decompress=False)
-        return self._session
-
-    def _sent(self) -> CIMultiDict[str]:
-        """The headers of every request: the key, what the environment says, the target's own."""
+        if self._session is not None:
+            return self._session
         from multidict import CIMultiDict
 
-        found = CIMultiDict(
+        base_url = self.dialect.base_url
+        headers = CIMultiDict(
             {
                 "Accept": "application/json",
                 "Content-Type": "application/json",
@@ -360,11 +351,13 @@ class ModelClient:
                 **self.dialect.credentials(),
             }
         )
-        found.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
-        found.update(self.headers)
-        if names_user(self.dialect.base_url):
-            found.pop("Authorization", None)  # the user in the URL becomes one
-        return found
+        headers.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
+        headers.update(self.headers)
+        if names_user(base_url):
+            headers.pop("Authorization", None)  # the user in the URL becomes one
+        self._headers = headers
+        self._session = unlimited_session(tls_context(base_url, proxy_for(base_url)), auto_decompress=False)
+        return self._session
 
     async def close(self) -> None:
         """Close all connections."""
@@ -399,10 +392,8 @@ class ModelClient:
         """What to look at, by a status; servers on this machine are asked without a key, and some want one."""
         if status in _OF_KEYS and not self.dialect.api_key and not carries_key(self.headers):
             return no_key_sent(self.dialect.key_from)
-        return _HINTS.get(status, "").format(key=self._key_place()) or None
-
-    def _key_place(self) -> str:
-        return f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
+        place = f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
+        return _HINTS.get(status, "").format(key=place) or None
 
     def _broken(self, error: Exception) -> Failure:
         """Why no whole reply came."""

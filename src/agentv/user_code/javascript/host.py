@@ -75,7 +75,11 @@ class JavaScriptHost:
             What it returned, a bool or number as `{"pass"}` or `{"score"}`; else a Failure `assertion-raised`,
             `assertion-crashed`, `bad-result`, `cannot-load`, `timeout`, `cannot-start` or `no-javascript-runtime`.
         """
-        request = _encode({"file": file, "payload": payload})[1:]
+        asked = {"file": file, "payload": payload}
+        try:
+            request = msgspec.json.encode(asked, enc_hook=_plain)[1:]
+        except UnicodeEncodeError:  # half a surrogate pair, which a model may have written as an escape
+            request = json.dumps(asked, default=_plain).encode()[1:]
         try:
             async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
                 answer = await self._answer(file, request)
@@ -110,7 +114,8 @@ class JavaScriptHost:
 
     async def _answer_alone(self, file: str, request: bytes) -> WorkerReply | Failure:
         """On a process of its own: what becomes of it is this file's doing, and it may block while its time lasts."""
-        worker = await self._worker_alone()
+        self._idle = [one for one in self._idle if not one.is_lost]
+        worker = self._idle.pop() if self._idle else await self._start(None)
         late = asyncio.get_running_loop().call_later(self._patience_s, self._isolated.add, file)
         try:
             answer = await worker.ask(request)
@@ -153,13 +158,6 @@ class JavaScriptHost:
                 raise _shut_down() from None
             raise
 
-    async def _worker_alone(self) -> WorkerProcess:
-        while self._idle:
-            worker = self._idle.pop()
-            if not worker.is_lost:
-                return worker
-        return await self._start(None)
-
     async def _start(self, patience_s: float | None) -> WorkerProcess:
         if self._is_closed:
             raise _shut_down()
@@ -194,13 +192,6 @@ def _shut_down() -> _NoRuntimeError:
 def _is_lost(task: asyncio.Task[WorkerProcess]) -> bool:
     """Whether the process that was started is gone. A start that failed is not tried again."""
     return task.cancelled() or (task.exception() is None and task.result().is_lost)
-
-
-def _encode(request: Mapping[str, Json]) -> bytes:
-    try:
-        return msgspec.json.encode(request, enc_hook=_plain)
-    except UnicodeEncodeError:  # half a surrogate pair, which a model may have written as an escape
-        return json.dumps(request, default=_plain).encode()
 
 
 def _plain(value: object) -> Json:

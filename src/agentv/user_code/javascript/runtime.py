@@ -41,8 +41,10 @@ def find_runtime(path: str) -> tuple[str, ...] | str:
         version = program_version(program, path, flags)
         if version is None and flags:
             flags, version = (), program_version(program, path)
-        if version is not None and (name == "bun" or _strips_types(version)):
-            return program, *flags
+        if version is not None:
+            oldest = _OLDEST_23 if version[0] == 23 else OLDEST_NODE
+            if name == "bun" or version >= oldest:
+                return program, *flags
         shown = f"is version {'.'.join(map(str, version))}, which is too old" if version else "does not start"
         tried.append(f"{program} {shown}")
     return "; ".join(tried) or "neither bun nor node is installed"
@@ -79,11 +81,6 @@ def program_version(program: str, path: str, flags: tuple[str, ...] = ()) -> tup
     return tuple(map(int, match.groups())) if match and ended.returncode == 0 else None
 
 
-def _strips_types(version: tuple[int, ...]) -> bool:
-    """Whether this version of Node runs TypeScript."""
-    return version >= (_OLDEST_23 if version[0] == 23 else OLDEST_NODE)
-
-
 _HERE = Path(__file__).parent
 SDK = _HERE / "sdk"
 _OLDEST = (18, 18)
@@ -102,30 +99,23 @@ async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str
     """
     packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
     found = {**env, "NODE_PATH": packages}
-    node = _node(command, env)
+    # the node that is started: the one that the command names by a path, else the first on the PATH
+    lines = command.argv if command.shell is None else (command.shell,)
+    words = (word for line in lines for word in _words(line))
+    named = next((word for word in words if os.path.basename(word) == "node"), "node")  # noqa: PTH119  # as above
+    node = shutil.which(named, path=env.get("PATH"))
     if node is not None and await asyncio.to_thread(_takes_import, node, env.get("PATH", "")):
         hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
         found["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
     return found
 
 
-def _words(command: Command) -> list[str]:
-    """The words of a command, and of the lines that it hands to a shell."""
-    lines = command.argv if command.shell is None else (command.shell,)
-    return [word for line in lines for word in _split(line)]
-
-
-def _split(line: str) -> list[str]:
+def _words(line: str) -> list[str]:
+    """A word of a command, and those of the line that it may be for a shell."""
     try:
         return [line, *shlex.split(line)]
     except ValueError:
         return [line, *line.split()]
-
-
-def _node(command: Command, env: Mapping[str, str]) -> str | None:
-    """The node that is started: the one that the command names by a path, else the first on the PATH."""
-    named = next((word for word in _words(command) if os.path.basename(word) == "node"), "node")  # noqa: PTH119  # as above
-    return shutil.which(named, path=env.get("PATH"))
 
 
 def _takes_import(node: str, path: str) -> bool:

@@ -124,16 +124,13 @@ def _planned(function: Function, names: tuple[str, ...], single: str, by_positio
     try:
         return plan_call(function, names, single)
     except ForeignError:
-        if not by_position or _required(function) != len(by_position):
+        if not by_position:
+            raise
+        given = inspect.signature(function).parameters.values()
+        positional = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        if sum(one.default is one.empty for one in positional) != len(by_position):
             raise
         return CallPlan(by_position, {})
-
-
-def _required(function: Function) -> int:
-    """How many parameters a function requires that can be given by position."""
-    given = inspect.signature(function).parameters.values()
-    positional = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return sum(one.default is one.empty for one in positional)
 
 
 _series: dict[int, Iterator[Any] | AsyncIterator[Any]] = {}

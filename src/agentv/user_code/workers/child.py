@@ -62,7 +62,7 @@ CLEAN_UP_S = 0.5
 _RESPONDS_S = 0.05
 """Seconds within which a loop that is not blocked responds."""
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 Work = Callable[[], Job | None]
 """What a thread does. It returns what to do once the thread is free: its answer, after which the next call may come."""
@@ -266,14 +266,14 @@ class Worker:
                 self._loop.close()
                 self.threads.close()
                 return
-        end_process_group()
+        os.killpg(0, signal.SIGKILL)  # the process that started this one is gone; end all that this one started, too
 
     def _take(self, call: Call) -> None:
         key = (call.adapter, call.file, call.module, call.name)
         with self._lock:
             self._waiting[call.id] = call
         if key in self._known_async:
-            self._loop.post(lambda: self._begin_task(self._run_async(call)))
+            self._post(self._run_async(call))
         else:
             place = call.file or call.module
             loads = place not in self._loaded
@@ -307,7 +307,7 @@ class Worker:
                     loaded.set()
                 if is_async:
                     self._known_async.add(key)
-                    return lambda: self._loop.post(lambda: self._begin_task(self._run_async(call)))
+                    return lambda: self._post(self._run_async(call))
                 if not self._begin(call):
                     return None
                 began, computed = perf_counter(), thread_time()
@@ -316,11 +316,11 @@ class Worker:
         except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
             return partial(self._fail, call, error)
         if _is_awaitable(value):
-            return lambda: self._loop.post(lambda: self._begin_task(self._await(call, value, began)))
+            return lambda: self._post(self._await(call, value, began))
         return partial(self._succeed, call, value, (perf_counter() - began) * 1000, cpu_ms)
 
-    def _begin_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        self._loop.create_task(coroutine)
+    def _post(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._loop.post(lambda: self._loop.create_task(coroutine))
 
     async def _run_async(self, call: Call) -> None:
         if self._begin(call):
@@ -360,12 +360,9 @@ class Worker:
             if self._waiting.pop(number, None) is not None:
                 self._channel.send(Withdrawn([number]))
                 return
-        if number in self._tasks:
-            self._loop.post(lambda: self._cancel_task(number))
-
-    def _cancel_task(self, number: int) -> None:
-        if number in self._tasks:
-            self._tasks[number].cancel()
+        task = self._tasks.get(number)
+        if task is not None:
+            self._loop.post(task.cancel)
 
     def _succeed(self, call: Call, value: object, took_ms: float, cpu_ms: float = 0.0) -> None:
         try:
@@ -424,11 +421,6 @@ def _is_awaitable(value: object) -> bool:
 def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
     if not future.done():
         future.set_result(answer)
-
-
-def end_process_group() -> None:
-    """Kill this process and all that it started: the process that started it is gone."""
-    os.killpg(0, signal.SIGKILL)
 
 
 def _refuse_breakpoint(*_: object, **__: object) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from agentv.ports import Handler
+from agentv.user_code.excerpts import exit_text
 from agentv.user_code.workers.messages import (
     CLOSED_STATUS,
     LENGTH,
@@ -33,7 +34,6 @@ from agentv.user_code.workers.messages import (
     Reply,
     Unsendable,
     Value,
-    Withdraw,
     Withdrawn,
     packed,
     unpacker,
@@ -157,7 +157,7 @@ class WorkerProcess:
 
         Raises:
             LostError: the process ended first.
-            WithdrawnError: `withdraw` was called, and it had not begun.
+            WithdrawnError: a `Withdraw` was sent, and it had not begun.
             TypeError, RecursionError: the payload cannot be sent.
         """
         if self.has_ended:
@@ -177,10 +177,6 @@ class WorkerProcess:
         finally:
             self._calls.pop(call.id, None)
             self._handlers.pop(call.id, None)
-
-    def withdraw(self) -> None:
-        """Take back the calls that have not begun."""
-        self.send(Withdraw())
 
     def retire(self) -> None:
         """Take no new calls; end once the others are answered. What was given up is not waited for."""
@@ -214,14 +210,9 @@ class WorkerProcess:
 
     def how_it_ended(self) -> str:
         """`exit 3`, `killed by SIGSEGV`."""
-        status = self._status or 0
-        if status == CLOSED_STATUS:
+        if self._status == CLOSED_STATUS:
             return "closed the socket of its process"
-        if status >= 0:
-            return f"exit {status}"
-        with suppress(ValueError):
-            return f"killed by {signal.Signals(-status).name}"
-        return f"killed by signal {-status}"
+        return exit_text(self._status or 0)
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message soon."""

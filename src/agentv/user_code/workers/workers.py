@@ -16,7 +16,7 @@ from typing import Any
 from agentv.model.values.response import Attempt
 from agentv.ports import CodeCall, Raised, Returned, Role
 from agentv.user_code.deadline import LIMIT, LONGEST_S
-from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable, Value
+from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable, Value, Withdraw
 from agentv.user_code.workers.worker_process import LostError, WithdrawnError, WorkerProcess
 
 DIED = "user-code-died"
@@ -98,13 +98,18 @@ class Workers:
                 is_withdrawn = True
                 continue
             except LostError as lost:
-                attempts.append(_attempt(call, lost, began))
+                took_ms = round((perf_counter() - began) * 1000, 3)
+                attempts.append(Attempt(DIED, f"{call.what}: {lost.how} before it answered", took_ms))
                 break
             except OSError as error:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
             except (TypeError, RecursionError) as error:
                 return Raised(call.code, f"{call.what} cannot be given its arguments ({type(error).__name__}: {error})")
-            pool.computes = _computes(reply, worker.load + 1)
+            pool.computes = (
+                isinstance(reply, Value)
+                and reply.cpu_ms > _COMPUTES_MS
+                and reply.cpu_ms * (worker.load + 1) > reply.duration_ms * _COMPUTES_SHARE
+            )
             return self._outcome(call, reply, tuple(attempts))
         async with self._alone_slots:
             worker = pool.alone.pop() if pool.alone else pool.start()
@@ -147,7 +152,7 @@ class Workers:
                 pool.shared = None
             if worker in pool.further:
                 pool.further.remove(worker)
-            worker.withdraw()
+            worker.send(Withdraw())
 
     async def close(self) -> None:
         """End every worker, with all that it started."""
@@ -173,17 +178,13 @@ class Workers:
             pool = self._pools[key] = _Pool(begin, whole, partial(self._on_loaded, call.role))
         return pool
 
-    def _shared(self, pool: _Pool) -> WorkerProcess:
-        pool.used = next(self._uses)
-        worker = pool.shared
-        if worker is None or worker.has_ended or worker.retired:
-            worker = pool.shared = pool.start()
-            self._end_idle()
-        return worker
-
     def _least_busy(self, pool: _Pool, most: int) -> WorkerProcess:
         """The worker for a call: a further one while calls compute, all are busy, and a core is left."""
-        shared = self._shared(pool)
+        pool.used = next(self._uses)
+        shared = pool.shared
+        if shared is None or shared.has_ended or shared.retired:
+            shared = pool.shared = pool.start()
+            self._end_idle()
         pool.further = [one for one in pool.further if not (one.has_ended or one.retired)]
         least = min((shared, *pool.further), key=lambda one: one.load)
         if least.load and pool.computes and len(pool.further) + 1 < min(most, os.cpu_count() or 1):
@@ -214,13 +215,6 @@ class Workers:
         return Returned(reply.value, reply.duration_ms, attempts)
 
 
-def _computes(reply: object, at_once: int) -> bool:
-    """Whether calls compute, by one that has returned, of so many at once."""
-    if not isinstance(reply, Value):
-        return False
-    return reply.cpu_ms > _COMPUTES_MS and reply.cpu_ms * at_once > reply.duration_ms * _COMPUTES_SHARE
-
-
 async def _started(worker: WorkerProcess) -> None:
     """Wait until a worker can be called. The time limit stands still: a call is not to blame for the start."""
     if worker.is_starting:
@@ -231,8 +225,3 @@ async def _started(worker: WorkerProcess) -> None:
 
 async def _refuse(name: str, _arguments: Sequence[Any]) -> Any:
     raise LookupError(f"'{name}' is not available here")
-
-
-def _attempt(call: CodeCall, lost: LostError, began: float) -> Attempt:
-    took = round((perf_counter() - began) * 1000, 3)
-    return Attempt(DIED, f"{call.what}: {lost.how} before it answered", took)
