@@ -85,12 +85,6 @@ def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext,
     return redactor.redact_grade(asyncio.run(_graded(entry, context)))
 
 
-def verdict_json(grade: Grade) -> dict[str, Json]:
-    """Output of `agentv assert` for a grade: `pass`, then the same keys as when the file is run directly."""
-    settled = Settled(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
-    return {"pass": grade.passed, **wire_of(settled)}
-
-
 async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
     threads, javascript, clock = DaemonThreads(), LazyJavaScript(), SystemClock()
     services: Any = LoneServices(threads, javascript, clock)
@@ -101,9 +95,6 @@ async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
         await threads.aclose()
         kill_all()
     return score.grade
-
-
-__all__ = ["context_from_json", "grade_one", "verdict_json"]
 
 
 @click.command("assert", epilog="Example: agentv assert min-words --output 'Hello there friend'")
@@ -121,7 +112,14 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
 
     Exit status: 0 passed; 1 failed; 2 the command is wrong; 3 the assertion could not grade the answer.
     """
-    payload = _payload(payload_file)
+    payload: dict[str, Any] = {}
+    if payload_file is not None:
+        try:
+            payload = json.loads(Path(payload_file).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{payload_file} is not JSON: {error}") from error
+        if not isinstance(payload, dict):
+            raise UsageError(f"{payload_file} must hold a JSON object")
     if output is not None:
         payload["output"] = output
     if input_text is not None:
@@ -138,17 +136,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
     if grade.error is not None:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED
-    click.echo(json.dumps(verdict_json(grade), ensure_ascii=False))
+    # `pass`, then the same keys as when the file is run directly
+    settled = Settled(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
+    click.echo(json.dumps({"pass": grade.passed, **wire_of(settled)}, ensure_ascii=False))
     return ExitStatus.PASSED if grade.passed else ExitStatus.FAILED
-
-
-def _payload(file: str | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    try:
-        payload = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} is not JSON: {error}") from error
-    if not isinstance(payload, dict):
-        raise UsageError(f"{file} must hold a JSON object")
-    return payload

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,26 +104,38 @@ def command(
     if require == "non-inferior" and margin is None:
         raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")
     from agentv.app.compare.comparing import CompareRequest, compare
-    from agentv.model.run.comparison import ComparisonSettings
+    from agentv.model.run.comparison import Comparison, ComparisonSettings, Matrix
+    from agentv.reports.comparison import lost_line, warnings
     from agentv.reports.comparison_json import comparison_json
+    from agentv.reports.run_comparison import lost_lines, run_warnings
 
     request = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
     found = compare(request, ComparisonSettings(margin=margin or 0.0, plan=True, **chosen))
     if as_json:
-        _echo(comparison_json(found, here=str(Path.cwd())))
+        pieces = comparison_json(found, here=str(Path.cwd()))
+        while some := "".join(islice(pieces, _AT_ONCE)):
+            click.echo(some, nl=False)
+        click.echo()
     else:
         _print(found, verbose=verbose)
-    _warn(found)
+    if isinstance(found, Comparison | Matrix):
+        against = found.against_base
+        warned = [warning for one in against for warning in warnings(one)]
+        lost = [lost_line(one) for one in against if one.lost]
+        failed = any(one.shown_worse or not (one.whole is None or one.meets(require)) for one in against)
+        graded = all(one.whole is not None for one in against)
+    else:
+        warned, lost = list(run_warnings(found)), list(lost_lines(found))
+        failed, graded = found.shown_worse or not found.meets(require), found.graded
+    for warning in warned:
+        click.echo(f"warning: {warning}", err=True)
     if fail_on == "any":
-        _name_lost(found)
-    return _status(found, fail_on, require)
-
-
-def _echo(pieces: Iterator[str]) -> None:
-    """Print a text that comes in pieces, many of them at once."""
-    while some := "".join(islice(pieces, _AT_ONCE)):
-        click.echo(some, nl=False)
-    click.echo()
+        for line in lost:
+            click.echo(f"fails: {line}", err=True)
+        failed = failed or bool(lost)
+    if failed:
+        return ExitStatus.FAILED
+    return ExitStatus.PASSED if graded else ExitStatus.ERRORED
 
 
 def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None:
@@ -141,53 +152,6 @@ def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None
     else:
         shown = render_run_comparison(found, color=color)
     click.echo(shown, color=color)
-
-
-def _warn(found: Comparison | Matrix | RunComparison) -> None:
-    from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.comparison import warnings
-    from agentv.reports.run_comparison import run_warnings
-
-    if isinstance(found, Comparison | Matrix):
-        printed = [warning for one in found.against_base for warning in warnings(one)]
-    else:
-        printed = list(run_warnings(found))
-    for warning in printed:
-        click.echo(f"warning: {warning}", err=True)
-
-
-def _name_lost(found: Comparison | Matrix | RunComparison) -> None:
-    from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.comparison import lost_line
-    from agentv.reports.run_comparison import lost_lines
-
-    if isinstance(found, Comparison | Matrix):
-        lines = [lost_line(one) for one in found.against_base if one.lost]
-    else:
-        lines = list(lost_lines(found))
-    for line in lines:
-        click.echo(f"fails: {line}", err=True)
-
-
-def _status(
-    found: Comparison | Matrix | RunComparison, fail_on: Literal["regression", "any"], require: Requirement
-) -> int:
-    from agentv.model.run.comparison import Comparison, Matrix
-
-    if not isinstance(found, Comparison | Matrix):
-        return _status_of_parts(found, fail_on, require)
-    against = found.against_base
-    if any(one.shown_worse or (fail_on == "any" and one.lost) for one in against):
-        return ExitStatus.FAILED
-    if not all(one.meets(require) for one in against if one.whole is not None):
-        return ExitStatus.FAILED
-    return ExitStatus.ERRORED if any(one.whole is None for one in against) else ExitStatus.PASSED
-
-
-def _status_of_parts(found: RunComparison, fail_on: Literal["regression", "any"], require: Requirement) -> int:
-    if found.shown_worse or (fail_on == "any" and any(found.lost)) or not found.meets(require):
-        return ExitStatus.FAILED
-    return ExitStatus.PASSED if found.graded else ExitStatus.ERRORED
 
 
 @click.command("trend", epilog="Example: agentv trend --last 20 --suite refunds")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from agentv.app.authored.convert import TRUSTS_DATA, convert
+from agentv.app.authored.convert import TRUSTS_DATA, convert, convert_document, format_of
 from agentv.authoring.cases.data_files.rows import HUB
 from agentv.authoring.dialects.recognition import (
     AGENTV,
@@ -82,8 +82,6 @@ def command(source: Path | str, **options: Any) -> int:
 
     Writes nothing if something that could change a verdict has no equivalent; it is listed.
     """
-    from agentv.app.authored.convert import format_of
-
     if isinstance(source, str):
         source, options["out"] = _downloaded(source, options["out"], options["to"])
     if not source.is_dir() and not source.is_file():
@@ -98,7 +96,16 @@ def command(source: Path | str, **options: Any) -> int:
         return found.convert(source, options)
     if source.is_dir():
         return _convert_project(source, options)
-    return _convert_document(source, form, options) if found is not None else _convert_suite(source, options)
+    if found is None:
+        return _convert_suite(source, options)
+    if options["to"] not in (None, "yaml"):
+        raise UsageError(f"a file of {form} is converted to yaml, not to {options['to']}")
+    done = convert_document(source, form, options["out"], dict(os.environ), allow_outside=options["allow_outside"])
+    print_diagnostics(done.diagnostics)
+    print_written(done.path)
+    if done.trusts:
+        click.echo(f"  {TRUSTS_DATA}", err=True)
+    return ExitStatus.PASSED
 
 
 _OF_DIALECTS = options_of_extensions("convert")
@@ -149,19 +156,6 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         raise UsageError(f"{options['out'].parent} does not exist", "create the directory first")
 
 
-def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
-    from agentv.app.authored.convert import convert_document
-
-    if options["to"] not in (None, "yaml"):
-        raise UsageError(f"a file of {form} is converted to yaml, not to {options['to']}")
-    done = convert_document(source, form, options["out"], dict(os.environ), allow_outside=options["allow_outside"])
-    print_diagnostics(done.diagnostics)
-    print_written(done.path)
-    if done.trusts:
-        click.echo(f"  {TRUSTS_DATA}", err=True)
-    return ExitStatus.PASSED
-
-
 def _convert_suite(source: Path, options: dict[str, Any]) -> int:
     to = options["to"]
     refuse_others(str(source))
@@ -195,10 +189,8 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     done = convert_project(source, out, dict(os.environ))
     print_diagnostics([*done.wrong, *done.kept])
     if not done.written:
-        invalid = (
-            f"{done.invalid} of {plural(done.count, 'eval file')} invalid" if done.invalid else "a file is invalid"
-        )
-        click.echo(f"nothing was written: {invalid}; fix the errors above, then convert again", err=True)
+        wrong = f"{done.invalid} of {plural(done.count, 'eval file')} invalid" if done.invalid else "a file is invalid"
+        click.echo(f"nothing was written: {wrong}; fix the errors above, then convert again", err=True)
         return ExitStatus.WRONG
     if out is not None:
         print_written(out)
@@ -207,7 +199,8 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
         click.echo(f"rewrote {plural(count, 'older spelling')} in {safe(path)}", err=True)
     _print_list("dropped, since it has no effect in agentv", tuple(groups_of(done.dropped)))
     _print_list(
-        "older spellings that stay, since rewriting them would change a verdict", _places(done.left, done.directory)
+        "older spellings that stay, since rewriting them would change a verdict",
+        tuple(f"{_place(one, str(done.directory.absolute()))}{one.message}" for one in done.left),
     )
     if not (done.files or done.dropped or done.left):
         click.echo("no older spellings", err=True)
@@ -217,10 +210,8 @@ def _convert_project(source: Path, options: dict[str, Any]) -> int:
     return ExitStatus.FAILED if done.wrong or done.left else ExitStatus.PASSED
 
 
-def _places(found: tuple[Diagnostic, ...], directory: Path) -> tuple[str, ...]:
-    here = str(directory.absolute())
-    places = (f"{shown_from(one.span.file, here)}:{one.span.line}: " if one.span is not None else "" for one in found)
-    return tuple(f"{place}{one.message}" for place, one in zip(places, found, strict=True))
+def _place(found: Diagnostic, here: str) -> str:
+    return f"{shown_from(found.span.file, here)}:{found.span.line}: " if found.span is not None else ""
 
 
 def _print_list(what: str, items: tuple[str, ...]) -> None:

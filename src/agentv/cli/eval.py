@@ -38,22 +38,19 @@ def _options_of_settings() -> Iterator[click.Option]:
     """An option for each setting that has a flag."""
     for name, setting in declared_settings().items():
         flag = setting.marked(Flag)
-        if flag is not None:
-            yield _option(flag.parameter or name, setting, flag)
-
-
-def _option(parameter: str, setting: Setting, flag: Flag) -> click.Option:
-    kind: dict[str, Any] = {"type": _type_of(setting, flag)}
-    if setting.several:
-        kind = {"multiple": True}
-    elif setting.kind is bool:
-        kind = {"default": None} if "/" in flag.spelled else {"is_flag": True}
-    elif flag.bare is not None:
-        kind = {"is_flag": False, "flag_value": flag.bare}
-    elif not setting.optional:
-        kind["default"] = setting.default
-    kind |= {"help": flag.help, "metavar": flag.metavar, "section": flag.section or setting.section}
-    return Option([*flag.spelled.split(), parameter], **kind)
+        if flag is None:
+            continue
+        kind: dict[str, Any] = {"type": _type_of(setting, flag)}
+        if setting.several:
+            kind = {"multiple": True}
+        elif setting.kind is bool:
+            kind = {"default": None} if "/" in flag.spelled else {"is_flag": True}
+        elif flag.bare is not None:
+            kind = {"is_flag": False, "flag_value": flag.bare}
+        elif not setting.optional:
+            kind["default"] = setting.default
+        kind |= {"help": flag.help, "metavar": flag.metavar, "section": flag.section or setting.section}
+        yield Option([*flag.spelled.split(), flag.parameter or name], **kind)
 
 
 def _type_of(setting: Setting, flag: Flag) -> click.ParamType[Any] | None:

@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
@@ -39,20 +39,19 @@ def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
         found: in any order.
         root: absolute path of the repository, from which GitHub reads paths.
     """
-    return "\n".join(_annotation(one, root) for one in sorted(found, key=lambda one: one.order))
+    from agentv.reports.diagnostics import full_text
+
+    lines = []
+    for one in sorted(found, key=lambda one: one.order):
+        properties = {**_place(one, root), "title": f"agentv {one.code}"}
+        listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+        lines.append(f"::{_LEVELS[one.severity]} {listed}::{_data(full_text(one))}")
+    return "\n".join(lines)
 
 
 def summary_command(text: str, *, title: str, failed: bool) -> str:
     """A command without a file, such as the number of failed cases."""
     return f"::{'error' if failed else 'notice'} title={_property(title)}::{_data(text)}"
-
-
-def _annotation(found: Diagnostic, root: str) -> str:
-    from agentv.reports.diagnostics import full_text
-
-    properties = {**_place(found, root), "title": f"agentv {found.code}"}
-    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_LEVELS[found.severity]} {listed}::{_data(full_text(found))}"
 
 
 def _place(found: Diagnostic, root: str) -> dict[str, str]:
@@ -116,7 +115,11 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     elif form == "json":
         click.echo(diagnostics_json(found))
     elif form == "sarif":
-        click.echo(_sarif(found))
+        from agentv.app.authored.reference import explanations
+        from agentv.reports.annotations import render_sarif
+
+        rules = explanations(one.code for one in found)
+        click.echo(render_sarif(found, rules, root=_root(), version=__version__))
     elif found:
         print_commands(render_github(found, root=_root()))
 
@@ -137,14 +140,6 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}{gates}"
     print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
     print_as([*cause_diagnostics(view), *warnings], form)
-
-
-def _sarif(found: Sequence[Diagnostic]) -> str:
-    from agentv.app.authored.reference import explanations
-    from agentv.reports.annotations import render_sarif
-
-    rules = explanations(one.code for one in found)
-    return render_sarif(found, rules, root=_root(), version=__version__)
 
 
 def _root() -> str:
@@ -180,9 +175,15 @@ class ActionsStream:
 
     def write(self, text: str) -> int:
         """Write a text, with a letter spelled out where it would make a command."""
-        behind = self._behind
-        self._stream.write(_COMMAND.sub(_spelled, behind + text)[len(behind) :])
-        self._behind = _begun(behind + text)
+        whole = self._behind + text
+        self._stream.write(_COMMAND.sub(_spelled, whole)[len(self._behind) :])
+        # what the text ends with that a command may begin with
+        end = max(whole.rfind(one) for one in _LINE_ENDS)
+        line = whole[end + 1 :]
+        if end >= 0 and line.strip() in ("", ":") and not line[:-1].strip():
+            self._behind = f"\n{line.strip()}"
+        else:
+            self._behind = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
         return len(text)
 
     def obeyed(self, commands: str) -> None:
@@ -212,23 +213,6 @@ def _spelled(found: re.Match[str]) -> str:
     return f"{begin}\\u003a" if begin is not None else f"{found['inside']}\\u005b"
 
 
-def _begun(text: str) -> str:
-    """What a text ends with that a command may begin with."""
-    end = max(text.rfind(one) for one in _LINE_ENDS)
-    line = text[end + 1 :]
-    if end >= 0 and line.strip() in ("", ":") and not line[:-1].strip():
-        return f"\n{line.strip()}"
-    return line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
-
-
-def _is_file(stream: TextIO) -> bool:
-    """Whether what is printed goes into a file: that is no log, and stays as it is."""
-    try:
-        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError, AttributeError):
-        return False
-
-
 @contextmanager
 def guarded(env: Mapping[str, str]) -> Iterator[None]:
     """Under GitHub Actions, all that is printed within is guarded."""
@@ -244,8 +228,11 @@ def guarded(env: Mapping[str, str]) -> Iterator[None]:
 
 
 def _stream_of(stream: Any) -> Any:
-    if stream is None or isinstance(stream, ActionsStream) or _is_file(stream):
+    if stream is None or isinstance(stream, ActionsStream):
         return stream
+    with suppress(OSError, ValueError, AttributeError):
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # a file is no log, and stays as it is
+            return stream
     if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
         stream.reconfigure(encoding="utf-8", errors="replace")  # click would write past us otherwise
     return ActionsStream(stream)

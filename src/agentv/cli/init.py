@@ -44,32 +44,23 @@ def start_project(directory: Path, template: str) -> Started:
     return _copied(_FILES / "templates" / template, directory)
 
 
-def write_skills(directory: Path) -> Started:
-    """Write the skills for coding agents that do not exist yet, as `start_project` does."""
-    return _copied(_FILES / SKILLS, directory, ".claude/skills")
-
-
 def _copied(source: Path, directory: Path, below: str = "") -> Started:
     written, kept = list[str](), list[str]()
     for file in sorted(source.rglob("*")):
         if file.is_file() and file.suffix != ".pyc":
             path = str(Path(below) / file.relative_to(source))
             place = directory / path
-            (written if _written(place, file.read_text(encoding="utf-8")) else kept).append(path)
+            text = file.read_text(encoding="utf-8")
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("x", encoding="utf-8") as new:
+                    new.write(text)
+                written.append(path)
+            except OSError as error:
+                if not is_file(str(place)):
+                    raise store_error("write", place, error) from error
+                kept.append(path)
     return Started(tuple(written), tuple(kept))
-
-
-def _written(place: Path, text: str) -> bool:
-    """Whether the file was written, and does not stand there already."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        if is_file(str(place)):
-            return False
-        raise store_error("write", place, error) from error
-    return True
 
 
 @click.command("init", epilog="Example: agentv init my-bot --template rag")
@@ -91,7 +82,7 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
 
         click.echo(f"wrote {safe(str(install_sdk(directory)))}", err=True)
     if skill:
-        _report(directory, write_skills(directory))
+        _report(directory, _copied(_FILES / SKILLS, directory, ".claude/skills"))
     if template is None and str(directory) in TEMPLATES and not directory.exists():
         named = f"agentv init {directory} --template {TEMPLATES[0]}"
         hint = f"agentv init --template {directory}; for a directory of this name: {named}"

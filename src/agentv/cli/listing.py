@@ -6,6 +6,7 @@ import json
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -42,23 +43,19 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
         raise UsageError("--list cannot write to stdout: it is closed")
     prepared = prepare(replace(settings, asks=False))
     with redacted(redactor_for(prepared.suites)):
-        return _shown(prepared, as_json=as_json, quiet=quiet)
-
-
-def _shown(prepared: Prepared, *, as_json: bool, quiet: bool) -> int:
-    print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
-    print_sample(prepared)
-    listing = PlanListing(prepared)
-    if as_json:
-        _write(listed_json(listing, listing.totals, str(Path.cwd())))
+        print_diagnostics([one for one in prepared.diagnostics if one.severity == "warning"])
+        print_sample(prepared)
+        listing = PlanListing(prepared)
+        if as_json:
+            _write(listed_json(listing, listing.totals, str(Path.cwd())))
+            return ExitStatus.PASSED
+        lines = map(listed_line, listing)
+        if quiet:
+            deque(lines, maxlen=0)
+        else:
+            _write(lines)
+        click.echo("\n".join(listed_totals(listing.totals)), err=True)
         return ExitStatus.PASSED
-    lines = map(listed_line, listing)
-    if quiet:
-        deque(lines, maxlen=0)
-    else:
-        _write(lines)
-    click.echo("\n".join(listed_totals(listing.totals)), err=True)
-    return ExitStatus.PASSED
 
 
 def _write(lines: Iterable[str]) -> None:
@@ -88,7 +85,7 @@ class PlanListing:
             index = find_run(settings.resume_run, results, settings.out) / INDEX
             again = {row.key for row in read_rows(index) if row.status == settings.rerun}
             self._done = frozenset(finished_keys(index)) - again
-        self._prices = Prices(results_directory(results))
+        self._results = results_directory(results)
 
     def __iter__(self) -> Iterator[ListedCase]:
         """Every case on every target that would run.
@@ -96,48 +93,49 @@ class PlanListing:
         Raises:
             StoreError: the rows of the run to go on with cannot be read.
         """
-        for planned in self._plan.planned_cases():
-            trials = self._trials(*planned)
-            if trials:
-                yield self._counted(planned, trials)
+        for suite, case, target, variant in self._plan.planned_cases():
+            trials = self._trials(suite, case, target, variant)
+            if not trials:
+                continue
+            judged, scripted = _verdicts(case.assertions)
+            listed = ListedCase(
+                test_id=case.id,
+                suite=suite.name,
+                eval_path=suite.path or None,
+                place=(case.span.file, case.span.line) if case.span and suite.path else None,
+                target=target.name,
+                prompt_id=case.prompt_id,
+                repeat=self._plan.repeat(suite, case.repeat),
+                trials=trials,
+                judge_calls=judged * trials,
+                script_calls=scripted * trials,
+                variant=None if variant is None else variant.name,
+            )
+            totals = self.totals
+            self._cases.number(text_hash(f"{suite.path}\0{suite.name}\0{case.id}"))
+            totals.cases = len(self._cases)
+            totals.trials += trials
+            totals.target_calls += trials
+            totals.judge_calls += listed.judge_calls
+            totals.script_calls += listed.script_calls
+            price = self._prices.get((suite.name, target.name))
+            if price is None and getattr(target.settings, "free", False) and not judged and not scripted:
+                price = 0.0
+            if price is None:
+                totals.unpriced += trials
+            else:
+                totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
+            yield listed
+
+    @cached_property
+    def _prices(self) -> dict[tuple[str, str], float]:
+        return _prices(self._results)
 
     def _trials(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> int:
         if self._done is None:
             return self._plan.repeat(suite, case.repeat)
         keys = (trial.key for trial in self._plan.samples(suite, case, target, variant))
         return sum(key not in self._done and (self._chosen is None or key in self._chosen) for key in keys)
-
-    def _counted(self, planned: tuple[Suite, Case, TargetSpec, Variant | None], trials: int) -> ListedCase:
-        suite, case, target, variant = planned
-        judged, scripted = _verdicts(case.assertions)
-        listed = ListedCase(
-            test_id=case.id,
-            suite=suite.name,
-            eval_path=suite.path or None,
-            place=(case.span.file, case.span.line) if case.span and suite.path else None,
-            target=target.name,
-            prompt_id=case.prompt_id,
-            repeat=self._plan.repeat(suite, case.repeat),
-            trials=trials,
-            judge_calls=judged * trials,
-            script_calls=scripted * trials,
-            variant=None if variant is None else variant.name,
-        )
-        totals = self.totals
-        self._cases.number(text_hash(f"{suite.path}\0{suite.name}\0{case.id}"))
-        totals.cases = len(self._cases)
-        totals.trials += trials
-        totals.target_calls += trials
-        totals.judge_calls += listed.judge_calls
-        totals.script_calls += listed.script_calls
-        price = self._prices.of(suite.name, target.name)
-        if price is None and getattr(target.settings, "free", False) and not judged and not scripted:
-            price = 0.0
-        if price is None:
-            totals.unpriced += trials
-        else:
-            totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
-        return listed
 
 
 def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
@@ -165,49 +163,25 @@ ROWS = 2_000
 """Rows of each that are read: a mean needs no more."""
 
 
-class Prices:
-    """Mean cost of a trial by suite and target, including judges; read on first access.
-
-    Args:
-        results: the directory of runs; it may not exist.
-    """
-
-    def __init__(self, results: Path) -> None:
-        self._results = results
-        self._means: dict[tuple[str, str], float] | None = None
-
-    def of(self, suite: str, target: str) -> float | None:
-        """US dollars; None where no row says what such a trial cost."""
-        if self._means is None:
-            self._means = self._read()
-        return self._means.get((suite, target))
-
-    def _read(self) -> dict[tuple[str, str], float]:
-        """The last run that knows a price is the one that counts for it."""
-        means: dict[tuple[str, str], float] = {}
-        for run in self._runs():
-            for key, mean in _means_of(run / INDEX).items():
-                means.setdefault(key, mean)
-        return means
-
-    def _runs(self) -> list[Path]:
-        try:
-            found = sorted(path for path in self._results.iterdir() if (path / INDEX).is_file())
-        except OSError:
-            return []
-        return found[: -RUNS - 1 : -1]
-
-
-def _means_of(index: Path) -> dict[tuple[str, str], float]:
-    spent: dict[tuple[str, str], list[float]] = defaultdict(list)
+def _prices(results: Path) -> dict[tuple[str, str], float]:
+    """Mean cost in US dollars of a trial by suite and target, including judges: of the last run that knows one."""
     try:
-        for row in islice(read_rows(index), ROWS):
-            if row.cost_usd is not None:
-                cost = total_cost(row.cost_usd, row.judge_cost_usd, row.user_cost_usd)
-                spent[row.suite, row.target].append(cost or 0.0)
-    except (StoreError, OSError):
-        return {}  # an estimate is no reason to refuse; who opens that run says what is wrong with it
-    return {key: sum(costs) / len(costs) for key, costs in spent.items()}
+        runs = sorted(path for path in results.iterdir() if (path / INDEX).is_file())
+    except OSError:
+        return {}
+    means: dict[tuple[str, str], float] = {}
+    for run in runs[: -RUNS - 1 : -1]:
+        spent: dict[tuple[str, str], list[float]] = defaultdict(list)
+        try:
+            for row in islice(read_rows(run / INDEX), ROWS):
+                if row.cost_usd is not None:
+                    cost = total_cost(row.cost_usd, row.judge_cost_usd, row.user_cost_usd)
+                    spent[row.suite, row.target].append(cost or 0.0)
+        except (StoreError, OSError):
+            continue  # an estimate is no reason to refuse; who opens that run says what is wrong with it
+        for key, costs in spent.items():
+            means.setdefault(key, sum(costs) / len(costs))
+    return means
 
 
 def listed_line(case: ListedCase) -> str:
@@ -225,27 +199,19 @@ def listed_totals(totals: ListedTotals) -> list[str]:
     calls = [plural(totals.target_calls, "call") + " of targets", plural(totals.judge_calls, "call") + " of judges"]
     if totals.script_calls:
         calls.append(f"up to {totals.script_calls} more by scripts")
+    most = "up to " if totals.at_most else ""
+    cost = []  # where a trial costs anything
+    if totals.cost_usd is None:
+        cost = ["cost unknown: no earlier run has costs for these trials"]
+    elif totals.unpriced or totals.cost_usd:
+        unknown = f"; unknown for {plural(totals.unpriced, 'trial')}" if totals.unpriced else ""
+        cost = [f"about {money(totals.cost_usd)}, from the cost of earlier runs{unknown}"]
     return [
-        f"{plural(totals.cases, 'case')}, {_most(totals)}{plural(totals.trials, 'trial')}: {', '.join(calls)}",
-        *_cost(totals),
+        f"{plural(totals.cases, 'case')}, {most}{plural(totals.trials, 'trial')}: {', '.join(calls)}",
+        *cost,
         *(f"{one_line(name)} ran to list its cases" for name in totals.generators),
         "no target and no judge was called, and nothing was written",
     ]
-
-
-def _most(totals: ListedTotals) -> str:
-    return "up to " if totals.at_most else ""
-
-
-def _cost(totals: ListedTotals) -> Iterator[str]:
-    """The estimate; nothing where no trial costs anything."""
-    if totals.cost_usd is None:
-        yield "cost unknown: no earlier run has costs for these trials"
-    elif totals.unpriced:
-        known = f"about {money(totals.cost_usd)}, from the cost of earlier runs"
-        yield f"{known}; unknown for {plural(totals.unpriced, 'trial')}"
-    elif totals.cost_usd:
-        yield f"about {money(totals.cost_usd)}, from the cost of earlier runs"
 
 
 def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) -> Iterator[str]:

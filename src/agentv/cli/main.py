@@ -111,19 +111,17 @@ def cli() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command; its exit status. Not even a bug of ours comes out as a traceback, unless AGENTV_DEBUG asks."""
     with guarded(os.environ):
-        return _guarded_run(arguments)
-
-
-def _guarded_run(arguments: list[str]) -> int:
-    if os.environ.get("AGENTV_DEBUG"):
-        return _run(arguments)
-    status = attempt(_run, arguments, "internal-error", "agentv")
-    if isinstance(status, Failure):
-        click.echo(f"internal error: {safe(without_secrets(status.message))}", err=True)
-        click.echo("This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True)
-        _print_resume_hint()
-        return ExitStatus.ERRORED
-    return status
+        if os.environ.get("AGENTV_DEBUG"):
+            return _run(arguments)
+        status = attempt(_run, arguments, "internal-error", "agentv")
+        if isinstance(status, Failure):
+            click.echo(f"internal error: {safe(without_secrets(status.message))}", err=True)
+            click.echo(
+                "This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True
+            )
+            _print_resume_hint()
+            return ExitStatus.ERRORED
+        return status
 
 
 def _run(arguments: list[str]) -> int:
@@ -131,7 +129,12 @@ def _run(arguments: list[str]) -> int:
         raise_on_signals()
     try:
         with translated(_of_plugin):
-            status = _completed() if "_AGENTV_COMPLETE" in os.environ else _main(arguments)
+            if "_AGENTV_COMPLETE" in os.environ:
+                from agentv.cli.reference import complete
+
+                status = complete(cli, os.environ["_AGENTV_COMPLETE"])
+            else:
+                status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
@@ -139,12 +142,15 @@ def _run(arguments: list[str]) -> int:
             error.ctx = _context_of(arguments)  # click's parser does not set it
         _print_usage_error(error)
         return error.exit_code
-    except click.Abort:
-        return _interrupted()
-    except KeyboardInterrupt:
-        return _interrupted()
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\ninterrupted; nothing more was run", err=True)
+        _print_resume_hint()
+        return ExitStatus.INTERRUPTED
     except AgentvError as error:
-        return _expected(error)
+        print_error(error)
+        if error.status == ExitStatus.ERRORED:
+            _print_resume_hint()
+        return error.status
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
@@ -174,7 +180,9 @@ def _message_of(error: click.ClickException) -> str:
             return f"'{error.option_name}' {needs}"
         known = {name.strip("-"): name for one in error.ctx.command.params for name in one.opts if name[0] == "-"}
         near = nearest(error.option_name.strip("-"), known)
-        hint = _meant_option(error) or (f"did you mean {known[near]}?" if near else None)
+        of_command = MEANT_OPTIONS_OF.get(error.ctx.info_name or "", {})
+        hint = of_command.get(error.option_name) or MEANT_OPTIONS.get(error.option_name)
+        hint = hint or (f"did you mean {known[near]}?" if near else None)
         return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
     if isinstance(error, click.BadOptionUsage):
         return _missing_value(error)
@@ -218,29 +226,11 @@ def _bad_value(error: click.BadParameter) -> str:
     return f"{name} must be {expected}" if expected else f"{name}: {message}"
 
 
-def _meant_option(error: click.NoSuchOption) -> str | None:
-    of_command = MEANT_OPTIONS_OF.get(error.ctx.info_name or "", {}) if error.ctx is not None else {}
-    return of_command.get(error.option_name) or MEANT_OPTIONS.get(error.option_name)
-
-
 def _meant_argument(error: click.UsageError) -> str | None:
     missing = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
     if error.ctx is None or not (missing or error.message.startswith("Got unexpected extra argument")):
         return None
     return MEANT_ARGUMENTS.get(error.ctx.info_name or "")
-
-
-def _main(arguments: list[str]) -> int | None:
-    """The exit status of a command."""
-    status: int | None = cli.main(arguments, prog_name="agentv", standalone_mode=False)
-    return status
-
-
-def _completed() -> int:
-    """What a shell gets that completes a command line."""
-    from agentv.cli.reference import complete
-
-    return complete(cli, os.environ["_AGENTV_COMPLETE"])
 
 
 def _of_plugin(error: Exception) -> PluginError | None:
@@ -264,14 +254,6 @@ def _print_resume_hint() -> None:
         click.echo(f"{GO_ON}\n  {safe(line)}", err=True)
 
 
-def _expected(error: AgentvError) -> int:
-    """The status of an error that is expected; it is printed."""
-    print_error(error)
-    if error.status == ExitStatus.ERRORED:
-        _print_resume_hint()
-    return error.status
-
-
 def _unwritable(error: OSError) -> int:
     """What was asked for could not be written: never a success, whatever the verdicts were."""
     if isinstance(error, BrokenPipeError):
@@ -282,9 +264,3 @@ def _unwritable(error: OSError) -> int:
         click.echo(f"error: {safe(str(error))}", err=True)
         _print_resume_hint()
     return ExitStatus.ERRORED
-
-
-def _interrupted() -> int:
-    click.echo("\ninterrupted; nothing more was run", err=True)
-    _print_resume_hint()
-    return ExitStatus.INTERRUPTED

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 from msgspec import Struct
@@ -33,10 +34,7 @@ from agentv.model.run.events import (
     TrialFinished,
     TrialKept,
 )
-from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import money, plural
-from agentv.model.values.usage import BudgetUse
-from agentv.model.values.values import Json
 from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
@@ -47,8 +45,11 @@ from agentv.user_code.guard import apart_from_output
 from agentv.user_code.plugins import added, added_value
 
 if TYPE_CHECKING:
-    from agentv.app.running.exam_attempt import ExamAttempt
+    from agentv.model.run.summary import Activation
+    from agentv.model.suite.library import ExamReport
     from agentv.reports.run.rerun import RerunOptions
+
+    _Exams = list[tuple[ExamReport, Activation | None]]
 
 
 QUIET_S = 10.0
@@ -100,7 +101,14 @@ def follow(settings: EvalSettings, options: ProgressOptions, beside: Mapping[str
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
     prepared, others = _prepared(settings, options, beside)
-    opened: Opened = _note_resume if settings.watched is None else _note_watched(settings.watched)
+
+    def leave_word(run_id: str, directory: Path) -> None:
+        """Leave word of how to go on, for the process in front: this one may not live to say it."""
+        note_resume(_resume_line(run_id, directory, sys.argv))
+        if settings.watched is not None:
+            Path(settings.watched).write_text(str(directory.absolute()), encoding="utf-8")
+
+    opened: Opened = leave_word
     with redacted(redactor_for(prepared.suites)), ExitStack() as stack:
         for other in others:
             opened = stack.enter_context(other(opened))
@@ -117,20 +125,25 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         click.echo(f"note: {one_line(note)}", err=True)
     print_sample(prepared)
     view = RunView(prepared.counts[1])
-    progress = _progress(options)
+    hidden = options.quiet or options.verbose or options.no_progress
+    progress = _live() if for_people() and not hidden else nullcontext(_ProgressLines(hidden=hidden))
     with apart_from_output(), progress as live:
-        trials = _Trials(here) if options.verbose else None
-        if _calls_servers(prepared):
+        targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
+        if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):
             view.progress = RunProgress(0, 0.0)  # shown at once: the libraries of model APIs take a second to import
-        outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=opened)
+        outcome = evaluate(prepared, partial(_show, view, live, options, here), opened=opened)
     view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, here, quiet=quiet and form != "json")
+    exams = _exams(outcome, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
-    if exams is not None and form != "json":
+    if exams and form != "json":
+        from agentv.reports.run.activation import triggering_lines
+        from agentv.reports.run.exam_attempts import exam_lines, painted
+
         color = takes_color(sys.stderr)
-        click.echo(exams.text(color=color), err=True, color=color)
+        texts = (exam_lines(one, triggering_lines(queries) if queries else (), here) for one, queries in exams)
+        click.echo("\n".join(painted(line, color=color) for lines in texts for line in lines), err=True, color=color)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
     _say_how_to_go_on(outcome, view, prepared, here, quiet=quiet)
@@ -147,22 +160,16 @@ def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here:
     elif outcome.budget is not None and outcome.budget.used_up:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
         click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
-    elif for_people() and not quiet and view.done and prepared.settings.watched is None:
-        _name_view(outcome, here)
-
-
-def _name_view(outcome: Outcome, here: str) -> None:
-    """Say how to read the answers in a browser, if the extension that shows them is here."""
-    if "view" in registered(COMMANDS):
-        results = shown_from(str(outcome.directory), here)
-        run = run_word(outcome.summary, results)
+    elif (
+        for_people()
+        and not quiet
+        and view.done
+        and prepared.settings.watched is None
+        and "view" in registered(COMMANDS)
+    ):
+        run = run_word(outcome.summary, shown_from(str(outcome.directory), here))
         named = "" if run == outcome.run_id else f" {run}"
         click.echo(f"read the answers in a browser: agentv view{named}", err=True)
-
-
-def _calls_servers(prepared: Prepared) -> bool:
-    targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
-    return prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets)
 
 
 def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOptions | None:
@@ -196,7 +203,11 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
 
     If the budget is used up, it contains a placeholder for a larger one, in tokens if the calls have no known price.
     """
-    more = ("--budget-tokens",) if outcome.uncounted else _larger(outcome.budget)
+    more: tuple[str, ...] = ()
+    if outcome.uncounted:
+        more = ("--budget-tokens",)
+    elif (use := outcome.budget) is not None and use.used_up:
+        more = tuple(f"--budget-{name}" for name in ("usd", "tokens") if getattr(use, name) is not None)
     return _resume_line(outcome.run_id, outcome.directory, arguments, more)
 
 
@@ -218,67 +229,30 @@ def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple
     return join([*words, f"--resume={named}"])
 
 
-def _note_resume(run_id: str, directory: Path) -> None:
-    """Leave word of how to go on, for the process in front: this one may not live to say it."""
-    note_resume(_resume_line(run_id, directory, sys.argv))
+def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event: Event) -> None:
+    if isinstance(event, AgentProgress):
+        if view.agents is None:  # few suites have agents
+            view.agents = cast("WorkingAgents", loaded(PORTS, "WorkingAgents")(time.monotonic))
+        view.agents.take(event)
+    elif isinstance(event, RunProgress):
+        view.progress = event
+    elif isinstance(event, TrialFinished):
+        view.add(event.result)
+        if options.verbose:
+            from agentv.reports.run.terminal import verbose_lines
 
-
-def _note_watched(file: str) -> Callable[[str, Path], None]:
-    def note(run_id: str, directory: Path) -> None:
-        _note_resume(run_id, directory)
-        Path(file).write_text(str(directory.absolute()), encoding="utf-8")
-
-    return note
-
-
-def _larger(use: BudgetUse | None) -> tuple[str, ...]:
-    """The flags whose budget must grow before a run can go on."""
-    if use is None or not use.used_up:
-        return ()
-    return tuple(f"--budget-{name}" for name in ("usd", "tokens") if getattr(use, name) is not None)
-
-
-def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> Callable[[Event], None]:
-    def take(event: Event) -> None:
-        if isinstance(event, AgentProgress):
-            if view.agents is None:
-                view.agents = _agents_view()
-            view.agents.take(event)
-            live.update(view)
-        elif isinstance(event, RunProgress):
-            view.progress = event
-            live.update(view)
-        elif isinstance(event, TrialFinished):
-            view.add(event.result)
-            if trials is not None:
-                trials.show(view, event.result)
-            live.update(view)
-        elif isinstance(event, RunStarted):
-            view.planned = event.trials + view.earlier
-            live.update(view)
-        elif isinstance(event, TrialKept):
-            view.add_earlier(event.result)
-        elif (message := _message(event, quiet=quiet)) is not None:
+            lines = verbose_lines(event.result, number=view.done, planned=view.planned, here=here)
+            click.echo("\n".join(lines), err=True)
+    elif isinstance(event, RunStarted):
+        view.planned = event.trials + view.earlier
+    elif isinstance(event, TrialKept):
+        view.add_earlier(event.result)
+        return
+    else:
+        if (message := _message(event, quiet=options.quiet)) is not None:
             _print(message)
-
-    return take
-
-
-def _message(event: Event, *, quiet: bool) -> str | None:
-    """What is printed of an event at once."""
-    if isinstance(event, RunResumed | RunRegrades):
-        text = _resuming(event) if isinstance(event, RunResumed) else _regrading(event)
-        return None if quiet else text
-    if isinstance(event, TargetStopped):
-        return _without(event)
-    if isinstance(event, TargetPaused):
-        return f"waiting for '{one_line(event.name)}': {one_line(event.reason)}"
-    return _stopping(event) if isinstance(event, RunInterrupted) else None
-
-
-def _agents_view() -> WorkingAgents:
-    view: WorkingAgents = loaded(PORTS, "WorkingAgents")(time.monotonic)  # few suites have agents
-    return view
+        return
+    live.update(view)
 
 
 def _print(text: str) -> None:
@@ -287,6 +261,24 @@ def _print(text: str) -> None:
         sys.stderr.write(f"{text}\n")
     else:
         click.echo(text, err=True)
+
+
+def _message(event: Event, *, quiet: bool) -> str | None:
+    """What is printed of an event at once."""
+    if isinstance(event, RunResumed):
+        return None if quiet else _resuming(event)
+    if isinstance(event, RunRegrades):
+        line = f"grading {plural(event.found, 'answer')} of {event.earlier} again without calling a target"
+        missing = f"; {plural(event.missing, 'trial')} without a stored answer will be errored"
+        if quiet:
+            return None
+        return line + missing if event.missing else line
+    if isinstance(event, TargetStopped):
+        stopped = f"stopped calling '{one_line(event.name)}'"
+        return f"{stopped}: no call to it can succeed, so trials that need it are skipped"
+    if isinstance(event, TargetPaused):
+        return f"waiting for '{one_line(event.name)}': {one_line(event.reason)}"
+    return _stopping(event) if isinstance(event, RunInterrupted) else None
 
 
 def _resuming(event: RunResumed) -> str:
@@ -305,16 +297,6 @@ def _resuming(event: RunResumed) -> str:
     return f"{line}\n{plural(event.interrupted, 'trial')} {begin} again from the start ({took}): {why}"
 
 
-def _regrading(event: RunRegrades) -> str:
-    line = f"grading {plural(event.found, 'answer')} of {event.earlier} again without calling a target"
-    missing = f"; {plural(event.missing, 'trial')} without a stored answer will be errored"
-    return line + missing if event.missing else line
-
-
-def _without(event: TargetStopped) -> str:
-    return f"stopped calling '{one_line(event.name)}': no call to it can succeed, so trials that need it are skipped"
-
-
 def _stopping(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
         return "too many errored trials: starting no more"
@@ -328,21 +310,20 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; press Ctrl-C again to stop at once"
 
 
-def _exams(outcome: Outcome, here: str, *, quiet: bool) -> _Exams | None:
-    """What became of the exams, for those who read it; None where there was none, or quiet, and all went well."""
+def _exams(outcome: Outcome, *, quiet: bool) -> _Exams:
+    """What became of the exams, and how often their skills were activated; if quiet, only where not all went well."""
     if not outcome.exam_attempts:
-        return None
+        return []
+    from agentv.app.prompt_exams import confusion, report_of
 
-    shown = [one for one in outcome.exam_attempts if not (quiet and _is_quiet(one))]
-    return _Exams(shown, here) if shown else None
+    return [
+        (report_of(one), confusion(one.exam, one.verdicts) if one.exam.queries else None)
+        for one in outcome.exam_attempts
+        if not (quiet and one.exam_row.all_passed and not one.exam_row.partial and one.error is None)
+    ]
 
 
-def _is_quiet(attempt: ExamAttempt) -> bool:
-    """Whether an attempt passed, was complete and is recorded, so that there is nothing else to report."""
-    return attempt.exam_row.all_passed and not attempt.exam_row.partial and attempt.error is None
-
-
-def _report(view: RunView, outcome: Outcome, exams: _Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:
+def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_json: bool, quiet: bool) -> None:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
@@ -353,7 +334,12 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams | None, here: str, *,
     if as_json:
         from agentv.reports.json_report import render_json
 
-        exams_json = exams.as_json() if exams is not None else None
+        exams_json = None
+        if exams:
+            from agentv.reports.run.activation import triggering_json
+            from agentv.reports.run.exam_attempts import exam_json
+
+            exams_json = [exam_json(one, triggering_json(queries) if queries else None, here) for one, queries in exams]
         click.echo(render_json(view, outcome.summary, here=here, results=results, exams=exams_json))
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
@@ -367,12 +353,6 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams | None, here: str, *,
         click.echo(page, err=True, color=color)
     else:
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
-
-
-def _progress(options: ProgressOptions) -> AbstractContextManager[Live]:
-    """Progress display: a live view, or a line now and then; nothing if every trial is printed."""
-    hidden = options.quiet or options.verbose or options.no_progress
-    return _live() if for_people() and not hidden else nullcontext(_ProgressLines(hidden=hidden))
 
 
 def _live() -> AbstractContextManager[Live]:
@@ -405,46 +385,3 @@ class _ProgressLines:
         self._last = now
         working = f"; working: {agents.log_line()}" if agents else ""
         click.echo(f"{progress_line(view)}{working}", err=True)
-
-
-class _Trials:
-    """Prints every trial as it finishes."""
-
-    def __init__(self, here: str) -> None:
-        self._here = here
-
-    def show(self, view: RunView, ended: TrialResult) -> None:
-        """Print the trial."""
-        from agentv.reports.run.terminal import verbose_lines
-
-        lines = verbose_lines(ended, number=view.done, planned=view.planned, here=self._here)
-        click.echo("\n".join(lines), err=True)
-
-
-class _Exams:
-    """The exams of a run, with the promotion gates after it; `here` is the directory that paths are shown from."""
-
-    def __init__(self, attempts: Sequence[ExamAttempt], here: str) -> None:
-        from agentv.app.prompt_exams import confusion, report_of
-
-        self._here = here
-        self._found = [
-            (report_of(one), confusion(one.exam, one.verdicts) if one.exam.queries else None) for one in attempts
-        ]
-
-    def text(self, *, color: bool) -> str:
-        """A paragraph for each, for people."""
-        from agentv.reports.run.activation import triggering_lines
-        from agentv.reports.run.exam_attempts import exam_lines, painted
-
-        found = ((report, triggering_lines(one) if one is not None else ()) for report, one in self._found)
-        lines = (line for report, triggering in found for line in exam_lines(report, triggering, self._here))
-        return "\n".join(painted(line, color=color) for line in lines)
-
-    def as_json(self) -> list[Json]:
-        """An object for each, for programs."""
-        from agentv.reports.run.activation import triggering_json
-        from agentv.reports.run.exam_attempts import exam_json
-
-        found = ((report, triggering_json(one) if one is not None else None) for report, one in self._found)
-        return [exam_json(report, triggering, self._here) for report, triggering in found]

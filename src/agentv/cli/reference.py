@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -120,34 +120,19 @@ def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
         found: what is installed.
         here: absolute path of the directory that paths are shown from.
     """
-    heading, *lines = aligned([_HEADINGS, *map(_row, found)])
-    table = (text for line, one in zip(lines, found, strict=True) for text in (line, *_added(one)))
-    return "\n".join([heading, *table, *(line for one in found for line in _problem(one, here))])
-
-
-def _added(one: ListedPlugin) -> Iterator[str]:
-    for kind, names in (one.adds or {}).items():
-        yield one_line(f"           {kind}: {', '.join(names)}")
-
-
-def _row(one: ListedPlugin) -> tuple[str, ...]:
-    texts = (one.kind, one.name, one.package, one.version or "-", one.status, one.summary)
-    return tuple(map(one_line, texts))
-
-
-def _problem(one: ListedPlugin, here: str) -> Iterator[str]:
-    if one.problem is None:
-        return
-    severity = "warning" if one.status == "shadowed" else "error"
-    yield ""
-    yield f"{severity}[{one.code}]: {one_line(one.problem)}"
-    yield f"  registered in {one_line(shown_from(one.file, here))}:{one.line}"
-    yield f"  {one_line(one.hint or '')}"
-
-
-def plugins_json(found: Sequence[ListedPlugin]) -> str:
-    """The same as a JSON array of objects; keys whose value is null say that nothing is wrong."""
-    return json.dumps([to_builtins(one) for one in found], ensure_ascii=False, indent=2)
+    rows = [(one.kind, one.name, one.package, one.version or "-", one.status, one.summary) for one in found]
+    heading, *table = aligned([_HEADINGS, *(tuple(map(one_line, row)) for row in rows)])
+    lines = [heading]
+    for row, one in zip(table, found, strict=True):
+        added = (one.adds or {}).items()
+        lines += [row, *(one_line(f"           {kind}: {', '.join(names)}") for kind, names in added)]
+    for one in found:
+        if one.problem is not None:
+            severity = "warning" if one.status == "shadowed" else "error"
+            place = f"{one_line(shown_from(one.file, here))}:{one.line}"
+            lines += ["", f"{severity}[{one.code}]: {one_line(one.problem)}"]
+            lines += [f"  registered in {place}", f"  {one_line(one.hint or '')}"]
+    return "\n".join(lines)
 
 
 @click.command("plugins", epilog="Example: agentv plugins --json")
@@ -162,5 +147,8 @@ def command(*, as_json: bool) -> int:
     from agentv.app.plugins import list_extensions, list_plugins
 
     found = (*list_extensions(), *list_plugins())
-    click.echo(plugins_json(found) if as_json else render_plugins(found, here=str(Path.cwd())))
+    if as_json:
+        click.echo(json.dumps([to_builtins(one) for one in found], ensure_ascii=False, indent=2))
+    else:
+        click.echo(render_plugins(found, here=str(Path.cwd())))
     return ExitStatus.WRONG if any(one.status == "broken" for one in found) else ExitStatus.PASSED

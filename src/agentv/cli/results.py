@@ -23,7 +23,6 @@ from agentv.reports.text import one_line
 from agentv.user_code.plugins import added_value
 
 if TYPE_CHECKING:
-    from agentv.app.exports import Exported
     from agentv.app.results.deleting import SelectedRuns
     from agentv.app.results.selecting import SelectedTrials
     from agentv.app.results.stored import StoredRun
@@ -400,15 +399,11 @@ def report_command(run: str, against: str | None, *, partial: bool, **files: str
     exported = Exported(found, against=earlier)
     for suffix, file in wanted.items():
         if file == "-":
-            _print(suffix, exported)
+            from agentv.app.exports import rendered
+
+            for piece in rendered(suffix, exported):
+                click.echo(piece, nl=False)
         else:
             write_as(suffix, exported, Path(file))
             click.echo(f"wrote {one_line(file)}", err=True)
     return ExitStatus.PASSED
-
-
-def _print(suffix: str, exported: Exported) -> None:
-    from agentv.app.exports import rendered
-
-    for piece in rendered(suffix, exported):
-        click.echo(piece, nl=False)

@@ -51,7 +51,12 @@ def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **o
     for one in Validation(paths, dict(os.environ), **options):
         checked.append(one)
         if form == "text" and not quiet:
-            _print_file(one)
+            if one.note:
+                click.echo(f"note: {safe(one.note)}", err=True)
+            if one.diagnostics:
+                color = takes_color(sys.stderr)
+                shown = render_diagnostics(one.diagnostics, source_of, counted=False, color=color)
+                click.echo(f"{shown}\n", err=True, color=color)
     found = [one for file in checked for one in file.diagnostics]
     if form != "text":
         print_as(found, form)
@@ -60,16 +65,6 @@ def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **o
     if form == "text":
         click.echo(_summary(checked, found, wrong=wrong), err=True)
     return ExitStatus.WRONG if wrong else ExitStatus.PASSED
-
-
-def _print_file(one: Checked) -> None:
-    """Print the note and the diagnostics of a file as soon as they are known."""
-    if one.note:
-        click.echo(f"note: {safe(one.note)}", err=True)
-    if one.diagnostics:
-        color = takes_color(sys.stderr)
-        shown = render_diagnostics(one.diagnostics, source_of, counted=False, color=color)
-        click.echo(f"{shown}\n", err=True, color=color)
 
 
 def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: bool) -> str:

@@ -68,7 +68,10 @@ class WatchedFiles:
     def snapshot(self) -> Snapshot:
         """How the files are now."""
         found: dict[str, tuple[int, int, int]] = {}
-        for path in self._paths():
+        seen: set[str] = set()
+        for path in (path for directory in self.directories for path in _below(directory, seen)):
+            if path in self.without:
+                continue
             with suppress(OSError):  # it was removed meanwhile
                 state = os.stat(path)  # noqa: PTH116  # for thousands of files
                 if (state.st_dev, state.st_ino) not in self.outputs:
@@ -80,7 +83,8 @@ class WatchedFiles:
     def changed(self, before: Snapshot) -> tuple[list[str], Snapshot]:
         """Wait until files differ from a snapshot and no more of them change; their paths, and how they are then."""
         while True:
-            now, took_s = self._timed()
+            began = self.clock()
+            now, took_s = self.snapshot(), self.clock() - began
             paths = differing(before, now)
             if not paths:
                 self.sleep(max(POLL_S, _BUSY * took_s))
@@ -93,17 +97,6 @@ class WatchedFiles:
                 now = after
             if paths := differing(before, now):  # a file that was replaced and restored has not changed
                 return paths, now
-
-    def _timed(self) -> tuple[Snapshot, float]:
-        began = self.clock()
-        return self.snapshot(), self.clock() - began
-
-    def _paths(self) -> Iterator[str]:
-        seen: set[str] = set()
-        for directory in self.directories:
-            for path in _below(directory, seen):
-                if path not in self.without:
-                    yield path
 
 
 def outputs(descriptors: Iterable[int] = (1, 2)) -> frozenset[tuple[int, int]]:
@@ -181,22 +174,21 @@ class Watch:
         """Run, and run again after every save, until Ctrl-C; the exit status."""
         with tempfile.TemporaryDirectory(prefix="agentv-watch-") as directory:
             try:
-                return self._followed(Path(directory, "run"))
+                note = Path(directory, "run")
+                paths: list[str] = []
+                before = self.files.snapshot()
+                while self.run(self._command(note)) != ExitStatus.INTERRUPTED:
+                    after = self.files.snapshot()
+                    written = differing(before, after)
+                    if written and set(written) <= set(paths):
+                        before = after  # the run itself writes these files, such as a log of its output
+                    click.echo("\nwatching for changes; Ctrl-C ends", err=True)
+                    paths, before = self.files.changed(before)
+                    named = ", ".join(one_line(shown_from(path, self.here)) for path in paths[:NAMED])
+                    more = f" and {plural(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
+                    click.echo(f"\nchanged: {named}{more}", err=True)
             except KeyboardInterrupt:
                 click.echo("\nstopped watching", err=True)
-                return ExitStatus.INTERRUPTED
-
-    def _followed(self, note: Path) -> int:
-        paths: list[str] = []
-        before = self.files.snapshot()
-        while self.run(self._command(note)) != ExitStatus.INTERRUPTED:
-            after = self.files.snapshot()
-            written = differing(before, after)
-            if written and set(written) <= set(paths):
-                before = after  # the run itself writes these files, such as a log of its output
-            click.echo("\nwatching for changes; Ctrl-C ends", err=True)
-            paths, before = self.files.changed(before)
-            click.echo(f"\n{self._changed(paths)}", err=True)
         return ExitStatus.INTERRUPTED
 
     def _command(self, note: Path) -> list[str]:
@@ -207,13 +199,8 @@ class Watch:
             return words
         return [*(word for word in words if word not in _ONCE), f"--resume={run}"]
 
-    def _changed(self, paths: list[str]) -> str:
-        named = ", ".join(one_line(shown_from(path, self.here)) for path in paths[:NAMED])
-        more = f" and {plural(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
-        return f"changed: {named}{more}"
 
-
-def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str, ...]) -> int:
+def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, ...]) -> int:
     """Run eval files, and after every save again what it changes.
 
     Raises:
@@ -225,7 +212,13 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
             raise UsageError(f"--watch conflicts with --{name}", "use one of them")
     if options.get("lists") or options.get("as_json") or options.get("format_name") not in (None, "text"):
         raise UsageError("--watch prints text for people", "omit --list, --json and --format")
-    _check_command(options)
+    # saving a file cannot mend these: every run would end with the same mistake of the command line
+    EvalSettings(**{name: options[name] for name in EvalSettings.__struct_fields__ if name in options}).check()
+    cassette = options.get("replay")
+    if cassette is not None and options.get("replay_mode") != "new":
+        from agentv.store.cassettes.cassette import check_exists
+
+        check_exists(Path(cassette))
     here = str(Path.cwd())
     files = WatchedFiles(
         _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
@@ -233,17 +226,6 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
     given = ["prompt"] if Path(sys.argv[0]).name == "eva" else []
     words = (*given, *(word for word in sys.argv[1:] if word != "--watch"))
     return Watch(words, files, run_agentv, here).follow()
-
-
-def _check_command(options: dict[str, Any]) -> None:
-    """Refuse what saving a file cannot mend: every run would end with the same mistake of the command line."""
-    names = set(EvalSettings.__struct_fields__)
-    EvalSettings(**{name: value for name, value in options.items() if name in names}).check()
-    cassette = options.get("replay")
-    if cassette is not None and options.get("replay_mode") != "new":
-        from agentv.store.cassettes.cassette import check_exists
-
-        check_exists(Path(cassette))
 
 
 def _directories(paths: tuple[str, ...], here: str) -> tuple[str, ...]:
