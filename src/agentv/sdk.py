@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentv.app.planning.preparation import Prepared, prepare
-from agentv.app.running.evaluate import Outcome, StopRequests
+from agentv.app.running.drive import StopRequests
+from agentv.app.running.evaluate import Outcome
 from agentv.app.running.evaluate import evaluate_async as run_async
 from agentv.app.running.notebook import CellProgress, cell_progress, is_loop_running, run_in_thread
 from agentv.app.settings import EvalSettings, declared_settings

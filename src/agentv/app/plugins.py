@@ -22,7 +22,7 @@ from agentv.registry.extensions import (
     kinds,
     owners,
 )
-from agentv.registry.plugins import LoadedPlugin, Plugin, PluginSource, Problem, words_of
+from agentv.registry.plugins import LoadedPlugin, Plugin, Problem, words_of
 from agentv.registry.types import ReportFormat, RunData, summary_of
 from agentv.user_code.guard import ForeignError, apart_from_output, foreign_code
 from agentv.user_code.plugins import source_of_extensions
@@ -34,7 +34,11 @@ KINDS: Mapping[str, str] = {ASSERTIONS: "assertion", PROVIDERS: "target", EXPORT
 def list_plugins() -> tuple[ListedPlugin, ...]:
     """All installed plugins, by kind and name. Each is imported; errors are reported for it alone."""
     sources = (source_of_extensions(), *(source(kind) for kind in dict.fromkeys([*KINDS, *kinds()])))
-    return tuple(one for found in sources for one in _of_source(found))
+    return tuple(
+        _listed(plugin, found.problems.get(plugin) or found.find(plugin.name))
+        for found in sources
+        for plugin in sorted(found.plugins, key=lambda one: (one.name, one.package))
+    )
 
 
 def list_extensions() -> tuple[ListedPlugin, ...]:
@@ -64,12 +68,6 @@ _UNSEEN = {BESIDE_RUNS, COMMAND_SECTIONS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, 
 
 def _names(owned: Mapping[str, str], extension: str) -> tuple[str, ...]:
     return tuple(name for name, owner in owned.items() if owner == extension)
-
-
-def _of_source(found: PluginSource) -> Iterator[ListedPlugin]:
-    for plugin in sorted(found.plugins, key=lambda one: (one.name, one.package)):
-        problem = found.problems.get(plugin)
-        yield _listed(plugin, problem or found.find(plugin.name))
 
 
 def _listed(plugin: Plugin, found: LoadedPlugin | Problem | None) -> ListedPlugin:

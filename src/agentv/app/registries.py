@@ -24,7 +24,7 @@ from agentv.registry.plugins import (
     PluginSource,
     Problem,
 )
-from agentv.registry.types import Checkouts, CustomTypes, Discovered
+from agentv.registry.types import Discovered
 from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
 from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.targets.catalogue import registry as target_registry
@@ -86,16 +86,12 @@ def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
                 return LoadedPlugin(value, code_of_plugin(plugin))
         except ForeignError as error:
             value = problem_with(plugin, error.__cause__ or error)
-    return Problem(value.code, _without_secrets(value.message), value.hint)
-
-
-def _without_secrets(message: str) -> str:
     import os
 
     from agentv.authoring.source.masking import environment_secrets
     from agentv.model.redaction import Redactor
 
-    return Redactor(environment_secrets(os.environ)).redact(message)
+    return Problem(value.code, Redactor(environment_secrets(os.environ)).redact(value.message), value.hint)
 
 
 def warnings() -> Iterator[Diagnostic]:
@@ -115,16 +111,6 @@ def warnings() -> Iterator[Diagnostic]:
 def registries() -> Registries:
     """All that names in authored files can mean."""
     known = assertion_registry(source(ASSERTIONS)), target_registry(source(PROVIDERS))
-    return Registries(*known, _custom_types(), _checkouts(), tuple(warnings()), _sandbox)
-
-
-def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-    """The sandbox that works here."""
-    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a project with workspaces pays for this
-    return sandboxes.choose(wanted, network)
-
-
-def _custom_types() -> CustomTypes:
     found: dict[tuple[str, str], Discovered] = {}
 
     def discover(directory: str, root: str) -> Discovered:
@@ -132,19 +118,6 @@ def _custom_types() -> CustomTypes:
             found[directory, root] = _discovered(directory, root)
         return found[directory, root]
 
-    return discover
-
-
-def _discovered(directory: str, root: str) -> Discovered:
-    folder, tried = nearest_in_agentv(directory, root, "assertions")
-    if folder is None:
-        return Discovered({}, tuple(tried))
-    from agentv.assertions.user_code.custom import discover  # only a project with assertions of its own pays for this
-
-    return discover(directory, root, type_name)
-
-
-def _checkouts() -> Checkouts:
     repositories: list[Repositories] = []
 
     def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
@@ -156,4 +129,19 @@ def _checkouts() -> Checkouts:
             repositories.append(Repositories())
         return repositories[0].checkout(wanted, env)
 
-    return checkout
+    return Registries(*known, discover, checkout, tuple(warnings()), _sandbox)
+
+
+def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+    """The sandbox that works here."""
+    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a project with workspaces pays for this
+    return sandboxes.choose(wanted, network)
+
+
+def _discovered(directory: str, root: str) -> Discovered:
+    folder, tried = nearest_in_agentv(directory, root, "assertions")
+    if folder is None:
+        return Discovered({}, tuple(tried))
+    from agentv.assertions.user_code.custom import discover  # only a project with assertions of its own pays for this
+
+    return discover(directory, root, type_name)

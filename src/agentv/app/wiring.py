@@ -250,10 +250,13 @@ class Connections:
     def notes(self) -> tuple[str, ...]:
         """Notes about the files that graded, and about what failed after the last trial."""
         found = (note for one in self._checks.values() if one is not None for note in one.notes())
+        # their model calls could pass the gateway, and do not
         without = (
             f"'{spec.name}': no API key is known, so its model calls do not pass the gateway"
             for spec in self._kept
-            if isinstance(spec, TargetSpec) and _lacks_gateway(spec)
+            if isinstance(spec, TargetSpec) and spec.upstream is None
+            if getattr(spec.settings, "model_protocol", None) is not None
+            if getattr(spec.settings, "gateway", None) is not False
         )
         failures = self.works.failures if "works" in vars(self) else ()
         failed = (f"after the last trial: {failure.message} [{failure.code}]" for failure in failures)
@@ -268,13 +271,6 @@ class Connections:
         for javascript in self._javascript.values():
             await javascript.close()
         await self.executor.aclose()
-
-
-def _lacks_gateway(spec: TargetSpec) -> bool:
-    """Whether the model calls of a target could pass the gateway, and do not since no key is known."""
-    settings = spec.settings
-    protocol = getattr(settings, "model_protocol", None)
-    return protocol is not None and spec.upstream is None and getattr(settings, "gateway", None) is not False
 
 
 def callable_target(function: Callable[..., Any]) -> TargetSpec:

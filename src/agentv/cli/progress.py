@@ -15,7 +15,8 @@ import click
 from msgspec import Struct
 
 from agentv.app.planning.preparation import Prepared, prepare, root_of
-from agentv.app.running.evaluate import GRACE_S, Opened, Outcome, evaluate
+from agentv.app.running.drive import GRACE_S
+from agentv.app.running.evaluate import Opened, Outcome, evaluate
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as

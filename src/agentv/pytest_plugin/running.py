@@ -11,7 +11,8 @@ from threading import Condition, Thread
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared
-from agentv.app.running.evaluate import GRACE_S, Outcome, evaluate_async
+from agentv.app.running.drive import GRACE_S
+from agentv.app.running.evaluate import Outcome, evaluate_async
 from agentv.engine.dependency_order import OnDemandScheduler
 from agentv.engine.plan import Plan
 from agentv.errors import AgentvError, StoreError

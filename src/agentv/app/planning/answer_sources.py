@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from agentv.store.journal.journal_reader import JournalReader
 
 
+_CACHES = "with --cache, no call is paid for twice"
+
+
 class AnswerSources(Struct, frozen=True):
     """Sources of answers besides the journal of a run.
 
@@ -84,7 +87,11 @@ class AnswerSources(Struct, frozen=True):
         if cassette is None or not (self.records or self.adds):
             return "", False
         if (interrupted or cut) and self.records:
-            return self._half_recorded(cassette, "was interrupted" if interrupted else "stopped early"), False
+            what = "was interrupted" if interrupted else "stopped early"
+            again = f"{cassette.path} is not written, because the run {what}, and a cassette requires a complete run"
+            cached = "the answers received so far are in the cache" if self.cache is not None else _CACHES
+            one_by_one = "; --replay with --replay-mode new records agents trial by trial" if cassette.trials else ""
+            return f"{again}: record it again ({cached}){one_by_one}", False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
@@ -94,16 +101,6 @@ class AnswerSources(Struct, frozen=True):
             why = f"{plural(errored, 'trial')} errored" if errored else "no call was made"
             return f"{cassette.path} is unchanged, because {why}: record it again once every call has an answer", True
         return self._written(cassette), False
-
-    def _half_recorded(self, cassette: Cassette, what: str) -> str:
-        cached = (
-            "the answers received so far are in the cache"
-            if self.cache is not None
-            else "with --cache, no call is paid for twice"
-        )
-        why = f"the run {what}, and a cassette requires a complete run"
-        again = f"{cassette.path} is not written, because {why}: record it again ({cached})"
-        return f"{again}; --replay with --replay-mode new records agents trial by trial" if cassette.trials else again
 
     def _written(self, cassette: Cassette) -> str:
         if self.records:
@@ -137,29 +134,22 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
         cassette = _cassette(prepared)
         adds = settings.replay_mode == "new"
-        cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
+        cache = None
+        if caches(settings, prepared.suites):
+            from agentv.store.cassettes.cache import AnswerCache, cache_file
+
+            place = cache_file(results_of(prepared.suites, of_new_run=True))
+            cache = opened.enter_context(AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True))
         records, asks = settings.record is not None, settings.replay is None or adds
-        works = None if earlier is None else _works(earlier)
-        exchanges = _exchanges(cassette, asks=asks, adds=adds)
+        works: WorkArchive | None = None
+        if earlier is not None:
+            from agentv.app.running.kept_work import KeptWorks
+
+            works = KeptWorks(earlier)
+        exchanges: ModelExchanges | None = None
+        if cassette is not None and "ModelExchanges" in registered(PORTS):
+            exchanges = loaded(PORTS, "ModelExchanges")(cassette, records=asks, adds=adds)
         yield AnswerSources(earlier, works, cassette, cache, asks=asks, records=records, adds=adds, exchanges=exchanges)
-
-
-def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> ModelExchanges | None:
-    if cassette is None or "ModelExchanges" not in registered(PORTS):
-        return None
-    exchanges: ModelExchanges = loaded(PORTS, "ModelExchanges")(cassette, records=asks, adds=adds)
-    return exchanges
-
-
-def _cache(prepared: Prepared) -> AnswerCache:
-    from agentv.store.cassettes.cache import AnswerCache, cache_file
-
-    return AnswerCache(
-        cache_file(results_of(prepared.suites, of_new_run=True)),
-        redactor_for(prepared.suites),
-        SystemClock(),
-        repairs=True,
-    )
 
 
 def _cassette(prepared: Prepared) -> Cassette | None:
@@ -186,28 +176,16 @@ def _regraded(prepared: Prepared) -> Iterator[JournalReader]:
     with closing(JournalReader(run / JOURNAL)) as earlier:
         if not any(call_key(trial.target, first_request(trial)) in earlier for trial in prepared.plan):
             keys = (call_key(trial.target, first_request(trial)) for trial in prepared.plan)
-            raise _nothing_to_regrade(run.name, sum(key in earlier.redacted for key in keys))
+            redacted = sum(key in earlier.redacted for key in keys)
+            if redacted:
+                message = (
+                    f"the run {run.name} has {plural(redacted, 'answer')} to these cases, but none can be graded again"
+                )
+                hint = "each contained a secret that was redacted: run them again with 'agentv eval'"
+                raise UsageError(message, hint)
+            message = f"the run {run.name} has no answer to these cases on these targets"
+            raise UsageError(message, "their inputs or settings changed; they will be called again")
         yield earlier
-
-
-def _works(earlier: JournalReader) -> WorkArchive:
-    from agentv.app.running.kept_work import KeptWorks
-
-    return KeptWorks(earlier)
-
-
-def _nothing_to_regrade(run: str, redacted: int) -> UsageError:
-    """Why there is nothing to grade again.
-
-    Args:
-        run: the id of the run.
-        redacted: how many of the answers are there, but for a secret that was taken out of them.
-    """
-    if redacted:
-        message = f"the run {run} has {plural(redacted, 'answer')} to these cases, but none can be graded again"
-        return UsageError(message, "each contained a secret that was redacted: run them again with 'agentv eval'")
-    message = f"the run {run} has no answer to these cases on these targets"
-    return UsageError(message, "their inputs or settings changed; they will be called again")
 
 
 class LayeredStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,7 +75,8 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         raise LoadError(reading.report.diagnostics)
     if config.eval_patterns is not None:
         return _by_patterns(config, config.eval_patterns, reading, boundary)
-    found = next((path for path in _homes(working, root) if is_directory(path)), None)
+    homes = (os.path.join(parent, DIRECTORY) for parent in upwards(working, root))  # noqa: PTH118  # texts, as in files
+    found = next((path for path in homes if is_directory(path)), None)
     if found is None:
         others = sorted(name for name in os.listdir(working) if by_name(name))  # noqa: PTH208  # as in files
         if others:
@@ -83,10 +84,6 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         what = f"no path given, no configuration sets 'eval_patterns', and there is no {DIRECTORY}/"
         raise UsageError(what, _HOW)
     return DefaultPaths((shown(found),), (f"no path given: using {shown(found)}/",))
-
-
-def _homes(working: str, root: str) -> Iterator[str]:
-    return (os.path.join(parent, DIRECTORY) for parent in upwards(working, root))  # noqa: PTH118  # texts, as in files
 
 
 def _by_patterns(config: Config, patterns: tuple[str, ...], reading: Reading, boundary: Boundary) -> DefaultPaths:
@@ -152,25 +149,15 @@ def eval_files_in(directory: Path, process_env: Mapping[str, str]) -> list[str]:
         UsageError: it cannot be searched.
     """
     home = directory.absolute()
-    found = [*collected(str(directory)), *_with_sidecars(home), *_found_by_patterns(home, process_env)]
-    return sorted({path for path in found if not path.endswith(".py") and Path(path).is_relative_to(home)})
-
-
-def _with_sidecars(home: Path) -> list[str]:
-    """JSON Lines files that a YAML file beside them makes a suite."""
-    found: list[str] = []
+    found = list(collected(str(directory)))
     for folder, folders, files in os.walk(home):
         folders[:] = [name for name in folders if name not in PASSED_OVER]
+        # JSON Lines files that a YAML file beside them makes a suite
         beside = (cases_beside(str(Path(folder, name))) for name in files if name.endswith(_YAML))
         found += [path for path in beside if path is not None]
-    return found
-
-
-def _found_by_patterns(home: Path, process_env: Mapping[str, str]) -> list[str]:
-    try:
-        return list(eval_files(default_paths(str(home), process_env).paths))
-    except (UsageError, LoadError):
-        return []  # what is wrong with the configuration is reported with each eval file
+    with suppress(UsageError, LoadError):  # what is wrong with the configuration is reported with each eval file
+        found += list(eval_files(default_paths(str(home), process_env).paths))
+    return sorted({path for path in found if not path.endswith(".py") and Path(path).is_relative_to(home)})
 
 
 def project_files(directory: Path) -> list[str]:
@@ -214,7 +201,9 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
         out_of = {name for name in names if (here / name).is_symlink() and not _is_portable_link(here / name, home)}
         runs = _OF_AGENTV if here.name == ".agentv" else frozenset()
         passed = {name for name in names if name in (NOT_COPIED | runs) and (here / name).is_dir()} | out_of
-        passed |= {name for name in names if not _is_plain(here / name)}
+        for path in (here / name for name in names):
+            if not (path.is_symlink() or path.is_dir() or path.is_file()):  # pipe, socket or device
+                passed.add(path.name)
         left.extend(str((here / name).relative_to(source)) for name in sorted(passed))
         return passed
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _PROMPTS_SHOWN = 20
 """Prompts that a hint names."""
 
-ADDED_SHOWN = 10
-"""Cases that run because others need them, and that are named."""
+SHOWN = 10
+"""Cases, files or targets that a note names."""
 
 
 class Prepared(Struct, frozen=True):
@@ -76,12 +76,17 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.exports:
         from agentv.app.exports import check_exports
 
-        check_exports(settings.exports, settings.out, _read(settings, suites))
-    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
+        named = (*(suite.path for suite in suites), settings.record, settings.replay, settings.env_file)
+        read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
+        check_exports(settings.exports, settings.out, {os.path.realpath(path) for path in read})
+    diagnostics, zero = loaded.diagnostics, settings.threshold
+    if zero is not None and any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+        what = "with --threshold 0 every answer passes"
+        diagnostics = (Diagnostic("zero-threshold", what, severity="warning", hint=ZERO_HINT), *diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
     if settings.resume_run is not None:
-        return _within_limits(_resumed(settings, suites, diagnostics))
+        return _resumed(settings, suites, diagnostics)
     if settings.against is not None:
         from agentv.app.gates import resolved
 
@@ -92,34 +97,40 @@ def prepare(settings: EvalSettings) -> Prepared:
         settings, found = _last_failed(settings, suites)
     plan = _plan(settings, suites)
     check_early_ends(settings, plan)
-    notes = (
-        *found,
-        *_notes(plan),
-        *_of_suites(settings, suites),
-    )
-    draws = _draws(settings, plan)
-    return _within_limits(Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, draws=draws))
-
-
-def _within_limits(prepared: Prepared) -> Prepared:
-    """No more workers than can have their files open at once. Those on other machines have limits of their own."""
-    if prepared.settings.executor != LOCAL:
-        return prepared
-    requested = workers_of(prepared)
-    targets = (spec for suite in prepared.suites for spec in suite.targets)
-    workers, note = workers_within(min(requested, prepared.counts[1]), targets)
-    if note is None:
-        return prepared
-    return structs.replace(
-        prepared, settings=replace(prepared.settings, workers=workers), notes=(*prepared.notes, note)
-    )
+    return _prepared(settings, suites, plan, diagnostics, found)
 
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     check_workspaces(settings, suites)
-    _check_prompts(settings, suites)
+    known = [name for suite in suites for one, label in suite.prompts.items() for name in (one, label) if name]
+    for name in settings.prompts:
+        if name not in known:
+            from agentv.authoring.source.nearest import did_you_mean
+
+            listed = ", ".join(dict.fromkeys(known[:_PROMPTS_SHOWN]))
+            hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
+            raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
     check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
-    plan = Plan(suites, _plan_settings(settings, suites))
+    chosen = settings.chooses if settings.narrows else everyone
+    drawn = None
+    if settings.sample is not None:
+        drawn = draw(suites, chosen, settings.sample, seed=settings.seed or 0, root=root_of(suites))
+    plan_settings = PlanSettings(
+        repeat=settings.repeat,
+        threshold=settings.threshold,
+        timeout_s=settings.timeout_s,
+        until=settings.until if settings.against is None else None,
+        alpha=settings.alpha if settings.against is None else None,
+        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
+        chosen=chosen,
+        limit=settings.limit,
+        sample=drawn,
+        prompts=settings.prompts,
+        variants=settings.variants,
+        shuffle=settings.seed if settings.shuffle else None,
+        failed=settings.failed,
+    )
+    plan = Plan(suites, plan_settings)
     if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)
     patterns, tags = settings.unmatched(case for suite in suites for case in suite.cases)
@@ -133,22 +144,6 @@ def seeded(settings: EvalSettings) -> EvalSettings:
     if settings.seed is not None or (settings.sample is None and not settings.shuffle):
         return settings
     return replace(settings, seed=int.from_bytes(os.urandom(4)))
-
-
-def _check_prompts(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
-    """Refuse prompts that no suite has.
-
-    Raises:
-        UsageError: there is one.
-    """
-    known = [name for suite in suites for one, label in suite.prompts.items() for name in (one, label) if name]
-    for name in settings.prompts:
-        if name not in known:
-            from agentv.authoring.source.nearest import did_you_mean
-
-            listed = ", ".join(dict.fromkeys(known[:_PROMPTS_SHOWN]))
-            hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
-            raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
 
 
 def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...]) -> tuple[EvalSettings, tuple[str, ...]]:
@@ -192,89 +187,65 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     if begun is not None:
         shard = None if settings.shard == begun.shard else settings.shard  # which the run has been cut by
         chosen = resume.chosen_of(_plan(replace(settings, shard=shard), suites), plan, run.name, flags)
-    settings = begun or settings
-    notes = (*added, *_notes(plan), *_of_suites(settings, suites))
-    draws = _draws(settings, plan)
-    return Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, chosen, draws)
+    return _prepared(begun or settings, suites, plan, diagnostics, added, chosen)
 
 
-def _draws(settings: EvalSettings, plan: Plan) -> Draws | None:
-    if settings.against is None:
-        return None
-    from agentv.app.gates import draws_of  # few runs are compared while they go on
+def _prepared(
+    settings: EvalSettings,
+    suites: tuple[Suite, ...],
+    plan: Plan,
+    diagnostics: tuple[Diagnostic, ...],
+    notes: Iterable[str],
+    chosen: frozenset[str] | None = None,
+) -> Prepared:
+    """The plan with its notes, and with no more workers than can have their files open at once."""
+    notes = (*notes, *_notes(settings, suites, plan))
+    draws = None
+    if settings.against is not None:
+        from agentv.app.gates import draws_of  # few runs are compared while they go on
 
-    suites = tuple(plan.suites)
-    return draws_of(settings, plan, root_of(suites), results_of(suites))
+        draws = draws_of(settings, plan, root_of(suites), results_of(suites))
+    prepared = Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, chosen, draws)
+    if settings.executor != LOCAL:  # workers on other machines have limits of their own
+        return prepared
+    targets = (spec for suite in suites for spec in suite.targets)
+    workers, note = workers_within(min(workers_of(prepared), prepared.counts[1]), targets)
+    if note is None:
+        return prepared
+    return structs.replace(prepared, settings=replace(settings, workers=workers), notes=(*notes, note))
 
 
-def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:
-    """The files that a run reads, which no export may replace."""
-    named = (*(suite.path for suite in suites if suite.path), settings.record, settings.replay, settings.env_file)
-    read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
-    return {os.path.realpath(path) for path in read}
-
-
-def _notes(plan: Plan) -> Iterator[str]:
-    added = list(plan.added())
-    if added:
-        named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
-        yield f"{plural(len(added), 'case')} added as dependencies: {named}"
+def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Iterator[str]:
+    """What people should know of the plan, and of how its files were read."""
+    if added := list(plan.added()):
+        yield f"{plural(len(added), 'case')} added as dependencies: {_first(added)}"
     for suite in plan.suites:
         if suite.exam is not None and next(plan.planned(suite), None) is None:
             yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
-
-
-def _of_suites(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
     for suite in suites:
         if suite.dialect is not None:
             yield Dialect.note(suite.path, suite.dialect)
-    yield from _unfollowed(settings, suites)
-    yield from _unsearched(suites)
-    yield from _above(suites)
-    yield from notes_on_workspaces(settings, suites)
-
-
-def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    """What is kept by the text of a command alone, where answers and grades of earlier runs are used again."""
-    if not (_caches(settings, suites) or settings.replay or settings.resume_run is not None):
-        return
     of_targets = {spec.name for suite in suites for spec in (*suite.targets, *suite.judges.values()) if spec.unfollowed}
     grades = {label for suite in suites if suite.graders is not None for label in suite.graders.unfollowed}
     names = [f"'{name}'" for name in (*sorted(of_targets), *sorted(grades))]
-    if names:
-        shown = ", ".join(names[:ADDED_SHOWN]) + (", …" if len(names) > ADDED_SHOWN else "")
+    if names and (caches(settings, suites) or settings.replay or settings.resume_run is not None):
         yield (
-            f"agentv caches what {shown} starts by its command text and does not notice changes to the files it "
-            "uses; list those files with 'fingerprint: [globs]'"
+            f"agentv caches what {_first(names)} starts by its command text and does not notice changes to the files "
+            "it uses; list those files with 'fingerprint: [globs]'"
         )
-
-
-def _above(suites: tuple[Suite, ...]) -> Iterator[str]:
-    """Which files stand above the eval file that mentions them, where another may come to hide them."""
-    for suite in suites:
-        found = [f"'{written}' is {os.path.relpath(path)}" for written, path in sorted(suite.above.items())]
-        if found:
-            named = ", ".join(found[:ADDED_SHOWN]) + (", …" if len(found) > ADDED_SHOWN else "")
-            yield f"found in a directory above {os.path.relpath(suite.path)}: {named}"
-
-
-def _unsearched(suites: tuple[Suite, ...]) -> Iterator[str]:
-    """Names whose values are not redacted, because they look like ordinary text."""
-    names = sorted({name for suite in suites for name in suite.unsearched})
-    if names:
-        named = ", ".join(names[:ADDED_SHOWN]) + (", …" if len(names) > ADDED_SHOWN else "")
-        whose = "the value of" if len(names) == 1 else "the values of"
+    unsearched = sorted({name for suite in suites for name in suite.unsearched})
+    if unsearched:  # they look like ordinary text
+        whose, verb = ("the value of", "is") if len(unsearched) == 1 else ("the values of", "are")
         why = f"shorter than {SHORTEST} characters, or a plain word"
-        verb = "is" if len(names) == 1 else "are"
-        yield f"{whose} {named} {verb} not redacted in results: {why}"
+        yield f"{whose} {_first(unsearched)} {verb} not redacted in results: {why}"
+    for suite in suites:  # files that another may come to hide
+        if found := [f"'{written}' is {os.path.relpath(path)}" for written, path in sorted(suite.above.items())]:
+            yield f"found in a directory above {os.path.relpath(suite.path)}: {_first(found)}"
+    yield from notes_on_workspaces(settings, suites)
 
 
-def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
-    """What the flags make of files that are right."""
-    zero = settings.threshold
-    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
-        return
-    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def _request(settings: EvalSettings) -> LoadRequest:
@@ -299,27 +270,6 @@ def _request(settings: EvalSettings) -> LoadRequest:
         keep_workspaces=settings.keep_workspaces,
         allow_outside=settings.allow_outside,
         trust_data=settings.trust_data is True,
-    )
-
-
-def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
-    chosen = settings.chooses if settings.narrows else everyone
-    return PlanSettings(
-        repeat=settings.repeat,
-        threshold=settings.threshold,
-        timeout_s=settings.timeout_s,
-        until=settings.until if settings.against is None else None,
-        alpha=settings.alpha if settings.against is None else None,
-        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
-        chosen=chosen,
-        limit=settings.limit,
-        sample=None
-        if settings.sample is None
-        else draw(suites, chosen, settings.sample, seed=settings.seed or 0, root=root_of(suites)),
-        prompts=settings.prompts,
-        variants=settings.variants,
-        shuffle=settings.seed if settings.shuffle else None,
-        failed=settings.failed,
     )
 
 
@@ -377,12 +327,8 @@ def workers_of(prepared: Prepared) -> int:
     return requested or max(of_suites, default=DEFAULT_WORKERS)
 
 
-def caches(prepared: Prepared) -> bool:
+def caches(settings: EvalSettings, suites: tuple[Suite, ...]) -> bool:
     """Whether answers of earlier runs are reused."""
-    return _caches(prepared.settings, prepared.suites)
-
-
-def _caches(settings: EvalSettings, suites: tuple[Suite, ...]) -> bool:
     if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
         return bool(settings.cache)
     return any(suite.run.cache for suite in suites)
@@ -429,22 +375,18 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
         )
         raise UsageError(what, "start a new run")
     for suite in early:
-        _check(suite)
-
-
-def _check(suite: Suite) -> None:
-    where = f"the suite '{suite.name}'"
-    if suite.run.aggregate not in (None, "mean"):
-        what = f"{where} sets aggregate: {suite.run.aggregate}, but --until decided uses the share that passed"
-        raise UsageError(what, "delete one of them")
-    follows = next((case for case, link in suite.links.items() if link.follows is not None), None)
-    if follows is not None:
-        what = f"'{follows}' of {where} continues a conversation sample by sample"
-        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
-    rival = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
-    if rival is not None:
-        what = f"'{rival}' of {where} compares the answers of its targets and prompts sample by sample"
-        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
+        where = f"the suite '{suite.name}'"
+        if suite.run.aggregate not in (None, "mean"):
+            what = f"{where} sets aggregate: {suite.run.aggregate}, but --until decided uses the share that passed"
+            raise UsageError(what, "delete one of them")
+        follows = next((case for case, link in suite.links.items() if link.follows is not None), None)
+        if follows is not None:
+            what = f"'{follows}' of {where} continues a conversation sample by sample"
+            raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
+        rival = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
+        if rival is not None:
+            what = f"'{rival}' of {where} compares the answers of its targets and prompts sample by sample"
+            raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
 
 
 def check_gates(suites: Iterable[Suite], *, ends_early: bool) -> None:

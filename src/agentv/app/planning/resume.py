@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,11 +52,16 @@ def previous_run(run: Path) -> PreviousRun:
     summary = _summary(run)
     versions = record.get("agent_versions")
     ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
+    if ended is not None:
+        duration_ms = _milliseconds(ended)
+    else:  # it was killed: when it last wrote a row, by a clock that no setting of the date moves
+        elapsed = (found for line in last_lines(run / JOURNAL) if (found := elapsed_in(line)) is not None)
+        duration_ms = max(_milliseconds(record.get("duration_before_ms")), next(elapsed, 0.0))
     return PreviousRun(
         run.name,
         settings if isinstance(settings, dict) else {},
         processes if isinstance(processes, int) else 1,
-        _milliseconds(ended) if ended is not None else _killed_after(run, record),
+        duration_ms,
         started,
         versions if isinstance(versions, dict) else {},
         labels if isinstance(labels := record.get("labels_sha256"), str) else None,
@@ -71,15 +76,6 @@ def _summary(run: Path) -> JsonObject:
         if (stored := stored_summary(run)) is not None:
             return stored.document
     return {}
-
-
-def _killed_after(run: Path, record: JsonObject) -> float:
-    """How long a run had gone when it last wrote a row, by a clock that no setting of the date moves."""
-    return max(_milliseconds(record.get("duration_before_ms")), next(_elapsed(run), 0.0))
-
-
-def _elapsed(run: Path) -> Iterator[float]:
-    return (found for line in last_lines(run / JOURNAL) if (found := elapsed_in(line)) is not None)
 
 
 def _milliseconds(found: object) -> float:
@@ -177,7 +173,7 @@ def flags_of(settings: EvalSettings) -> str:
     )
 
 
-def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[str, ...]) -> Iterator[str]:
+def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[str, ...]) -> list[str]:
     """A resumed run keeps the suites that it started with, so that its totals describe one thing.
 
     Args:
@@ -193,9 +189,10 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[s
         UsageError: a suite is not part of the run, is missing, or was renamed, so that it has no stored answers.
     """
     try:
-        began = [(one["name"], one["path"]) for one in _suites(run)]
+        found: Any = read_document(run / RUN)["suites"]
+        began = [(one["name"], one["path"]) for one in found]
     except (StoreError, LookupError, TypeError):
-        return iter(())  # whoever opens it says what is wrong with it
+        return []  # whoever opens it says what is wrong with it
     own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
     for name, path in began:
         now = [one for one, place in own if place == path]
@@ -204,12 +201,16 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[s
             raise UsageError(what, "its answers are stored under the old name: restore that name, or start a new run")
     missing = [one for one in began if one not in own]
     if not missing:
-        return _added(own.difference(began)) if began else iter(())
-    moved = next(_rebased(missing, own.difference(began)), None)
-    if moved is not None:
-        name, was, now_at = moved
-        what = f"the suite '{name}' is in {now_at}, but was in {was} when the run {run.name} started"
-        raise UsageError(what, "move the file back to resume, or start a new run")
+        new = own.difference(began) if began else set()
+        number = "1 suite is" if len(new) == 1 else f"{len(new)} suites are"
+        return [f"{number} new to the run, now included in its totals: {_listed(sorted(new))}"] if new else []
+    for name, was in missing:
+        moved = [
+            place for one, place in sorted(own.difference(began)) if one == name and was and place and was != place
+        ]
+        if moved:
+            what = f"the suite '{name}' is in {moved[0]}, but was in {was} when the run {run.name} started"
+            raise UsageError(what, "move the file back to resume, or start a new run")
     names = _listed(began)
     if own.isdisjoint(began):
         raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN resumes another run")
@@ -228,22 +229,6 @@ def _whole(began: Json, missing: list[tuple[str, str]], root: str, paths: tuple[
     return f"give all of them: {shlex.join(named)}" if named else "give every path that the run started with"
 
 
-def _added(suites: set[tuple[str, str]]) -> Iterator[str]:
-    if suites:
-        number = "1 suite is" if len(suites) == 1 else f"{len(suites)} suites are"
-        yield f"{number} new to the run, now included in its totals: {_listed(sorted(suites))}"
-
-
 def _listed(suites: Sequence[tuple[str, str]]) -> str:
     named = list(dict.fromkeys(path or name for name, path in suites))
     return ", ".join(named[:_LISTED]) + (f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else "")
-
-
-def _rebased(began: list[tuple[str, str]], own: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    for name, was in began:
-        yield from ((name, was, now) for one, now in sorted(own) if one == name and was and now and was != now)
-
-
-def _suites(run: Path) -> list[Mapping[str, str]]:
-    found: Any = read_document(run / RUN)["suites"]
-    return list(found)

@@ -44,7 +44,13 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
         if name not in known:
             from agentv.authoring.source.nearest import did_you_mean
 
-            hint = did_you_mean(name, known) or _known_variants(known, suites)
+            hint = did_you_mean(name, known)
+            if hint is None and known:
+                hint = f"the variants are {', '.join(known[:MOST_NAMED])}"
+            elif hint is None:
+                of_skill = any(suite.exam is not None and suite.path.endswith(".json") for suite in suites)
+                where_agents = "the evals of a skill have variants where all targets are agents"
+                hint = where_agents if of_skill else "no suite has variants"
             raise UsageError(f"--variant {name}: no suite has this variant", hint)
     if settings.executor != LOCAL and any(suite.workspaces for suite in suites):
         what = f"workspaces are made on this machine, and --executor {settings.executor} runs trials on others"
@@ -56,14 +62,6 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
     if any(suite.workspaces.existing and suite.variants for suite in suites):
         what = "variants need a new workspace for each trial, and an existing directory is used as it is"
         raise UsageError(what, "omit --workspace-path, or remove 'variants'")
-
-
-def _known_variants(known: list[str], suites: tuple[Suite, ...]) -> str:
-    if known:
-        return f"the variants are {', '.join(known[:MOST_NAMED])}"
-    if any(suite.exam is not None and suite.path.endswith(".json") for suite in suites):
-        return "the evals of a skill have variants where all targets are agents"
-    return "no suite has variants"
 
 
 def works_in_existing(suites: tuple[Suite, ...]) -> bool:
@@ -82,12 +80,15 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
         yield "the run kept no workspaces: 'command' and 'file-*' are errored"
         return
     if settings.replay is not None and settings.replay_mode == "strict":
-        recorded = [_is_recorded(spec) for one in suites if one.workspaces for spec in one.targets]
+        recorded = [spec.upstream is None for one in suites if one.workspaces for spec in one.targets]
         if any(recorded):
             yield "answers are recorded, and their workspaces are not: what needs a workspace is errored"
         if all(recorded):
             return
-    yield from _unconfined(suites)
+    named = {spec.name for suite in suites if suite.workspaces for spec in suite.targets if not _is_confined(spec)}
+    if named:
+        listed = ", ".join(f"'{name}'" for name in sorted(named)[:MOST_NAMED])
+        yield f"{listed} works outside of any sandbox: only programs that agentv starts are confined"
     yield from _notes_on_sandboxes(settings, suites)
 
 
@@ -118,19 +119,6 @@ def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...]
 def _sandboxes() -> Sandboxes:
     sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()
     return sandboxes
-
-
-def _unconfined(suites: tuple[Suite, ...]) -> Iterator[str]:
-    """The targets that no sandbox holds: code in this process, and servers."""
-    named = {spec.name for suite in suites if suite.workspaces for spec in suite.targets if not _is_confined(spec)}
-    if named:
-        listed = ", ".join(f"'{name}'" for name in sorted(named)[:MOST_NAMED])
-        yield f"{listed} works outside of any sandbox: only programs that agentv starts are confined"
-
-
-def _is_recorded(spec: TargetSpec) -> bool:
-    """Whether a replay takes the answers of a target, rather than run it without its model."""
-    return spec.upstream is None
 
 
 def _is_confined(spec: TargetSpec) -> bool:

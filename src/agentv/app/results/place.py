@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -77,13 +76,9 @@ def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
         results: the directory.
         damaged: those without a `run.json` too.
     """
-    is_run = holds_run if damaged else _has_record
+    is_run = holds_run if damaged else lambda run: (run / RUN).is_file()
     found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
     return sorted(found, key=begun)
-
-
-def _has_record(run: Path) -> bool:
-    return (run / RUN).is_file()
 
 
 def begun(run: Path) -> tuple[str, int]:
@@ -100,11 +95,13 @@ def planned_counts(record: JsonObject) -> PlannedCounts:
     suites = objects_in(record.get("suites"))
     partial = partial_in(record)
     selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
+    of_suites = (objects_in(one.get("targets")) for one in suites)  # each case runs on all targets of its suite
+    rivals = (str(one["name"]) for targets in of_suites if len(targets) > 1 for one in targets if "name" in one)
     return PlannedCounts(
         cases=_number(found.get("cases")),
         trials=_number(found.get("trials")),
-        targets=() if selected else tuple(dict.fromkeys(name for one in suites for name in _rivals(one))),
-        several=any(_several(one) for one in suites),
+        targets=tuple(dict.fromkeys(() if selected else rivals)),
+        several=any(len(objects_in(one.get(key))) > 1 for one in suites for key in ("targets", "prompts", "variants")),
         drawn_from=partial.of if partial is not None and partial.why == ("sample",) else 0,
     )
 
@@ -116,17 +113,6 @@ def partial_in(record: JsonObject) -> PartialRun | None:
         return None if found is None else msgspec.convert(found, decodable(PartialRun))
     except msgspec.ValidationError:
         return None
-
-
-def _several(suite: Mapping[str, Any]) -> bool:
-    return any(len(objects_in(suite.get(key))) > 1 for key in ("targets", "prompts", "variants"))
-
-
-def _rivals(suite: Mapping[str, Any]) -> Iterator[str]:
-    """The targets of a suite that has several: each case runs on all of them."""
-    targets = objects_in(suite.get("targets"))
-    if len(targets) > 1:
-        yield from (str(one["name"]) for one in targets if "name" in one)
 
 
 def _number(found: Json) -> int:

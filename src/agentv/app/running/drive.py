@@ -35,7 +35,6 @@ from agentv.user_code.command_process import acting_on_signals
 
 if TYPE_CHECKING:
     from agentv.engine.dependency_order import OnDemandScheduler
-    from agentv.engine.draws import Draws
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -108,7 +107,9 @@ async def drive(
     prepared = started.open.prepared
     trials: TrialQueue
     if demand is not None:
-        trials = on_demand = _on_demand(started)
+        from agentv.engine.dependency_order import OnDemandScheduler  # only a test runner asks for single trials
+
+        trials = on_demand = OnDemandScheduler(prepared.plan, started.sampler.firsts)
         demand(on_demand)
     else:
         trials = _trials(started)
@@ -119,19 +120,22 @@ async def drive(
     )
     options = RunOptions(workers_of(prepared), limits, started.sampler, executor)
     run_id, connections = started.open.directory.run_id, started.connections
-    run = Run(run_id, trials, _total(started), run_context=connections, options=options)
+    total = prepared.counts[1] - len(started.earlier.results)
+    if prepared.chosen is not None or prepared.plan.ends_early or prepared.draws is not None:
+        total = sum(1 for _ in started.pending())  # the plan does not say it
+    run = Run(run_id, trials, total, run_context=connections, options=options)
     with _signals(run) if signals else nullcontext(), stops.ending(run) if stops is not None else nullcontext():
         finished = await _consume(run, started)
     if prepared.draws is not None and prepared.draws.decided:
-        _report_not_drawn(prepared.draws, started)
+        # trials that were not needed get rows that say so: a reader must not take the run for a whole one
+        rows = set(started.journal.finished())
+        why = Failure(NOT_DRAWN, f"not drawn: the comparison with {prepared.draws.base} was already decided")
+        for trial in prepared.draws.trials:
+            if trial.key not in rows:
+                result = not_run(trial, why, started.connections)
+                started.journal.finish(result)
+                started.open.sink(TrialFinished(result))
     return DrivenRun(finished, prepared.counts if demand is None else on_demand.counts)
-
-
-def _total(started: StartedRun) -> int:
-    """How many trials there are to run; counted one by one only where the plan does not say it."""
-    prepared = started.open.prepared
-    counted = prepared.chosen is None and not prepared.plan.ends_early and prepared.draws is None
-    return prepared.counts[1] - len(started.earlier.results) if counted else sum(1 for _ in started.pending())
 
 
 def _trials(started: StartedRun) -> TrialQueue:
@@ -151,14 +155,6 @@ def _trials(started: StartedRun) -> TrialQueue:
         if result is not None:
             order.keep(replace(result, trial=trial))
     return order
-
-
-def _on_demand(started: StartedRun) -> OnDemandScheduler:
-    from agentv.engine.dependency_order import (
-        OnDemandScheduler,  # only a test runner asks for one trial after the other
-    )
-
-    return OnDemandScheduler(started.open.prepared.plan, started.sampler.firsts)
 
 
 async def _consume(run: Run, started: StartedRun) -> RunFinished:
@@ -198,17 +194,6 @@ def _without_secrets(event: AgentProgress, redactor: Redactor) -> AgentProgress:
         prompt_id=event.prompt_id and redactor.redact(event.prompt_id),
         activity=done and replace(done, last_tool=redactor.redact(done.last_tool)),
     )
-
-
-def _report_not_drawn(draws: Draws, started: StartedRun) -> None:
-    """Give the trials that were not needed rows that say so: a reader must not take the run for a whole one."""
-    rows = set(started.journal.finished())
-    why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was already decided")
-    for trial in draws.trials:
-        if trial.key not in rows:
-            result = not_run(trial, why, started.connections)
-            started.journal.finish(result)
-            started.open.sink(TrialFinished(result))
 
 
 @contextmanager

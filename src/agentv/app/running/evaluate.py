@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,15 +18,14 @@ from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
 from agentv.app.results.place import planned_counts
 from agentv.app.results.stored import find_run
-from agentv.app.running.drive import GRACE_S, Demand, DrivenRun, StopRequests, drive
+from agentv.app.running.drive import Demand, DrivenRun, StopRequests, drive
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError
-from agentv.model.run.events import RunFinished
-from agentv.model.run.summary import Cut, Summary
+from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.usage import BudgetUse
 from agentv.model.values.values import EMPTY, JsonObject
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
     from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.engine.calls.budget import BudgetLimiter
-    from agentv.engine.draws import Draws
 
 
 Opened = Callable[[str, Path], None]
@@ -86,7 +84,11 @@ async def evaluate_async(
         StoreError, UsageError: as `evaluate`.
     """
     labels = labelled_runs().before(prepared.suites)
-    async with _executors(prepared) as executors:
+    chosen = prepared.settings.executor
+    pool: AbstractAsyncContextManager[ExecutorFactory | None] = nullcontext()  # trials run in this process
+    if chosen != LOCAL:
+        pool = added_value(EXECUTORS, chosen)(prepared)
+    async with pool as executors:
         with answer_sources(prepared) as sources, _directory(prepared) as directory:
             if opened is not None:
                 opened(directory.run_id, directory.path)
@@ -120,32 +122,16 @@ async def _evaluated(
         raise
 
 
-def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactory | None]:
-    """What makes the executor of trials on other machines; None: they run in this process."""
-    chosen = prepared.settings.executor
-    if chosen == LOCAL:
-        return nullcontext()
-    pool: AbstractAsyncContextManager[ExecutorFactory] = added_value(EXECUTORS, chosen)(prepared)
-    return pool
-
-
-@contextmanager
-def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
+def _directory(prepared: Prepared) -> RunDirectory:
     """The run's directory: a new one, or that of the run to resume."""
     settings = prepared.settings
     redactor = redactor_for(prepared.suites)
     if settings.resume_run is not None:
         found = find_run(settings.resume_run, results_of(prepared.suites), settings.out)
-        opened = RunDirectory.open(found, redactor=redactor)
-    else:
-        out = Path(settings.out) if settings.out else None
-        place = results_of(prepared.suites, of_new_run=True)
-        opened = RunDirectory.create(place, datetime.now(UTC), out=out, redactor=redactor)
-    with opened:
-        yield opened
-
-
-__all__ = ["GRACE_S", "StopRequests", "evaluate", "evaluate_async"]
+        return RunDirectory.open(found, redactor=redactor)
+    out = Path(settings.out) if settings.out else None
+    place = results_of(prepared.suites, of_new_run=True)
+    return RunDirectory.create(place, datetime.now(UTC), out=out, redactor=redactor)
 
 
 def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
@@ -155,57 +141,62 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         StoreError: the run's directory, or a cassette, cannot be written.
     """
     run, journal, finished = started.open, started.journal, driven.finished
-    budget_limiter = run.budget_limiter
-    notes = _notes(started)
+    prepared, settings, budget_limiter = run.prepared, run.prepared.settings, run.budget_limiter
+    gated = any(map(has_gate, prepared.suites))
+    notes = [
+        *journal.repaired,
+        *_lost(journal.damaged, started.earlier.superseded),
+        *run.totals.unpriced.notes(),
+        *run.totals.trial_notes.notes(),
+        *run.sources.notes(),
+        *started.connections.notes(),
+    ]
     journal.flush()  # comparisons and gates are made of the rows on the disk
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         journal.write_record(record)
     summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
-    summary = _with_gates(started, summary)
+    summary = _with_gates(started, summary, gated=gated)
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
-    attempts = _exam_attempts(started, interrupted=finished.interrupted)
+    attempts: tuple[ExamAttempt, ...] = ()
+    if any(suite.exam is not None for suite in prepared.suites):
+        from agentv.app.running.exam_attempt import record_attempts, why_of_run
+
+        before, cached = run.previous.settings, caches(settings, prepared.suites)
+        why = tuple(why_of_run(settings, before, interrupted=finished.interrupted, cached=cached))
+        attempts = record_attempts(prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
     cassette, failed = run.sources.ended(
         interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
     )
-    shown = _with_corrected_rates(started, summary)
-    if _labels_changed(started):
-        notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
+    shown = labelled_runs().with_rates(summary, _stored(started)) if summary.judges else summary
+    if gated:
+        now = labelled_runs().of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
+        if now.problem is not None or now.sha256 != run.labels.sha256:
+            notes.append("labels were changed during the run; its gates are decided by those from before")
     exports: tuple[str, ...] = ()
-    problems = _changed_rows(started)
-    if run.prepared.settings.exports and not problems:
+    problems = _changed_rows(run.directory.path) if gated or settings.exports else ()
+    if settings.exports and not problems:
         from agentv.app.exports import write_exports
 
-        exports, problems = write_exports(_stored(started), run.prepared.settings.exports)
-    notes = (*notes, *_notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
+        exports, problems = write_exports(_stored(started), settings.exports)
+    if budget_limiter is not None:
+        notes += _notes_on(budget_limiter, summary)
+    if cassette and not failed:
+        notes.append(cassette)
     return Outcome(
         run.directory.run_id,
         run.directory.path,
         shown,
         finished.interrupted,
-        notes=notes,
-        fail_fast=run.prepared.settings.fail_fast,
-        allow_unchecked=run.prepared.settings.allow_unchecked,
+        notes=tuple(notes),
+        fail_fast=settings.fail_fast,
+        allow_unchecked=settings.allow_unchecked,
         problem="; ".join((*((cassette,) if failed else ()), *problems)) or None,
         budget=summary.budget,
         uncounted=budget_limiter is not None and budget_limiter.uncounted,
         exam_attempts=attempts,
         exports=exports,
         record=started.record,
-    )
-
-
-def _notes(started: StartedRun) -> tuple[str, ...]:
-    """What people should know of the run's directory, of prices, of the cache, and of the files that graded."""
-    journal = started.journal
-    return (
-        *journal.repaired,
-        *journal_damage(journal.damaged),
-        *superseded_rows(started.earlier.superseded),
-        *started.open.totals.unpriced.notes(),
-        *started.open.totals.trial_notes.notes(),
-        *started.open.sources.notes(),
-        *started.connections.notes(),
     )
 
 
@@ -230,8 +221,10 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         from agentv.app.gates import comparison_of
 
         summary = structs.replace(summary, against=comparison_of(draws))
-    cut = cut_by(finished, summary, draws)
-    summary = summary if cut is None else summary.cut_short(cut)
+    if summary.trials.skipped and draws is not None and draws.decided:
+        summary = summary.cut_short("decided")
+    elif summary.trials.skipped and finished.unstarted and finished.stopped in ("fail-fast", "max-errors"):
+        summary = summary.cut_short(finished.stopped)
     if summary.matrix is None:
         return summary
     from agentv.app.compare.gathering import with_comparisons  # imports numpy, for the few runs with several targets
@@ -239,33 +232,11 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
     return with_comparisons(summary, run.directory.path / INDEX, started.record)
 
 
-def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttempt, ...]:
-    """What the run came to as an exam, appended to the logs of the prompts."""
-    run = started.open
-    if all(suite.exam is None for suite in run.prepared.suites):
-        return ()
-    from agentv.app.running.exam_attempt import record_attempts, why_of_run
-
-    settings, before = run.prepared.settings, run.previous.settings
-    why = tuple(why_of_run(settings, before, interrupted=interrupted, cached=caches(run.prepared)))
-    return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
-
-
-def _labels_changed(started: StartedRun) -> bool:
-    """Whether labels that decide gates are others now than before the run, which read them then."""
-    prepared = started.open.prepared
-    if not any(map(has_gate, prepared.suites)):
-        return False
-    now = labelled_runs().of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
-    return now.problem is not None or now.sha256 != started.open.labels.sha256
-
-
-def _with_gates(started: StartedRun, summary: Summary) -> Summary:
+def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summary:
     """The totals with what the gates of the suites come to; labels are those from before the run."""
     run = started.open
     if summary.is_empty_shard:
         return summary
-    gated = any(map(has_gate, run.prepared.suites))
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
     if gated:
         summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
@@ -282,11 +253,6 @@ def _with_gates(started: StartedRun, summary: Summary) -> Summary:
     return structs.replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
 
 
-def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:
-    """The totals as they are shown: with what labels say of the judges that graded."""
-    return labelled_runs().with_rates(summary, _stored(started)) if summary.judges else summary
-
-
 def _stored(started: StartedRun) -> StoredRun:
     """The run as it lies on the disk, with the labels from before it began."""
     from agentv.app.results.stored import StoredRun
@@ -299,11 +265,8 @@ def _stored(started: StartedRun) -> StoredRun:
     return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
 
 
-def _changed_rows(started: StartedRun) -> tuple[str, ...]:
-    """Why the rows on the disk are not those of the run, where gates or exports are made of them."""
-    prepared, path = started.open.prepared, started.open.directory.path
-    if not prepared.settings.exports and not any(map(has_gate, prepared.suites)):
-        return ()
+def _changed_rows(path: Path) -> tuple[str, ...]:
+    """Why the rows on the disk are not those of the run."""
     from agentv.store.journal.verification import check_rows, stored_summary
 
     try:
@@ -316,10 +279,8 @@ def _changed_rows(started: StartedRun) -> tuple[str, ...]:
     return (f"{path / INDEX}: rows were added or removed during the run; --resume grades their trials again",)
 
 
-def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:
+def _notes_on(budget_limiter: BudgetLimiter, summary: Summary) -> Iterator[str]:
     """Notes about the budget: what was spent, what did not run, and calls that could not be counted."""
-    if budget_limiter is None:
-        return
     use, parts = budget_limiter.use(), []
     if use.usd is not None:
         parts.append(f"{money(use.spent_usd)} of {money(use.usd)}")
@@ -414,25 +375,12 @@ class Outcome(Struct, frozen=True):
         return f"{were} shown, not checked; --allow-unchecked accepts this"
 
 
-def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut | None:
-    """Why the results of its cases ended the run early; None if it is complete or ended for another reason."""
-    if not summary.trials.skipped:
-        return None
-    if draws is not None and draws.decided:
-        return "decided"
-    return finished.stopped if finished.stopped in ("fail-fast", "max-errors") and finished.unstarted else None
-
-
-def journal_damage(lines: int) -> Iterator[str]:
-    """Damage that a resumed run found in its journal."""
+def _lost(lines: int, rows: int) -> Iterator[str]:
+    """Damage that a resumed run found in its journal, and its rows that are no part of it any more."""
     if lines:
         number = plural(lines, "answer")
         what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"
         yield f"{what}; finished trials keep their rows, all others run again"
-
-
-def superseded_rows(rows: int) -> Iterator[str]:
-    """Rows of a resumed run that are no part of it any more."""
     if rows:
         number, whose, depend = f"{rows:,} outdated rows", "their cases were", "depend"
         if rows == 1:

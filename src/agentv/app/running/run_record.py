@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +17,10 @@ from msgspec import to_builtins
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.workspaces import sandboxes_of
-from agentv.app.settings import EvalSettings, resumed_settings
+from agentv.app.settings import resumed_settings
 from agentv.errors import StoreError
 from agentv.model.run.summary import PartialRun
 from agentv.model.suite.suite import Suite
-from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import cut, timestamp
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.directory import PreviousRun
@@ -45,6 +44,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
     """
     cases, trials = prepared.counts
     now = timestamp(datetime.now(UTC))
+    works = prepared.settings.regrade is None and any(suite.workspaces for suite in prepared.suites)
     return {
         "run_id": run_id,
         "started": before.started or now,
@@ -57,9 +57,9 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
         "partial": to_builtins(partial_of(prepared)),
-        "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
+        "settings": _settings_record(prepared, before.settings, seed),
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
-        **_sandboxes_record(prepared),
+        **({"sandboxes": list[Json](sandboxes_of(prepared.suites))} if works else {}),
         **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
 
@@ -115,14 +115,32 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "seed": settings.seed if seed is None else seed,
         "limit": settings.limit,
     }
-    return {
+    # of the flags that few commands have those that are given; of those that a resume takes up, the others
+    given: dict[str, Json] = {
+        "watched": True if settings.watched is not None else None,
+        "variables": dict(settings.variables) or None,
+        "env_file": settings.env_file,
+        "allow_unchecked": settings.allow_unchecked or None,
+        "allow_outside": settings.allow_outside or None,
+        "trust_data": settings.trust_data or None,
+        **{name: to_builtins(getattr(settings, name)) or None for name in resumed_settings() if name not in always},
+        "sandbox": settings.sandbox,
+        "keep_workspaces": settings.keep_workspaces,
+        "workspace_path": settings.workspace_path,
+    }
+    record = {
         **always,
-        **_given_settings(settings, beside=always),
+        **{name: value for name, value in given.items() if value is not None},
         "regrade": settings.regrade or before.get("regrade"),
         "replay": settings.replay or before.get("replay"),
         "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
-        "cache": caches(prepared) or bool(before.get("cache")),
+        "cache": caches(settings, prepared.suites) or bool(before.get("cache")),
     }
+    if settings.failed is not None:  # so that the run can be resumed
+        from agentv.app.planning.last_failed import as_recorded
+
+        record["last_failed"] = as_recorded(settings.failed, root_of(prepared.suites))
+    return record
 
 
 def partial_of(prepared: Prepared) -> PartialRun | None:
@@ -139,41 +157,9 @@ def partial_of(prepared: Prepared) -> PartialRun | None:
     return PartialRun(cases, of, tuple(why), trials, of_trials)
 
 
-def _failed_record(prepared: Prepared) -> dict[str, Json]:
-    """The cases of `--last-failed`, so that the run can be resumed; nothing where all cases run."""
-    failed = prepared.settings.failed
-    if failed is None:
-        return {}
-    from agentv.app.planning.last_failed import as_recorded
-
-    return {"last_failed": as_recorded(failed, root_of(prepared.suites))}
-
-
-def _sandboxes_record(prepared: Prepared) -> dict[str, Json]:
-    """What confined the agents, which may depend on the machine; nothing where none worked."""
-    if prepared.settings.regrade is not None or not any(suite.workspaces for suite in prepared.suites):
-        return {}
-    return {"sandboxes": list[Json](sandboxes_of(prepared.suites))}
-
-
-def _given_settings(settings: EvalSettings, *, beside: Collection[str]) -> dict[str, Json]:
-    """Of the flags that few commands have those that are given; of those that a resume takes up, the others."""
-    found: dict[str, Json] = {
-        "watched": True if settings.watched is not None else None,
-        "variables": dict(settings.variables) or None,
-        "env_file": settings.env_file,
-        "allow_unchecked": settings.allow_unchecked or None,
-        "allow_outside": settings.allow_outside or None,
-        "trust_data": settings.trust_data or None,
-        **{name: to_builtins(getattr(settings, name)) or None for name in resumed_settings() if name not in beside},
-        "sandbox": settings.sandbox,
-        "keep_workspaces": settings.keep_workspaces,
-        "workspace_path": settings.workspace_path,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
+    facts = ({"name": one.name, "sha256": one.sha256, "ref": one.ref} for one in suite.variants)
+    variants: list[Json] = [{key: value for key, value in one.items() if value is not None} for one in facts]
     return {
         "name": suite.name,
         "path": suite.path.removeprefix(f"{root}/"),
@@ -184,17 +170,11 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
             {"id": identity, "label": label, "text": cut(suite.prompt_texts.get(identity, ""), LONGEST_PROMPT)}
             for identity, label in suite.prompts.items()
         ],
-        **({"variants": [_variant_record(one) for one in suite.variants]} if suite.variants else {}),
+        **({"variants": variants} if variants else {}),
         "judge": suite.judge.name if suite.judge else None,
         "default_judge": suite.default_judge.name if suite.default_judge else None,
         "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
     }
-
-
-def _variant_record(variant: Variant) -> Json:
-    """A variant: its name, the hash of what it brings, and the commit of its ref."""
-    found = {"name": variant.name, "sha256": variant.sha256, "ref": variant.ref}
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _commit(root: str) -> str | None:

@@ -74,11 +74,6 @@ class OpenRun(Struct, frozen=True):
         before_ms = self.previous.duration_ms
         return Journal(self.directory, root_of(self.prepared.suites), self.totals.add_row, before_ms=before_ms)
 
-    @property
-    def resumes(self) -> bool:
-        """Whether the run has rows of earlier processes."""
-        return self.prepared.settings.resume_run is not None
-
 
 def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSources, sink: Sink) -> OpenRun:
     """The run in a directory.
@@ -91,26 +86,17 @@ def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSourc
         from agentv.app.planning.resume import previous_run
 
         previous = previous_run(directory.path)
-    budget_limiter = _budget_limiter_of(prepared, directory.path)
-    return OpenRun(prepared, directory, sources, sink, previous, RunTotals(prepared), budget_limiter)
-
-
-def _budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
-    """The budget of a run, less what its earlier processes spent; None if there is no budget.
-
-    Raises:
-        StoreError: the journal of the run that is resumed cannot be read.
-    """
     usd, tokens = budget_of(prepared)
-    if usd is None and tokens is None:
-        return None
-    from agentv.engine.calls.budget import Budget, BudgetLimiter
-    from agentv.store.journal.journal_reader import spent_in
+    budget_limiter = None
+    if usd is not None or tokens is not None:
+        from agentv.engine.calls.budget import Budget, BudgetLimiter
+        from agentv.store.journal.journal_reader import spent_in
 
-    if prepared.settings.resume_run is None:
-        return BudgetLimiter(Budget(usd, tokens))
-    before = spent_in(run / JOURNAL)
-    return BudgetLimiter(Budget(usd, tokens, before.total), before.largest)
+        budget_limiter = BudgetLimiter(Budget(usd, tokens))
+        if prepared.settings.resume_run is not None:  # earlier processes spent some of it
+            before = spent_in(directory.path / JOURNAL)
+            budget_limiter = BudgetLimiter(Budget(usd, tokens, before.total), before.largest)
+    return OpenRun(prepared, directory, sources, sink, previous, RunTotals(prepared), budget_limiter)
 
 
 class EarlierTrials(Struct, frozen=True):
@@ -164,11 +150,18 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     """
     prepared, earlier = run.prepared, EarlierTrials()
     sampler = SequentialSampler(limited=any(suite.run.cost_limit_usd is not None for suite in prepared.suites))
-    if run.resumes:
+    if prepared.settings.resume_run is not None:
         earlier = _restored_results(run, journal, sampler)
         run.sink(_resumed(run, journal, earlier, sampler))
-    _report_regraded(run, journal, earlier, sampler)
-    run.totals.add_replaced(_replaced(run))
+        for row in replaced_rows(Path(run.directory.path)):
+            run.totals.counts.add_replaced(row)
+    regraded = run.sources.earlier
+    if regraded is not None:
+        from agentv.engine.conversation import first_request
+
+        keys = (call_key(one.target, first_request(one)) for one in _pending(prepared, earlier, sampler))
+        is_recorded = [journal.holds(key) or key in regraded for key in keys]
+        run.sink(RunRegrades(regraded.run_id, sum(is_recorded), len(is_recorded) - sum(is_recorded)))
     seed = None if prepared.draws is None else prepared.draws.seed
     record = record_of(prepared, run.directory.run_id, run.previous, seed)
     if any(map(has_gate, prepared.suites)):
@@ -262,31 +255,12 @@ def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: Se
     )
 
 
-def _report_regraded(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> None:
-    """Say of how many trials the run to regrade holds the answer."""
-    regraded = run.sources.earlier
-    if regraded is None:
-        return
-    from agentv.engine.conversation import first_request
-
-    keys = (call_key(one.target, first_request(one)) for one in _pending(run.prepared, earlier, sampler))
-    is_recorded = [journal.holds(key) or key in regraded for key in keys]
-    run.sink(RunRegrades(regraded.run_id, sum(is_recorded), len(is_recorded) - sum(is_recorded)))
-
-
 def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSampler) -> Iterator[Trial]:
     planned: Iterable[Trial] = prepared.plan if prepared.draws is None else prepared.draws.to_come
     recorded = earlier.pending if prepared.draws is None else None
     pending = sampler.open(without(planned, earlier.results) if recorded is None else recorded)
     chosen = prepared.chosen
     return pending if chosen is None else (trial for trial in pending if trial.key in chosen)
-
-
-def _replaced(run: OpenRun) -> Iterable[Row]:
-    """The rows that newer ones replace: those of a run that was resumed."""
-    if not run.resumes:
-        return ()
-    return replaced_rows(Path(run.directory.path))
 
 
 class RunTotals:
@@ -318,11 +292,6 @@ class RunTotals:
         if row.suite in self._exams:
             self.exam_rows[row.key] = row
 
-    def add_replaced(self, rows: Iterable[Row]) -> None:
-        """Count what rows cost that newer ones replace."""
-        for row in rows:
-            self.counts.add_replaced(row)
-
     def add_result(self, result: TrialResult) -> None:
         """Count a trial that ended in this process."""
         self.add_judges(result)
@@ -330,7 +299,8 @@ class RunTotals:
         self.trial_notes.add(result)
         if result.stored is not None and result.stored.agent_version:
             self.agent_versions.setdefault(result.trial.target.name, set()).add(result.stored.agent_version)
-        if result.status == "skipped" and not is_stopped(result.error) and not _costs_too_much(result):
+        too_costly = result.error is not None and result.error.code == COST_LIMIT
+        if result.status == "skipped" and not is_stopped(result.error) and not too_costly:
             self.held_back += 1
 
     def add_judges(self, result: TrialResult) -> None:
@@ -339,10 +309,6 @@ class RunTotals:
             asked = score.grade.asked_judge
             if asked is not None:
                 self.judges.setdefault(asked.judge)
-
-
-def _costs_too_much(result: TrialResult) -> bool:
-    return result.error is not None and result.error.code == COST_LIMIT
 
 
 class TrialNotes:
@@ -381,7 +347,10 @@ class Unpriced:
         if result.cost_usd is None and result.token_usage is not None and not free:
             self._count("cost_usd", result.trial.target)
         if result.judge_cost_usd is None and result.judge_token_usage is not None:
-            self._count("judge_cost_usd", *_judges_of(result.trial))
+            trial = result.trial  # whose assertions may have called these judges and embedders
+            judges = (trial.judge, *trial.suite.judges.values())
+            forced = trial.suite.forced_judge
+            self._count("judge_cost_usd", *((forced,) if forced is not None else (one for one in judges if one)))
         if result.user_cost_usd is None and result.user_token_usage is not None and result.trial.user_model is not None:
             self._count("user_cost_usd", result.trial.user_model)
 
@@ -397,14 +366,6 @@ class Unpriced:
             names = ", ".join(one_line(name) for name in self._models)
             begin = f"the price of {names} is" if len(self._models) == 1 else f"prices among {names} are"
             yield f"{begin} not known for {' and '.join(parts)}; `price:` on a target sets it"
-
-
-def _judges_of(trial: Trial) -> list[TargetSpec]:
-    """Judges and embedders that the assertions of a trial may have called."""
-    forced = trial.suite.forced_judge
-    if forced is not None:
-        return [forced]
-    return [one for one in (trial.judge, *trial.suite.judges.values()) if one is not None]
 
 
 def _model_of(spec: TargetSpec) -> str:

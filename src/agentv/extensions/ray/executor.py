@@ -260,7 +260,7 @@ def worker_config(prepared: Prepared, number: int) -> WorkerConfig:
     earlier = (settings.resume_run, settings.regrade, settings.replay)
     return WorkerConfig(
         at_once=ceil(workers_of(prepared) / number),
-        looks=any(one is not None for one in earlier) or caches(prepared),
+        looks=any(one is not None for one in earlier) or caches(prepared.settings, prepared.suites),
         no_target=offline or settings.regrade is not None,
         no_judge=offline,
     )
