@@ -33,6 +33,7 @@ from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetReque
 from agentv.registry.fields import Command
 
 CHANGED = "grader-changed"
+_FOLDER = "__pycache__"
 _LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
 
 
@@ -42,7 +43,7 @@ class ImportedCode:
     def __init__(self) -> None:
         self._digests: dict[tuple[Role, str], set[str | None]] = {}
         self._paths: dict[str, set[str]] = {}
-        self._bytecode = Bytecode()
+        self._cleaned: dict[str, tuple[int, frozenset[str]]] = {}
 
     def watch(self, paths: Iterable[str]) -> None:
         """Take note when a worker loads one of these files, which Python then compiles from the file itself."""
@@ -51,8 +52,39 @@ class ImportedCode:
         self.forget_bytecode(paths)
 
     def forget_bytecode(self, paths: Iterable[str]) -> None:
-        """Have Python compile these sources again: what lies beside them may be of others."""
-        self._bytecode.remove(paths)
+        """Remove the cached bytecode of these Python files, from any interpreter; Python compiles them again.
+
+        What is compared is the source, so what runs must be made of it. Python takes the bytecode in `__pycache__` for
+        that of a source by a time and a size, which anybody can write there.
+        """
+        stems: dict[str, set[str]] = {}
+        for path in paths:
+            if path.endswith(".py"):
+                # below `PYTHONPYCACHEPREFIX`, and beside it; called for every grading
+                folders = {os.path.join(os.path.dirname(path), _FOLDER)}  # noqa: PTH118, PTH120  # as above
+                with suppress(NotImplementedError):
+                    folders.add(os.path.dirname(cache_from_source(path)))  # noqa: PTH120  # as above
+                for folder in folders:
+                    stems.setdefault(folder, set()).add(os.path.basename(path).removesuffix("py"))  # noqa: PTH119  # as above
+        for folder, wanted in stems.items():
+            self._clean(folder, frozenset(wanted))
+
+    def _clean(self, folder: str, stems: frozenset[str]) -> None:
+        try:
+            changed = os.stat(folder).st_ctime_ns  # noqa: PTH116  # as above; that time cannot be set
+        except OSError:
+            return
+        if self._cleaned.get(folder) == (changed, stems):
+            return
+        names: list[str] = []
+        with suppress(OSError):  # nor can Python read it
+            names = os.listdir(folder)  # noqa: PTH208  # as above
+        compiled = [name for name in names if name.endswith(".pyc") and f"{name.split('.', 1)[0]}." in stems]
+        for name in compiled:
+            with suppress(OSError):  # somebody else was faster
+                os.unlink(os.path.join(folder, name))  # noqa: PTH108, PTH118  # as above
+        if not compiled:  # else what was written meanwhile is looked for the next time
+            self._cleaned[folder] = (changed, stems)
 
     def note(self, role: Role, files: Iterable[str]) -> None:
         """A worker of a role has loaded files."""
@@ -71,25 +103,21 @@ class ImportedCode:
         """
         loading = []
         for suite in suites:
-            if suite.graders is not None:
-                self.watch(suite.graders.digests)
-                loading += [
-                    asyncio.wait([asyncio.ensure_future(executor.python(_loading(suite, *place)))], timeout=limit_s)
-                    for place, limit_s in suite.graders.functions.items()
-                ]
+            if suite.graders is None:
+                continue
+            self.watch(suite.graders.digests)
+            for (path, module), limit_s in suite.graders.functions.items():
+                call = CodeCall(
+                    "grading",
+                    "agentv.user_code.workers.adapters:load_module",
+                    {"file": path, "module": module},
+                    code="cannot-load",
+                    what=path or module or "",
+                    directory=os.path.dirname(path) if path else "",  # noqa: PTH120  # as it is written
+                    env=suite.env or None,
+                )
+                loading.append(asyncio.wait([asyncio.ensure_future(executor.python(call))], timeout=limit_s))
         await asyncio.gather(*loading)
-
-
-def _loading(suite: Suite, path: str | None, module: str | None) -> CodeCall:
-    return CodeCall(
-        "grading",
-        "agentv.user_code.workers.adapters:load_module",
-        {"file": path, "module": module},
-        code="cannot-load",
-        what=path or module or "",
-        directory=os.path.dirname(path) if path else "",  # noqa: PTH120  # as it is written
-        env=suite.env or None,
-    )
 
 
 class SuiteFiles:
@@ -149,22 +177,20 @@ class SuiteFiles:
         changed = next((path for path in found if not self._is_written(entry, path)), None)
         if changed is not None:
             return _failure(changed)
-        self._imported.forget_bytecode(self._opened(bearing))
+        code = (one for options in bearing for one in code_behind(options, self._files.search))
+        opened = (path for root, closure in code if root in self._files.digests for path in closure)
+        self._imported.forget_bytecode(opened)
         return None
-
-    def _opened(self, bearing: Iterable[object]) -> Iterator[str]:
-        found = (one for options in bearing for one in code_behind(options, self._files.search))
-        return (path for root, closure in found if root in self._files.digests for path in closure)
 
     def _changed(self, options: object) -> Iterator[str]:
         found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)
-        yield from (path for root, path in found if not self._is_answer(root, path))
+        for root, path in found:
+            # what a target writes where it runs is an answer: all but code that the entry itself names
+            is_answer = path.startswith(self._own) and not (path == root and is_code(root))
+            if not (self._own and is_answer):
+                yield path
         if self._files.reread:
             yield from (path for path in files_behind(options, self._files.search) if path in self._files.reread)
-
-    def _is_answer(self, root: str, path: str) -> bool:
-        """Whether a file is what a target writes where it runs: all but code that the entry itself names."""
-        return path.startswith(self._own) and not (path == root and is_code(root)) if self._own else False
 
 
 def directories_of_targets(suite: Suite) -> tuple[str, ...]:
@@ -242,62 +268,3 @@ def unchanged(target: Target, spec: TargetSpec, imported: ImportedCode, *, code_
     """The target, guarded against changes of its files where it has some."""
     reads_none = isinstance(target, Embedder) or not spec.files
     return target if reads_none else UnchangedTarget(target, spec, imported, code_only=code_only)
-
-
-_FOLDER = "__pycache__"
-
-
-class Bytecode:
-    """Removes the cached bytecode of a project's sources; Python compiles them again.
-
-    What is compared is the source, so what runs must be made of it. Python takes the bytecode in `__pycache__` for that
-    of a source by a time and a size, which anybody can write there.
-    """
-
-    def __init__(self) -> None:
-        self._cleaned: dict[str, tuple[int, frozenset[str]]] = {}
-
-    def remove(self, sources: Iterable[str]) -> None:
-        """Remove the cached bytecode of these Python files, from any interpreter."""
-        stems: dict[str, set[str]] = {}
-        for path in sources:
-            if path.endswith(".py"):
-                for folder in _folders(path):
-                    stems.setdefault(folder, set()).add(os.path.basename(path).removesuffix("py"))  # noqa: PTH119  # called for every grading
-        for folder, wanted in stems.items():
-            self._clean(folder, frozenset(wanted))
-
-    def _clean(self, folder: str, stems: frozenset[str]) -> None:
-        changed = _changed_ns(folder)
-        if changed is None or self._cleaned.get(folder) == (changed, stems):
-            return
-        names = _names(folder)
-        compiled = [name for name in names if name.endswith(".pyc") and f"{name.split('.', 1)[0]}." in stems]
-        for name in compiled:
-            with suppress(OSError):  # somebody else was faster
-                os.unlink(os.path.join(folder, name))  # noqa: PTH108, PTH118  # as above
-        if not compiled:  # else what was written meanwhile is looked for the next time
-            self._cleaned[folder] = (changed, stems)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208  # as above
-    except OSError:  # nor can Python read it
-        return []
-
-
-def _folders(path: str) -> set[str]:
-    """Where Python keeps the bytecode of a source, beside it and below `PYTHONPYCACHEPREFIX`."""
-    found = {os.path.join(os.path.dirname(path), _FOLDER)}  # noqa: PTH118, PTH120  # as above
-    with suppress(NotImplementedError):
-        found.add(os.path.dirname(cache_from_source(path)))  # noqa: PTH120  # as above
-    return found
-
-
-def _changed_ns(folder: str) -> int | None:
-    """When something was last written into a directory; that time cannot be set."""
-    try:
-        return os.stat(folder).st_ctime_ns  # noqa: PTH116  # as above
-    except OSError:
-        return None

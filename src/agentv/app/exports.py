@@ -99,19 +99,13 @@ def _junit(exported: Exported) -> Iterator[str]:
         totals = exported.totals()
         described = replace(described, summary=totals)
         if totals.trials.skipped:
-            described = replace(
-                described, not_run=totals.trials.skipped, why=_reasons_not_run(run, totals), suite=_only_suite(run)
-            )
+            why = "the run ended before they ran, or a case that they depend on did not pass"
+            if run.summary is None:
+                why = "the run was killed before they ran, or is still being written"
+            elif totals.budget is not None and totals.budget.used_up:
+                why = "the budget of the run was used up before they ran"
+            described = replace(described, not_run=totals.trials.skipped, why=why, suite=_only_suite(run))
     return render_junit(exported.run.results(), described)
-
-
-def _reasons_not_run(run: StoredRun, totals: Summary) -> str:
-    """Why trials of a run have no row."""
-    if run.summary is None:
-        return "the run was killed before they ran, or is still being written"
-    if totals.budget is not None and totals.budget.used_up:
-        return "the budget of the run was used up before they ran"
-    return "the run ended before they ran, or a case that they depend on did not pass"
 
 
 def _only_suite(run: StoredRun) -> tuple[str, str] | None:

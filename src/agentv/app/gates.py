@@ -111,7 +111,9 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
     draws = Draws(planned.placed(), planned.paired(), bets, planned.base.run_id, seed)
     if not draws.cases:
         what = f"{planned.base.run_id} and this run have no unedited case in common"
-        raise UsageError(what, _holds(planned.base))
+        suites = sorted({suite for suite, _, _ in planned.base.cases})
+        named = f"{'suite' if len(suites) == 1 else 'suites'} {', '.join(suites[:10])}"
+        raise UsageError(what, f"{planned.base.run_id} holds the {named}")
     return draws
 
 
@@ -177,11 +179,6 @@ def _check_plan(plan: Plan) -> None:
         raise UsageError(what, f"choose one with --target: {', '.join(sorted(targets))}")
 
 
-def _holds(base: Base) -> str:
-    suites = sorted({suite for suite, _, _ in base.cases})
-    return f"{base.run_id} holds the {'suite' if len(suites) == 1 else 'suites'} {', '.join(suites[:10])}"
-
-
 _WITHOUT_VERDICT = ("skipped", "shown")
 
 
@@ -238,43 +235,27 @@ def read_base(named: str, root: Path) -> Base:
     if is_being_written(path):
         raise UsageError(f"the run {path.name} is still being written", "wait until it ends")
     index = path / INDEX
-    seen = _SeenTrials()
+    targets: set[str] = set()
+    files: dict[str, set[str | None]] = {}
+    early = False
     for _, row in read_placed_rows(index, replaced_lines(index)):
         if row.status not in _WITHOUT_VERDICT:
-            seen.add(row)
-    if not seen.targets:
+            targets.add(row.target)
+            files.setdefault(row.suite, set()).add(row.eval_path)
+            early |= row.alpha is not None
+    if not targets:
         raise UsageError(f"nothing to compare with: the run {path.name} has no finished trials")
-    _check(seen, path.name)
-    base = Base(path.name, frozenset(name for name, paths in seen.paths.items() if len(paths) > 1))
+    if early:
+        what = f"the run {path.name} sampled each case until decided, which biases its pass rate"
+        raise UsageError(what, "compare with a run that has a fixed number of samples per case")
+    if len(targets) > 1:
+        what = f"the run {path.name} has cases on {len(targets)} targets: {', '.join(sorted(targets)[:10])}"
+        raise UsageError(what, "compare with a run of one target")
+    base = Base(path.name, frozenset(name for name, paths in files.items() if len(paths) > 1))
     for _, row in read_placed_rows(index, replaced_lines(index)):  # again, since a million rows are too many to be held
         if row.status not in _WITHOUT_VERDICT:
             base.add(row)
     return base
-
-
-@dataclass(slots=True)
-class _SeenTrials:
-    """What the rows of a run are of. `paths`: suite → its files. `early`: samples ended once a case was decided."""
-
-    targets: set[str] = field(default_factory=set)
-    paths: dict[str, set[str | None]] = field(default_factory=dict)
-    early: bool = False
-
-    def add(self, row: Row) -> None:
-        """Add a finished trial."""
-        self.targets.add(row.target)
-        self.paths.setdefault(row.suite, set()).add(row.eval_path)
-        self.early |= row.alpha is not None
-
-
-def _check(seen: _SeenTrials, run: str) -> None:
-    if seen.early:
-        what = f"the run {run} sampled each case until decided, which biases its pass rate"
-        raise UsageError(what, "compare with a run that has a fixed number of samples per case")
-    targets = sorted(seen.targets)
-    if len(targets) > 1:
-        what = f"the run {run} has cases on {len(targets)} targets: {', '.join(targets[:10])}"
-        raise UsageError(what, "compare with a run of one target")
 
 
 def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int) -> GateResult:

@@ -150,22 +150,27 @@ def plan(request: PlanRequest) -> PlannedComparison:
         )
     if deviation is None and pilot is not None and pilot.deviation is not None:
         deviation = min(pilot.deviation, MOST_APART * most)
+    size = request.cluster_size
+    if size is None:
+        size = 1 if pilot is None else round(pilot.cases / pilot.clusters)
+    icc = request.icc
+    if icc is None and pilot is not None:
+        icc = pilot.correlation
+    if icc is None:
+        icc = USUAL_CORRELATION
     assumed = Assumptions(
-        rate, alike, shared, request.alpha, request.power, request.margin or 0.0, *_clusters(request, pilot)
+        rate,
+        alike,
+        shared,
+        request.alpha,
+        request.power,
+        request.margin or 0.0,
+        size,
+        icc if size > 1 else 0.0,
     )
     planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation))
     sized = request.cases is not None or pilot is not None
     return PlannedComparison(planned, request.detect, pilot, sized, rate_from, alike_from)
-
-
-def _clusters(request: PlanRequest, pilot: Pilot | None) -> tuple[int, float]:
-    """Cases per cluster and their correlation: as requested, else as in the run, else one case per cluster."""
-    size = request.cluster_size
-    if size is None:
-        size = 1 if pilot is None else round(pilot.cases / pilot.clusters)
-    found = pilot.correlation if pilot is not None else None
-    icc = request.icc if request.icc is not None else found
-    return size, (USUAL_CORRELATION if icc is None else icc) if size > 1 else 0.0
 
 
 def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
@@ -208,7 +213,12 @@ def _pilot(named: str) -> Pilot:
     refuse_decided(run, "plan from")
     judged = []
     for result in run.results():
-        _refuse_early_ends(result, run.run_id)
+        if result.trial.alpha is not None and result.trial.repeat > 1:
+            raise UsageError(
+                f"cannot plan from {run.run_id}: it stopped sampling each case once decided (until: decided), so its "
+                "rates and their noise are biased",
+                "use a run with a fixed repeat",
+            )
         if result.status in ("passed", "failed"):
             judged.append(_Judged.of(result))
     clusters = [one.cluster for one in judged]
@@ -218,6 +228,11 @@ def _pilot(named: str) -> Pilot:
         raise UsageError(f"cannot plan from {run.run_id}: {found}", "use a run with at least two cases")
     totals = summarize(read_rows(run.index), run_id=run.run_id, planned=PlannedCounts(), duration_ms=0.0)
     votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
+    counted: dict[tuple[object, ...], list[int]] = {}
+    for one in judged:
+        count = counted.setdefault(one.case, [0, 0])
+        count[0] += 1
+        count[1] += one.passed
     return Pilot(
         run_id=run.run_id,
         cases=len({one.identity for one in judged}),
@@ -229,20 +244,10 @@ def _pilot(named: str) -> Pilot:
         judged=len(judged),
         pass_rate=totals.pass_rate or 0.0,
         mean=MeanInterval(totals.mean_score or 0.0, *(totals.mean_score_interval or (-inf, inf)), groups),
-        disagreement=mean_disagreement(_counted(judged)),
+        disagreement=mean_disagreement([(samples, passed) for samples, passed in counted.values()]),
         verdicts=split((one.case, one.sample, float(one.passed)) for one in judged),
         scores=split(votes),
     )
-
-
-def _refuse_early_ends(result: TrialResult, run_id: str) -> None:
-    """Samples that end as soon as they look good, or bad, have a mean that lies off the truth."""
-    if result.trial.alpha is not None and result.trial.repeat > 1:
-        raise UsageError(
-            f"cannot plan from {run_id}: it stopped sampling each case once decided (until: decided), so its "
-            "rates and their noise are biased",
-            "use a run with a fixed repeat",
-        )
 
 
 def _correlation(judged: Sequence[_Judged]) -> float | None:
@@ -263,16 +268,6 @@ def _deviation(judged: Sequence[_Judged]) -> float | None:
     if all(one.score == one.passed for one in judged) or len(judged) < LEAST_CASES:
         return None
     return stdev(one.score for one in judged) or None
-
-
-def _counted(judged: Iterable[_Judged]) -> list[tuple[int, int]]:
-    """Of each case how many samples were judged, and how many of them passed."""
-    counted: dict[tuple[object, ...], list[int]] = {}
-    for one in judged:
-        count = counted.setdefault(one.case, [0, 0])
-        count[0] += 1
-        count[1] += one.passed
-    return [(samples, passed) for samples, passed in counted.values()]
 
 
 Vote = tuple[tuple[object, ...], int, float]

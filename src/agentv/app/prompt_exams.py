@@ -110,7 +110,13 @@ class Examiner:
         suite, found = self.load(exam) if exam is not None else (None, ())
         log, logged = _log(prompt)
         own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
-        diagnostics = (*_unsilenced(own), *found)
+        # comments in these files silence some; reading the exam has heeded those of its own
+        marked = {}
+        for path in {one.span.file for one in own if one.span is not None and one.severity == "warning"}:
+            if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
+                marked[path] = data
+        heard = without_ignored(own, marked, reported=()) if marked else own
+        diagnostics = (*heard, *found)
         now = self._now(prompt, suite, log.rows)
         unfounded = tuple(_unfounded(prompt, log.rows, now)) if suite is not None else ()
         ordered = sorted(diagnostics, key=lambda one: one.order)
@@ -225,15 +231,6 @@ def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str,
 
 def _at_status(prompt: LibraryPrompt) -> Span:
     return prompt.meta.places.get("status") or _top(prompt.meta.path or prompt.directory)
-
-
-def _unsilenced(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """What no comment in the file that it is about silences; reading the exam has heeded those that it tells itself."""
-    marked = {}
-    for path in {one.span.file for one in found if one.span is not None and one.severity == "warning"}:
-        if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
-            marked[path] = data
-    return without_ignored(found, marked, reported=()) if marked else tuple(found)
 
 
 EXAMPLES = "examples"
@@ -469,7 +466,12 @@ def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Re
         LoadError: the exam is wrong.
         UsageError: there is no exam or no such case, or there are several and none is named.
     """
-    suite = exam_suite(prompt, examiner)
+    exam = exam_of(prompt.directory)
+    if exam is None:
+        raise UsageError(f"'{prompt.id}' has no exam", f"create one with agentv prompt init {prompt.id}")
+    suite, found = examiner.load(exam)
+    if suite is None:
+        raise LoadError(found)
     cases = {case.id: case for case in suite.cases}
     own = [case.id for case in suite.cases if not case.asks_judge]
     if case_id is None and len(own) == 1:
@@ -482,22 +484,6 @@ def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Re
 
         raise UsageError(f"'{prompt.id}' has no case '{case_id}'", did_you_mean(case_id, cases) or _listed(own))
     return Rendered(prompt.id, case.id, case.input)
-
-
-def exam_suite(prompt: LibraryPrompt, examiner: Examiner) -> Suite:
-    """The exam of a prompt.
-
-    Raises:
-        LoadError: it is wrong.
-        UsageError: the prompt has no exam.
-    """
-    exam = exam_of(prompt.directory)
-    if exam is None:
-        raise UsageError(f"'{prompt.id}' has no exam", f"create one with agentv prompt init {prompt.id}")
-    suite, found = examiner.load(exam)
-    if suite is None:
-        raise LoadError(found)
-    return suite
 
 
 def _listed(cases: list[str]) -> str:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.planning.preparation import Prepared, budget_of, prepare, results_of, workers_of
+from agentv.app.planning.answer_sources import answer_cache
+from agentv.app.planning.preparation import Prepared, budget_of, prepare, workers_of
 from agentv.app.planning.resume import as_begun, recorded_settings
 from agentv.app.results.stored import StoredRun
 from agentv.app.settings import EvalSettings, environment_variables
-from agentv.app.wiring import Answers, Connections, SystemClock, redactor_for
+from agentv.app.wiring import Answers, Connections
 from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.trial import is_conversation
 from agentv.errors import AgentvError, UsageError
@@ -79,8 +80,16 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     given |= {name: bool(recorded.get(name)) for name in ("allow_outside", "trust_data")}
     variables = recorded.get("variables")
     targets = recorded.get("targets")
+    paths: list[Any] = [one.get("path") for one in objects_in(run.record.get("suites"))]
+    if not paths or not all(isinstance(path, str) and path for path in paths):
+        what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
+        raise UsageError(what, "run eval files with 'agentv eval'")
+    existing = [Path(run.root, path) for path in dict.fromkeys(paths)]
+    gone = [path for path in existing if not path.exists()]
+    if gone:
+        raise UsageError(f"{gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
     settings = EvalSettings(
-        paths=_paths(run),
+        paths=tuple(map(str, existing)),
         targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
         variables=variables if isinstance(variables, dict) else {},
         regrade=str(run.path),
@@ -93,19 +102,6 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
     settings = replace(settings, against=None, margin=None, until=None, alpha=None)
     return prepare(settings if settings.sample is not None else replace(settings, seed=None))
-
-
-def _paths(run: StoredRun) -> tuple[str, ...]:
-    """The eval files of a run."""
-    paths: list[Any] = [one.get("path") for one in objects_in(run.record.get("suites"))]
-    if not paths or not all(isinstance(path, str) and path for path in paths):
-        what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
-        raise UsageError(what, "run eval files with 'agentv eval'")
-    found = [Path(run.root, path) for path in dict.fromkeys(paths)]
-    gone = [path for path in found if not path.exists()]
-    if gone:
-        raise UsageError(f"{gone[0]} of the run {run.run_id} is gone", "restore it, or run it again")
-    return tuple(map(str, found))
 
 
 def left_out(trial: Trial) -> str | None:
@@ -134,20 +130,13 @@ def stored_answers(run: StoredRun, prepared: Prepared, *, judge: bool) -> Iterat
     if not (run.path / JOURNAL).exists():
         raise UsageError(f"the run {run.run_id} has no stored answers: its {JOURNAL} is missing")
     with closing(JournalReader(run.path / JOURNAL)) as earlier:
-        cache = _cache(prepared) if judge else None
+        cache = answer_cache(prepared) if judge else None
         try:
             answers = ReadOnlyAnswers(earlier, cache)
             yield Answers(answers, no_answer, works=KeptWorks(earlier))
         finally:
             if cache is not None:
                 cache.close()
-
-
-def _cache(prepared: Prepared) -> AnswerCache:
-    from agentv.store.cassettes.cache import AnswerCache, cache_file
-
-    place = cache_file(results_of(prepared.suites, of_new_run=True))
-    return AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True)
 
 
 def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import NODEFAULT, structs
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded, registered
-from agentv.registry.fields import FromEnvironment, options_of
+from agentv.registry.fields import options_of
 from agentv.registry.types import Provider
 from agentv.targets.http.failures import carries_key
 from agentv.user_code.deadline import Deadline, in_time
@@ -98,53 +98,36 @@ def list_targets(wanted: TargetsRequest, announce: Callable[[int, tuple[str, ...
     models = tuple(_provider(one, found.env) for one in providers if one.of_models)
     others = tuple(_provider(one, found.env) for one in providers if not one.of_models)
     warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
-    sandboxes = _sandboxes() if wanted.check else ()
+    sandboxes: tuple[str, ...] = ()
+    if wanted.check and "Sandboxes" in registered(PORTS):
+        sandboxes = cast("Sandboxes", loaded(PORTS, "Sandboxes")()).lines()
     return TargetsFound(TargetsListing(found.path, targets, models, others, sandboxes), warnings)
-
-
-def _sandboxes() -> tuple[str, ...]:
-    """What can confine agents on this machine; nothing, where no extension makes them work."""
-    if "Sandboxes" not in registered(PORTS):
-        return ()
-    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a check pays for this
-    return sandboxes.lines()
 
 
 def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:
     lacks = next((one for one in (*entry.problems, *entry.lacks) if one in entry.problems or one.code == _EXTRA), None)
+    marks = [("default target", found.default_target), ("default judge", found.default_judge)]
+    marks += [(f"judge of {one.name}", one.judge) for one in found.entries]
+    # what the environment gives, or would have to: not what the author gives, nor what may be missing
+    keys = (
+        KeyFact(one.names, one.found, one.missing or one.found is not None)
+        for one in (entry.spec.variables if entry.spec else ())
+        if one.found or one.missing
+    )
     secrets = shape_of(type(entry.spec.settings)).secrets if entry.spec else frozenset()
     return ListedTarget(
         name=entry.name,
         provider=entry.provider,
         model=entry.model,
         place=(entry.span.file, entry.span.line) if entry.span else None,
-        marks=tuple(_marks(entry.name, found)),
-        keys=(*(_fact(one) for one in _open(entry.spec)), *entry.named),
+        marks=tuple(mark for mark, name in marks if name == entry.name),
+        keys=(*keys, *entry.named),
         written=not entry.named and bool(secrets & entry.settings),
         finds_keys=entry.spec is not None and getattr(type(entry.spec.settings), "finds_keys", False),
         problem_code=lacks.code if lacks else None,
         problem=lacks.message if lacks else None,
         fix=lacks.hint if lacks else None,
     )
-
-
-def _open(spec: TargetSpec | None) -> Iterator[Variable]:
-    """What the environment gives, or would have to: not what the author gives, nor what may be missing."""
-    return (one for one in (spec.variables if spec else ()) if one.found or one.missing)
-
-
-def _fact(variable: Variable) -> KeyFact:
-    return KeyFact(variable.names, variable.found, variable.missing or variable.found is not None)
-
-
-def _marks(name: str, found: Inventory) -> Iterator[str]:
-    if name == found.default_target:
-        yield "default target"
-    if name == found.default_judge:
-        yield "default judge"
-    for entry in found.entries:
-        if entry.judge == name:
-            yield f"judge of {entry.name}"
 
 
 def _checked(
@@ -154,7 +137,8 @@ def _checked(
     announce: Callable[[int, tuple[str, ...]], None],
 ) -> tuple[ListedTarget, ...]:
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
-    called = [CheckedTarget(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
+    keys = [next((key.found for key in target.keys if key.found), None) for target in targets]
+    called = [CheckedTarget(spec, key) for spec, key in zip(specs, keys, strict=True) if spec]
     agents = tuple(one.spec.name for one in called if one.spec.is_agent)
     models = sum(not one.spec.is_agent and one.spec.calls != "nothing" for one in called)
     if models or agents:
@@ -164,10 +148,6 @@ def _checked(
         replace(target, check=next(outcomes) if spec else _impossible(target, entry))
         for target, spec, entry in zip(targets, specs, found.entries, strict=True)
     )
-
-
-def _key_of(target: ListedTarget) -> str | None:
-    return next((key.found for key in target.keys if key.found), None)
 
 
 def _impossible(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
@@ -184,21 +164,16 @@ def _impossible(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
 
 def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
     facts = tuple(
-        _would_take(one, env) for one in shape_of(provider.settings).from_environment.values() if one.required
+        KeyFact(one.names, next((name for name in one.names if env.get(name, "").strip()), None))
+        for one in shape_of(provider.settings).from_environment.values()
+        if one.required
     )
-    extra = _extra_of(provider) if provider.of_models else None
+    extra = None
+    if provider.of_models:  # how to get the library that it needs and that is not here; its settings say so
+        needed = {name: "x" for name, default in options_of(provider.settings).items() if default is NODEFAULT}
+        issues = provider.settings(**needed).validate()
+        extra = next((issue.hint for issue in issues if issue.code == _EXTRA), None)
     return ListedProvider(provider.name, provider.summary, provider.shown, facts, provider.settings.finds_keys, extra)
-
-
-def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:
-    return KeyFact(source.names, next((name for name in source.names if env.get(name, "").strip()), None))
-
-
-def _extra_of(provider: Provider) -> str | None:
-    """How to get the library that a provider needs and that is not here; its settings say so, whatever they are."""
-    needed = {name: "x" for name, default in options_of(provider.settings).items() if default is NODEFAULT}
-    issues = provider.settings(**needed).validate()
-    return next((issue.hint for issue in issues if issue.code == "missing-extra"), None)
 
 
 QUESTION = "Reply with OK."
@@ -222,21 +197,19 @@ def check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s
 
     A target's own `timeout_s` is its limit where that is shorter.
     """
-    return asyncio.run(_check_all(called, env, timeout_s))
 
+    async def outcomes() -> list[CheckOutcome]:
+        connections = Connections()
+        try:
+            own = [one.spec.timeout_s for one in called]
+            limits = [timeout_s if limit is None else min(limit, timeout_s) for limit in own]
+            checks = (_check(connections, one, env, limit) for one, limit in zip(called, limits, strict=True))
+            return await asyncio.gather(*checks)
+        finally:
+            await connections.close()
+            kill_all()
 
-async def _check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
-    connections = Connections()
-    try:
-        return await asyncio.gather(*(_check(connections, one, env, _limit(one, timeout_s)) for one in called))
-    finally:
-        await connections.close()
-        kill_all()
-
-
-def _limit(called: CheckedTarget, timeout_s: float) -> float:
-    own = called.spec.timeout_s
-    return timeout_s if own is None else min(own, timeout_s)
+    return asyncio.run(outcomes())
 
 
 async def _check(
@@ -265,7 +238,12 @@ def _failed(
     why: Failure, took: float, called: CheckedTarget, env: Mapping[str, str], agent: AgentCheck | None = None
 ) -> CheckOutcome:
     secrets = {*called.spec.secrets, *environment_secrets({**env, **called.spec.env})}
-    return CheckOutcome("failed", took, why.code, Redactor(secrets).redact(why.message), _fix(why, called), agent)
+    status = why.status if isinstance(why, CallFailure) else None
+    if status in (401, 403):
+        fix: str | None = _of_keys(called)
+    else:
+        fix = _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(why.code)
+    return CheckOutcome("failed", took, why.code, Redactor(secrets).redact(why.message), fix, agent)
 
 
 async def _turn(
@@ -321,14 +299,6 @@ def with_fewest_tokens(spec: TargetSpec) -> TargetSpec:
     fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
     cheapest = dataclasses.replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
     return structs.replace(spec, settings=cheapest, retry=Retry(max_retries=0))
-
-
-def _fix(failure: Failure, called: CheckedTarget) -> str | None:
-    """What a person can do about it; None where the message says it all."""
-    status = failure.status if isinstance(failure, CallFailure) else None
-    if status in (401, 403):
-        return _of_keys(called)
-    return _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(failure.code)
 
 
 def _of_keys(called: CheckedTarget) -> str:

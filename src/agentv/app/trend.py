@@ -97,9 +97,15 @@ def trend(
     """
     root = root or place_holding(RESULTS)
     results = results_directory(root)
-    name = suite if suite is not None else _only_suite(root, results)
-    runs = list(_runs_of(name, results))
-    target = target if target is not None else _only_target(name, runs)
+    if suite is None:
+        suites = suites_with_runs(root)
+        if not suites:
+            raise UsageError(f"no finished run in {shown(str(results))}")
+        if len(suites) > 1:
+            raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {_listed(suites)}")
+        suite = suites[0]
+    runs = list(_runs_of(suite, results))
+    target = target if target is not None else _only_target(suite, runs)
     whole: list[_Run] = []
     left_out: list[LeftOutRun] = []
     for run in runs:
@@ -108,17 +114,17 @@ def trend(
             whole.append(run)
         else:
             left_out.append(LeftOutRun(run.run_id, problem))
-    series = _Series(name, target, measure)
+    series = _Series(suite, target, measure)
     first = max(0, len(whole) - last)
     found: list[TrendRun] = []
     for place, run in enumerate(whole[first:], first):
         found.append(series.run(run, whole[place - 1] if found else None, place))
     if not found:
-        raise _nothing(name, target, runs, left_out, results)
+        raise _nothing(suite, target, runs, left_out, results)
     pinned = [one for one in pinned_runs(results) if one in {run.run_id for run in whole}]
     baseline = pinned[-1] if pinned else found[0].run_id
     return Trend(
-        name,
+        suite,
         target,
         measure,
         tuple(found),
@@ -285,15 +291,6 @@ class _Series:
     def _set_up(self, run: _Run) -> Any:
         named = [one for one in objects_in(run.record.get("suites")) if one.get("name") == self._suite]
         return [one for of in named for one in objects_in(of.get("targets")) if one.get("name") == self._target]
-
-
-def _only_suite(root: Path, results: Path) -> str:
-    suites = suites_with_runs(root)
-    if not suites:
-        raise UsageError(f"no finished run in {shown(str(results))}")
-    if len(suites) > 1:
-        raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {_listed(suites)}")
-    return suites[0]
 
 
 def _only_target(suite: str, runs: Sequence[_Run]) -> str:

@@ -63,22 +63,10 @@ def format_of(source: Path) -> str:
     refuse_unreadable(str(source))
     if source.suffix in (".yaml", ".yml") and not source.is_dir():
         return _of_yaml(source)
-    if source.is_dir() or source.suffix not in SUFFIXES or _has_sidecar(source):
+    if source.is_dir() or source.suffix not in SUFFIXES:
         return AGENTV
-    return _of_records(source)
-
-
-def _of_yaml(source: Path) -> str:
-    data = source.read_bytes()
-    root = read_yaml(str(source.absolute()), data, Report()).value if may_be_document(str(source), data) else None
-    if root is not None and (claims := by_content(str(source.absolute()), root, data)):
-        return _name_of(source, claims)
-    for one in usable(DIALECTS, added(DIALECTS)):
-        one.refuse(source)
-    return AGENTV
-
-
-def _of_records(source: Path) -> str:
+    if source.suffix != ".json" and any(source.with_suffix(suffix).is_file() for suffix in (".yaml", ".yml")):
+        return AGENTV  # they are beside a suite
     findings = Findings()
     if source.suffix == ".json":
         root = json_root(str(source), findings)
@@ -92,6 +80,16 @@ def _of_records(source: Path) -> str:
     if record is None and findings.failed:
         raise LoadError(findings.diagnostics)
     return AGENTV if record is None else _of_samples(source, record)
+
+
+def _of_yaml(source: Path) -> str:
+    data = source.read_bytes()
+    root = read_yaml(str(source.absolute()), data, Report()).value if may_be_document(str(source), data) else None
+    if root is not None and (claims := by_content(str(source.absolute()), root, data)):
+        return _name_of(source, claims)
+    for one in usable(DIALECTS, added(DIALECTS)):
+        one.refuse(source)
+    return AGENTV
 
 
 def _of_samples(source: Path, record: MapNode) -> str:
@@ -125,10 +123,6 @@ def _name_of(source: Path, claims: tuple[Claim, ...]) -> str:
 def _keys(names: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:5])
     return f"the keys {shown}{' and more' if len(names) > 5 else ''}" if names else "no keys"
-
-
-def _has_sidecar(source: Path) -> bool:
-    return any(source.with_suffix(suffix).is_file() for suffix in (".yaml", ".yml")) and source.suffix != ".json"
 
 
 TRUSTS_DATA = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
@@ -202,7 +196,17 @@ def convert(
         authored = dataclasses.replace(authored, head=trusting(authored.head))
         before = structs.replace(before, run=structs.replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
-        after = _loaded_again(structs.replace(request, paths=(str(files[0]),)), to)
+        try:
+            with _no_bytecode():  # the file may be refused, and must leave nothing behind
+                (after,) = load(structs.replace(request, paths=(str(files[0]),)), registries()).suites
+        except LoadError as error:
+            first = next(one for one in error.diagnostics if one.severity == "error")
+            place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
+            more = sum(one.severity == "error" for one in error.diagnostics) - 1
+            others = f", and {more} more" if more else ""
+            raise UsageError(
+                f"converted to {to}, the suite would be invalid: {first.message}{place}{others}", first.hint
+            ) from None
         _refuse_changes(before, after, to)
     return files
 
@@ -308,21 +312,6 @@ _WRITERS: Mapping[Format, Callable[[Authored, Path, Path | None], dict[Path, str
 
 def _stem(source: Path, out: Path | None) -> Path:
     return source.with_name(source.name.removesuffix(source.suffix).removesuffix(".eval")) if out is None else out
-
-
-def _loaded_again(request: LoadRequest, to: Format) -> Suite:
-    try:
-        with _no_bytecode():  # the file may be refused, and must leave nothing behind
-            (suite,) = load(request, registries()).suites
-    except LoadError as error:
-        first = next(one for one in error.diagnostics if one.severity == "error")
-        place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
-        more = sum(one.severity == "error" for one in error.diagnostics) - 1
-        others = f", and {more} more" if more else ""
-        raise UsageError(
-            f"converted to {to}, the suite would be invalid: {first.message}{place}{others}", first.hint
-        ) from None
-    return suite
 
 
 @contextmanager

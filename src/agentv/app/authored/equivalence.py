@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.conversation import Turn
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message
 
@@ -36,11 +35,10 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
         variants=_spanless(suite.variants),
         dialect=None,
     )
-    return head, {_name(case): _placeless_case(case) for case in suite.cases}
-
-
-def _name(case: Case) -> str:
-    return case.id if case.prompt_id is None else f"{case.id} ({case.prompt_id})"
+    return head, {
+        case.id if case.prompt_id is None else f"{case.id} ({case.prompt_id})": _placeless_case(case)
+        for case in suite.cases
+    }
 
 
 def _placeless_case(case: Case) -> tuple[Any, ...]:
@@ -49,7 +47,10 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
     A file that is attached is the same one, however its path is written.
     """
     messages, reference = _pathless(case.input), _pathless(case.expected_output)
-    turns = [_turn_facts(turn) for turn in case.turns]
+    turns = [
+        (_pathless(turn.input), turn.criteria, _pathless(turn.expected_output), _graded(turn.assertions))
+        for turn in case.turns
+    ]
     facts = (messages, reference, case.vars, case.metadata, _graded(case.assertions), turns)
     bare = structs.replace(
         case,
@@ -67,10 +68,6 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
         user=case.user and structs.replace(case.user, model=_placeless(case.user.model)),
     )
     return bare, _encode(facts)
-
-
-def _turn_facts(turn: Turn) -> tuple[Any, ...]:
-    return _pathless(turn.input), turn.criteria, _pathless(turn.expected_output), _graded(turn.assertions)
 
 
 def _graded(entries: Iterable[AssertionEntry]) -> list[Any]:

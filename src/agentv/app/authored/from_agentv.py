@@ -119,7 +119,9 @@ class _Project:
             wrong += errors
         wrong = [*dict.fromkeys(one for one in wrong if one.severity == "error")]
         if whole and wrong:
-            return self._unwritten(len(files), wrong)
+            count = len(files)
+            invalid = count - len(self._meant)
+            return ConvertedProject(self.directory, {}, count, invalid, {}, (), (), tuple(wrong), (), written=False)
         paths = [*self._meant, *shared]
         before = self._renames(paths)
         self._rename_in_place(before)
@@ -142,10 +144,6 @@ class _Project:
             wrong=tuple(wrong),
             excluded=excluded,
         )
-
-    def _unwritten(self, count: int, wrong: Iterable[Diagnostic]) -> ConvertedProject:
-        invalid = count - len(self._meant)
-        return ConvertedProject(self.directory, {}, count, invalid, {}, (), (), tuple(wrong), (), written=False)
 
     def _request(self, path: str, edits: Mapping[str, bytes]) -> LoadRequest:
         return LoadRequest((path,), process_env=self.process_env, edits=edits, for_run=False)
@@ -237,7 +235,10 @@ class _Project:
         dropped: dict[str, dict[str, None]] = {}
         for found in self._diagnostics(paths):
             path = found.span.file if found.span is not None else ""
-            for name in _names_in(found) if path and self._is_own(path) else ():
+            if found.code != "no-effect" or not path or not self._is_own(path):
+                continue
+            for key in _NAMES.findall(found.message):
+                name = key.rpartition(".")[2]  # the last part of one with dots
                 while any(self._take(path, made) for made in without_key(self._text(path), name)):
                     dropped.setdefault(name, {})[self._shown(path)] = None
         return {name: tuple(files) for name, files in dropped.items()}
@@ -248,11 +249,6 @@ class _Project:
 
 
 _NAMES = re.compile(r"'([^']+)'(?=[,' ]*(?:(?:'[^']+')[, ]*)*(?:has|have) no effect)")
-
-
-def _names_in(found: Diagnostic) -> list[str]:
-    """The keys that a diagnostic says have no effect; the last part of one with dots."""
-    return [name.rpartition(".")[2] for name in _NAMES.findall(found.message)] if found.code == "no-effect" else []
 
 
 def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -32,7 +32,7 @@ from agentv.model.run.comparison import (
     SampleEvidence,
 )
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
+from agentv.model.run.matrix import DIMENSIONS, Dimension
 from agentv.model.run.trial import Score, TrialResult
 from agentv.stats.verdicts import Part, judge_parts
 from agentv.store.files.directory import INDEX
@@ -156,7 +156,11 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
     if question.cluster is not None:
         _refuse_lacking(list(_without_cluster(run)), len(run.cases), question.cluster)
     found = compared_within(run.cases, names, question)
-    _refuse_without_pairs(run, found.comparisons)
+    if not found.comparisons:
+        raise UsageError(
+            f"the targets, prompts and variants of the run {run.stored.run_id} have no case in common",
+            "only results of the same case are compared",
+        )
     return RunComparison(run.label, question, found.comparisons, found.tests, found.lost)
 
 
@@ -189,14 +193,6 @@ def _ran(run: _Run, by: Dimension) -> tuple[str, ...]:
     """The targets, prompts or variants of a run, in the order in which its suites have them."""
     names = in_order_of_run(run.stored.record, by, (getattr(place, by) for place in run.cases.places))
     return tuple(name for name in names if name is not None)
-
-
-def _refuse_without_pairs(run: _Run, found: Sequence[MatrixComparison]) -> None:
-    if not found:
-        raise UsageError(
-            f"the targets, prompts and variants of the run {run.stored.run_id} have no case in common",
-            "only results of the same case are compared",
-        )
 
 
 def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]:
@@ -290,7 +286,14 @@ def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Com
 
 def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matched: Matched) -> Comparison:
     """The comparison, without a verdict and without evidence."""
-    _refuse_strangers(base, candidate, matched)
+    runs = f"{base.stored.run_id} and {candidate.stored.run_id}"
+    if not matched.common:
+        hint = f"one run has {_suites_and_targets(base)}; the other has {_suites_and_targets(candidate)}"
+        raise UsageError(f"{runs} have no case in common", hint)
+    if len(matched.left_out.edited) == matched.common:
+        changes = dict.fromkeys(what for one in matched.left_out.edited.values() for what in one)
+        message = f"every case that {runs} have in common was edited between them ({', '.join(changes)})"
+        raise UsageError(message, "to compare the edited cases anyway, add --edited")
     _refuse_unclustered(matched.pairs, question)
     same = base.stored.path.resolve() == candidate.stored.path.resolve() and base.part == candidate.part
     return Comparison(
@@ -308,17 +311,6 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
         ),
         lost=matched.lost,
     )
-
-
-def _refuse_strangers(base: _Run, candidate: _Run, matched: Matched) -> None:
-    runs = f"{base.stored.run_id} and {candidate.stored.run_id}"
-    if not matched.common:
-        hint = f"one run has {_suites_and_targets(base)}; the other has {_suites_and_targets(candidate)}"
-        raise UsageError(f"{runs} have no case in common", hint)
-    if len(matched.left_out.edited) == matched.common:
-        changes = dict.fromkeys(what for one in matched.left_out.edited.values() for what in one)
-        message = f"every case that {runs} have in common was edited between them ({', '.join(changes)})"
-        raise UsageError(message, "to compare the edited cases anyway, add --edited")
 
 
 def _suites_and_targets(run: _Run) -> str:
@@ -351,6 +343,21 @@ def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str
     (case_id, suite), *_ = lacking
     first = f"the first is '{case_id}' of {suite}"
     raise UsageError(f"{len(lacking)} of {cases} cases have no '{cluster}' in their metadata; {first}")
+
+
+def worst_first(pairs: Sequence[CasePair]) -> list[int]:
+    """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
+    keys, deltas, ways = list[tuple[str, str, str, str, str]](), array("d"), array("b")
+    for pair in pairs:
+        suite, case_id, prompt, target, variant = pair.after_key
+        keys.append((suite, case_id, prompt or "", target, variant or ""))
+        deltas.append(pair.delta)
+        ways.append(-1 if pair.broken else 1 if pair.fixed else 0)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    keys.clear()
+    order.sort(key=deltas.__getitem__)  # what is alike stays as it is
+    order.sort(key=ways.__getitem__)
+    return order
 
 
 def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupComparison, ...]:
@@ -399,16 +406,14 @@ def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[Case
     decided = {pair.before_key for other in range(1, runs) for pair in found[0, other].pairs if pair.by_verdict}
     for other in range(1, runs):
         for pair in found[0, other].pairs:
-            before, after = (_shown(one, verdict=pair.before_key in decided) for one in (pair.before, pair.after))
+            before, after = (
+                float(one.status == "passed") if pair.before_key in decided else one.score
+                for one in (pair.before, pair.after)
+            )
             rows.setdefault(pair.before_key, [before, *[None] * (runs - 1)])[other] = after
     spreads = {key: _spread(row) for key, row in rows.items()}
     order = sorted((key for key in rows if spreads[key] > 0), key=lambda key: (-spreads[key], key))
     return {key: tuple(rows[key]) for key in order}
-
-
-def _shown(case: CaseOutcome, *, verdict: bool) -> float | None:
-    """The score, or in a row of which one run was sampled until decided, 1 or 0 as the case passed."""
-    return float(case.status == "passed") if verdict else case.score
 
 
 def _spread(scores: Sequence[float | None]) -> float:
@@ -420,21 +425,6 @@ Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
 """From places in the rows of a run, in bytes, to the trials whose rows begin there."""
 
 _WORST, _BEST = min, max
-
-
-def worst_first(pairs: Sequence[CasePair]) -> list[int]:
-    """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
-    keys, deltas, ways = list[tuple[str, str, str, str, str]](), array("d"), array("b")
-    for pair in pairs:
-        suite, case_id, prompt, target, variant = pair.after_key
-        keys.append((suite, case_id, prompt or "", target, variant or ""))
-        deltas.append(pair.delta)
-        ways.append(-1 if pair.broken else 1 if pair.fixed else 0)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    keys.clear()
-    order.sort(key=deltas.__getitem__)  # what is alike stays as it is
-    order.sort(key=ways.__getitem__)
-    return order
 
 
 def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:

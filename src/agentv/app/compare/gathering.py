@@ -171,21 +171,16 @@ class _Gathered:
 def _cluster(row: Row, key: str | None) -> str | None:
     """What the case depends on; None: on nothing but itself. A key that is given ranks before the run's own."""
     if key is not None and (key != row.cluster_key or row.cluster is None):
-        return _value(row, key)
+        value = row.metadata.get(key)
+        return None if value is None else json.dumps(value, sort_keys=True)
     if row.cluster is not None:
         return row.cluster
     return f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
 
 
-def _value(row: Row, name: str) -> str | None:
-    """A value of the metadata as unambiguous text, or None if the row lacks it."""
-    value = row.metadata.get(name)
-    return None if value is None else json.dumps(value, sort_keys=True)
-
-
 def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
     """Differences between the runs as sentences, without line ends; names are not escaped."""
-    for what, of in (("judge", _judges), ("agentv", _version)):
+    for what, of in (("judge", _judges), ("agentv", lambda record: str(record.get("agentv") or "unknown"))):
         before, after = of(base), of(candidate)
         if before != after:
             yield f"the {what} differs: {before} → {after}"
@@ -198,18 +193,14 @@ def planned_cases(record: JsonObject) -> int:
     return cases if isinstance(cases, int) else 0
 
 
-def planned_names(record: JsonObject, by: Dimension) -> tuple[str, ...]:
-    """The targets, prompts or variants of a run, in the order in which its suites have them."""
-    keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
-    listed, name = keys.get(by, ("variants", "name"))
-    found = (one for suite in objects_in(record.get("suites")) for one in objects_in(suite.get(listed)))
-    return tuple(dict.fromkeys(str(one[name]) for one in found if name in one))
-
-
 def in_order_of_run(record: JsonObject, by: Dimension, names: Iterable[str | None]) -> tuple[str | None, ...]:
     """Names, each once, in the order in which the suites of the run have them; then others, sorted; none comes last."""
     used = dict.fromkeys(names)
-    planned = [name for name in planned_names(record, by) if name in used]
+    keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
+    listed, name = keys.get(by, ("variants", "name"))
+    found = (one for suite in objects_in(record.get("suites")) for one in objects_in(suite.get(listed)))
+    named = dict.fromkeys(str(one[name]) for one in found if name in one)
+    planned = [one for one in named if one in used]
     others = sorted(name for name in used if name is not None and name not in planned)
     return (*planned, *others, *((None,) if None in used else ()))
 
@@ -220,10 +211,6 @@ def _judges(record: JsonObject) -> str:
     forced = settings.get("judge") if isinstance(settings, Mapping) else None
     named = [forced] if forced else [suite.get("judge") for suite in objects_in(record.get("suites"))]
     return ", ".join(dict.fromkeys(str(name) for name in named if name)) or "none named"
-
-
-def _version(record: JsonObject) -> str:
-    return str(record.get("agentv") or "unknown")
 
 
 def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summary:
@@ -316,7 +303,8 @@ class Parts:
         for name in names:
             part = KeyedCases(self.part(by, name), self._shared)
             for base, other in before:
-                if not _may_match(other, part, by):
+                known = {without(place, by) for place in other.places.values()}
+                if not any(without(place, by) in known for place in part.places.values()):
                     continue
                 matched = match(other, part, edited=True, errored=settings.errored, within=by)
                 if matched.common:
@@ -331,11 +319,6 @@ class Parts:
             if getattr(places[place], by) == name:
                 numbers.extend(self._at[place])
         return ChosenCases(self._cases, numbers)
-
-
-def _may_match(base: KeyedCases, candidate: KeyedCases, by: Dimension) -> bool:
-    known = {without(place, by) for place in base.places.values()}
-    return any(without(place, by) in known for place in candidate.places.values())
 
 
 def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixComparison:

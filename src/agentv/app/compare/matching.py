@@ -106,8 +106,9 @@ class _Matching:
             self._uncertain.add(before, after)
         self._common += 1
         lost = self._lost.setdefault(fate, {})
-        if (loss := _loss(pair)) is not None:
-            lost[pair.after_key] = loss
+        status = pair.after.status
+        if pair.before.status == "passed" and status != "passed":
+            lost[pair.after_key] = status
 
     def ended(self, only_base: Sequence[int], only_candidate: Iterable[int]) -> Matched:
         """The matched pairs, with the cases that only one of the runs has."""
@@ -124,11 +125,6 @@ class _Matching:
             if outcome(number).status == "passed":
                 lost[key] = "missing"
         return Matched(self._pairs, self._uncertain, self._common, self._edited, left_out, lost, self._settings)
-
-
-def _loss(pair: CasePair) -> Loss | None:
-    status = pair.after.status
-    return None if pair.before.status != "passed" or status == "passed" else status
 
 
 def _change_of(pair: CasePair, *, edited: bool, errored: Errored) -> _Fate:
@@ -173,7 +169,11 @@ def places_in_common(
     def numbered(places: Mapping[int, CaseKey]) -> dict[int, int]:
         return {
             number: known.setdefault(
-                _name(place, across=across, single_prompt=place.suite in single_prompt, single_variant=single_variant),
+                place._replace(
+                    target="" if across else place.target,
+                    prompt=None if place.suite in single_prompt else place.prompt,
+                    variant=None if single_variant else place.variant,
+                ),
                 len(known),
             )
             for number, place in places.items()
@@ -199,14 +199,6 @@ def without(place: CaseKey, within: Dimension) -> CaseKey:
     if within == "target":
         return place._replace(target="")
     return place._replace(prompt=None) if within == "prompt" else place._replace(variant=None)
-
-
-def _name(place: CaseKey, *, across: bool, single_prompt: bool, single_variant: bool) -> CaseKey:
-    return place._replace(
-        target="" if across else place.target,
-        prompt=None if single_prompt else place.prompt,
-        variant=None if single_variant else place.variant,
-    )
 
 
 def _prompts(places: Iterable[CaseKey]) -> dict[str, set[str | None]]:

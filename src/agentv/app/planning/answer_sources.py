@@ -134,12 +134,7 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
         cassette = _cassette(prepared)
         adds = settings.replay_mode == "new"
-        cache = None
-        if caches(settings, prepared.suites):
-            from agentv.store.cassettes.cache import AnswerCache, cache_file
-
-            place = cache_file(results_of(prepared.suites, of_new_run=True))
-            cache = opened.enter_context(AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True))
+        cache = opened.enter_context(answer_cache(prepared)) if caches(settings, prepared.suites) else None
         records, asks = settings.record is not None, settings.replay is None or adds
         works: WorkArchive | None = None
         if earlier is not None:
@@ -150,6 +145,14 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         if cassette is not None and "ModelExchanges" in registered(PORTS):
             exchanges = loaded(PORTS, "ModelExchanges")(cassette, records=asks, adds=adds)
         yield AnswerSources(earlier, works, cassette, cache, asks=asks, records=records, adds=adds, exchanges=exchanges)
+
+
+def answer_cache(prepared: Prepared) -> AnswerCache:
+    """The cache of the answers of all runs, to be closed."""
+    from agentv.store.cassettes.cache import AnswerCache, cache_file
+
+    place = cache_file(results_of(prepared.suites, of_new_run=True))
+    return AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True)
 
 
 def _cassette(prepared: Prepared) -> Cassette | None:

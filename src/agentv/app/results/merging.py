@@ -124,7 +124,16 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         record = _record(shards, directory.run_id, project)
         with Journal(directory, project) as journal:
             journal.write_record(record)
-            journal.write_summary(_summary(shards, directory.path, record))
+            summaries = [one.listed.summary for one in shards if one.listed.summary is not None]
+            found = msgspec.structs.replace(
+                compared_totals_of(directory.path, record),
+                duration_ms=sum(one.duration_ms for one in summaries),
+                processes=sum(one.processes for one in summaries),
+                held_back=sum(one.held_back for one in summaries),
+                judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
+                gates=tuple(gate for one in summaries for gate in one.gates),
+            )
+            journal.write_summary(found.as_json())
     gates = "gates are not decided again: those of each shard are of its own cases"
     has_gates = any(shard.listed.summary is not None and shard.listed.summary.gates for shard in shards)
     return MergedRun(directory.path, (*incomplete, *([gates] if has_gates else [])))
@@ -247,16 +256,3 @@ def _partial(shards: Sequence[_Shard], planned: dict[str, int]) -> PartialRun | 
     together = len(shards) == shards[0].of
     why = tuple(name for name in parts[0].why if name != "shard" or not together)
     return PartialRun(planned["cases"], parts[0].of, why, planned["trials"], parts[0].of_trials)
-
-
-def _summary(shards: Sequence[_Shard], path: Path, record: dict[str, Json]) -> dict[str, Json]:
-    summaries = [one.listed.summary for one in shards if one.listed.summary is not None]
-    found = msgspec.structs.replace(
-        compared_totals_of(path, record),
-        duration_ms=sum(one.duration_ms for one in summaries),
-        processes=sum(one.processes for one in summaries),
-        held_back=sum(one.held_back for one in summaries),
-        judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
-        gates=tuple(gate for one in summaries for gate in one.gates),
-    )
-    return found.as_json()

@@ -56,7 +56,14 @@ class Project:
 
     def runs(self) -> dict[str, Path]:
         """Directory of each run by its id, newest first. A link in the results directory is no run of it."""
-        found = self.named or tuple(path for path in self._in_results() if not path.is_symlink())
+        found = self.named
+        if not found:
+            results = results_directory(self.root)
+            try:
+                listed = runs_in(results, damaged=True)
+            except OSError:  # one was deleted at this moment
+                listed = runs_in(results, damaged=True)
+            found = tuple(path for path in reversed(listed) if not path.is_symlink())
         runs: dict[str, Path] = {}
         for path in found:
             name, copy = path.name, 2
@@ -75,12 +82,6 @@ class Project:
         if found is None or not found.is_dir():
             raise NoSuchRunError("this project has no such run; it may have been deleted")
         return found
-
-    def _in_results(self) -> list[Path]:
-        try:
-            return runs_in(results_directory(self.root), damaged=True)[::-1]
-        except OSError:  # one was deleted at this moment
-            return runs_in(results_directory(self.root), damaged=True)[::-1]
 
 
 def check_files(run: Path) -> None:
@@ -102,15 +103,14 @@ def check_files(run: Path) -> None:
 
 def stamp_of(run: Path) -> str:
     """Sizes and times of the files of a run: as long as it stays, so does what they say."""
-    return " ".join(_file_stamp(run / name) for name in _OPENED)
-
-
-def _file_stamp(path: Path) -> str:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return "-"
-    return f"{found.st_ino:x}:{found.st_size:x}:{found.st_mtime_ns:x}"
+    stamps = []
+    for name in _OPENED:
+        try:
+            found = os.lstat(run / name)
+            stamps.append(f"{found.st_ino:x}:{found.st_size:x}:{found.st_mtime_ns:x}")
+        except OSError:
+            stamps.append("-")
+    return " ".join(stamps)
 
 
 class DeletedRun(Struct, frozen=True):

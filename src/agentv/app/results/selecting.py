@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -79,27 +80,19 @@ def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
     else:
         there.close()
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
-        _check_names(index, selection, run.run_id)
+        # a name that nothing in the run has is refused, beside others that something has too
+        chosen = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
+        for flag, names in _named_options(selection):
+            for name in names:
+                only: dict[str, Any] = {chosen[flag]: (name,)}
+                if not index.counts(Selection(**only)).total:
+                    message = f"no trial of the run {run.run_id} matches {flag} '{name}'"
+                    raise UsageError(message, _nearest(index, Selection(**only)))
         named = _named_options(selection)
         if named and not index.counts(structs.replace(selection, statuses=())).total:
             described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in named)
             raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
         yield index
-
-
-def _check_names(index: RowIndex, selection: Selection, run_id: str) -> None:
-    """Refuse a name that nothing in the run has, beside others that something has too.
-
-    Raises:
-        UsageError: as `choose`.
-    """
-    chosen = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
-    for flag, names in _named_options(selection):
-        for name in names:
-            only: dict[str, Any] = {chosen[flag]: (name,)}
-            if not index.counts(Selection(**only)).total:
-                message = f"no trial of the run {run_id} matches {flag} '{name}'"
-                raise UsageError(message, _nearest(index, Selection(**only)))
 
 
 def bytes_to_index(run: StoredRun) -> int:
@@ -159,8 +152,9 @@ def side_by_side(
             answers = found.setdefault((trial.suite.name, trial.suite.path, trial.case.id), {})
             answers.setdefault((trial.target.name, trial.case.prompt_id, trial.variant_name), []).append(result)
     order = {name: number for number, name in enumerate(matching)}
+    sample = attrgetter("trial.sample")
     cases = [
-        CaseAnswers(*key, {place: tuple(sorted(of, key=_sample)) for place, of in answers.items()})
+        CaseAnswers(*key, {place: tuple(sorted(of, key=sample)) for place, of in answers.items()})
         for key, answers in sorted(found.items(), key=lambda one: (order[one[0][2], one[0][0]], one[0][1]))
     ]
     used = [place for case in cases for place in case.answers]
@@ -182,7 +176,3 @@ def _different(run: StoredRun, names: list[tuple[str, str]], places: Sequence[in
         verdicts[cases.case_id(number), of.suite, of.path].add(cases.status(number))
     found = {(case_id, suite) for (case_id, suite, _), of_case in verdicts.items() if disagree(of_case)}
     return [name for name in names if name in found]
-
-
-def _sample(result: TrialResult) -> int:
-    return result.trial.sample

@@ -22,7 +22,6 @@ from agentv.model.values.values import Json
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
-    from agentv.engine.plan import Plan
     from agentv.model.run.row import Row
 
 Append = Callable[[Exam, ExamRow], tuple[str, ...]]
@@ -53,13 +52,6 @@ class ExamAttempt(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     error: str | None = None
     partial: tuple[str, ...] = ()
-
-
-class _Verdict(Struct, frozen=True):
-    """What one case came to on one target; `trial` is its first."""
-
-    trial: Trial
-    status: Status
 
 
 def record_attempts(
@@ -114,79 +106,52 @@ def exam_attempts(
 
     An exam of which no case was selected was not attempted.
     """
+    from agentv.prompts.gates import digests, prompt_sha256  # most runs are of no exam
+
     plan, settings = prepared.plan, prepared.settings
-    planned = {id(suite): list(_trials(suite, plan)) for suite in prepared.suites if suite.exam is not None}
+    exams = [suite for suite in prepared.suites if suite.exam is not None]
+    # the trials of each case on each target, in the exam's order
+    planned = {id(suite): [list(plan.samples(suite, *one)) for one in plan.planned(suite)] for suite in exams}
     keys = {trial.key for cases in planned.values() for trials in cases for trial in trials}
     by_key = {row.key: row for row in rows if row.key in keys}
-    for suite in prepared.suites:
-        if suite.exam is None or not planned[id(suite)]:
+    for suite in exams:
+        exam, cases = suite.exam, planned[id(suite)]
+        if exam is None or not cases:
             continue
-        found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
-        trials = [(one.trial, one.status) for one in found]
-        reused = [
-            "some answers were reused (rows with 'reused')"
-            for row in _rows_of(planned[id(suite)], by_key)
-            if row.reused
-        ]
-        partial = tuple(
-            dict.fromkeys(
-                (
-                    *why,
-                    *reused,
-                    *why_partial(suite, trials, settings),
-                )
-            )
+        found = [(trials[0], _status(trials, by_key)) for trials in cases]
+        reasons = [*why, *why_partial(suite, found, settings)]
+        if any(trial.key in by_key and by_key[trial.key].reused for trials in cases for trial in trials):
+            reasons.insert(len(why), "some answers were reused (rows with 'reused')")
+        partial = tuple(dict.fromkeys(reasons))
+        worst: dict[str, Status] = {}
+        for trial, status in found:
+            worst[trial.case.id] = min(worst.get(trial.case.id, status), status, key=_WORST.index)
+        failed = tuple(case for case, status in worst.items() if status != "passed")
+        files, statuses = digests(exam.texts), [status for _, status in found]
+        exam_row = ExamRow(
+            ts=timestamp(now),
+            all_passed=not failed,
+            total=len(found),
+            passed=statuses.count("passed"),
+            failed_cases=failed,
+            run_id=run_id,
+            prompt_sha256=prompt_sha256(files),
+            files=files,
+            model=_names(trial.target for trial, _ in found if not trial.case.asks_judge),
+            judge=_names(judge for trial, _ in found for judge in _judges(trial)),
+            errored=statuses.count("errored"),
+            partial=bool(partial),
         )
-        exam_row = _exam_row(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
-        yield ExamAttempt(suite, suite.exam, exam_row, _by_case(found), partial=partial)
-
-
-def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
-    """The trials of each case on each target, in the exam's order."""
-    return (list(plan.samples(suite, *planned)) for planned in plan.planned(suite))
-
-
-def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, Row]) -> Iterator[Row]:
-    return (row for trials in cases for trial in trials if (row := rows.get(trial.key)) is not None)
+        yield ExamAttempt(suite, exam, exam_row, worst, partial=partial)
 
 
 def _status(trials: Sequence[Trial], rows: Mapping[str, Row]) -> Status:
-    ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
-    from agentv.model.run.cases import Sample  # most runs are of no exam
+    from agentv.model.run.cases import Sample  # as above
     from agentv.stats.samples.deciding import rule_of, verdict_over
 
+    ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
     samples = [Sample(row.status, row.score, row.gates) for row in ended]
     return verdict_over(samples, rule_of(trials[0]))
-
-
-def _by_case(found: Iterable[_Verdict]) -> dict[str, Status]:
-    worst: dict[str, Status] = {}
-    for one in found:
-        case = one.trial.case.id
-        worst[case] = min(worst.get(case, one.status), one.status, key=_WORST.index)
-    return worst
-
-
-def _exam_row(exam: Exam, found: Sequence[_Verdict], *, run_id: str, ts: str, partial: bool) -> ExamRow:
-    from agentv.prompts.gates import digests, prompt_sha256
-
-    files = digests(exam.texts)
-    statuses = [one.status for one in found]
-    failed = tuple(case for case, status in _by_case(found).items() if status != "passed")
-    return ExamRow(
-        ts=ts,
-        all_passed=bool(found) and not failed,
-        total=len(found),
-        passed=statuses.count("passed"),
-        failed_cases=failed,
-        run_id=run_id,
-        prompt_sha256=prompt_sha256(files),
-        files=files,
-        model=_names(one.trial.target for one in found if not one.trial.case.asks_judge),
-        judge=_names(judge for one in found for judge in _judges(one.trial)),
-        errored=statuses.count("errored"),
-        partial=partial,
-    )
 
 
 def _judges(trial: Trial) -> Iterator[TargetSpec]:
@@ -201,12 +166,9 @@ def _judges(trial: Trial) -> Iterator[TargetSpec]:
 
 def _names(specs: Iterable[TargetSpec]) -> str | None:
     """`anthropic:claude-opus-4-7`, or the target's name where no model is known; None where nobody was asked."""
-    return ", ".join(dict.fromkeys(map(_name, specs))) or None
-
-
-def _name(spec: TargetSpec) -> str:
-    model = spec.public.get("model")
-    return f"{spec.provider}:{model}" if isinstance(model, str) else spec.name
+    models = ((spec, spec.public.get("model")) for spec in specs)
+    names = (f"{spec.provider}:{model}" if isinstance(model, str) else spec.name for spec, model in models)
+    return ", ".join(dict.fromkeys(names)) or None
 
 
 def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool) -> Iterator[str]:
@@ -281,13 +243,9 @@ def _is_other_judge(suite: Suite) -> bool:
     of_entries = {name for case in suite.cases for name in asked(case.assertions) if name is not None}
     named = [suite.judge, *map(suite.judges.get, of_entries), *(case.judge for case in suite.cases)]
     if not any(named):
-        named = [suite.default_judge, *(suite.judges.get(one.judge) for one in _targets(suite) if one.judge)]
+        targets = (*suite.targets, *(case.target for case in suite.cases if case.target is not None))
+        named = [suite.default_judge, *(suite.judges.get(one.judge) for one in targets if one.judge)]
     return any(one is not None and one.fingerprint != forced.fingerprint for one in named)
-
-
-def _targets(suite: Suite) -> Iterator[TargetSpec]:
-    yield from suite.targets
-    yield from (case.target for case in suite.cases if case.target is not None)
 
 
 def asked(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:

@@ -79,8 +79,14 @@ def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
         parts: hashes of its files.
         redactor: takes secrets out of texts.
     """
-    changes = _changes_of(work.changes)
-    kept: dict[str, Any] = {"trace": parts.trace, "patch": parts.patch, "changes": changes}
+    kept: dict[str, Any] = {"trace": parts.trace, "patch": parts.patch, "changes": None}
+    if work.changes is not None:
+        kept["changes"] = {
+            "files": [to_builtins(one) for one in work.changes.files],
+            "protected": list(work.changes.protected),
+            "test_config": list(work.changes.test_config),
+            "cut": work.changes.cut,
+        }
     kept["tool_state"] = None if work.tool_state is None else dict(work.tool_state)
     there = {"trace": work.trace is not None, "patch": bool(work.changes and work.changes.files)}
     redacted = [name for name, is_there in there.items() if is_there and kept[name] is None]
@@ -91,17 +97,6 @@ def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
     return to_json(
         _Document(version=_VERSION, **kept, ignored=work.ignored, sandbox=work.sandbox, redacted=tuple(redacted))
     )
-
-
-def _changes_of(changes: WorkspaceChanges | None) -> dict[str, Any] | None:
-    if changes is None:
-        return None
-    return {
-        "files": [to_builtins(one) for one in changes.files],
-        "protected": list(changes.protected),
-        "test_config": list(changes.test_config),
-        "cut": changes.cut,
-    }
 
 
 class KeptWorks:
@@ -128,7 +123,8 @@ class KeptWorks:
             return self._changed(INDEX)
         if row.work_path is None or row.output != output:
             return None
-        return self._of(row.work_path, row.work_sha256 or "", _ignored(trial))
+        ignored = case.workspace.ignore if case.workspace is not None else ()
+        return self._of(row.work_path, row.work_sha256 or "", ignored)
 
     def _read(self) -> Any:
         for _, line in read_lines(self._journal.run / INDEX):
@@ -177,11 +173,6 @@ class KeptWorks:
     def _changed(self, what: str) -> Failure:
         message = f"{what} of the run {self._journal.run_id} was changed or removed after it was written"
         return Failure("bad-trace", message)
-
-
-def _ignored(trial: Trial) -> tuple[str, ...]:
-    spec = trial.case.workspace
-    return spec.ignore if spec is not None else ()
 
 
 def _content(path: Path, digest: str) -> bytes | None:

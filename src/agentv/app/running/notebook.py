@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from html import escape
 from typing import Any, Protocol, TypeVar
@@ -93,25 +94,6 @@ SHOWN_S = 0.2
 """Seconds between two calls of what shows the progress."""
 
 
-class _Work:
-    """What a thread does, and what came of it."""
-
-    def __init__(self, main: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self._main = main
-        self.ended = threading.Event()
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Run it to its end."""
-        try:
-            self.value = asyncio.run(self._main())
-        except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised on the thread that waits
-            self.error = error
-        finally:
-            self.ended.set()
-
-
 def run_in_thread(
     main: Callable[[], Coroutine[Any, Any, T]], stops: StopRequests, shown: Callable[[], object] | None = None
 ) -> T:
@@ -128,31 +110,29 @@ def run_in_thread(
     Raises:
         BaseException: what the coroutine raised.
     """
-    work = _Work(main)
-    context = copy_context()
-    threading.Thread(target=context.run, args=(work.run,), name="agentv", daemon=True).start()
-    interrupt = _wait(work, stops, shown)
-    if interrupt is not None:
-        raise interrupt
-    if work.error is not None:
-        raise work.error
-    value: T = work.value
-    return value
+    work = Future[T]()
 
+    def run() -> None:
+        try:
+            work.set_result(asyncio.run(main()))
+        except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised on the thread that waits
+            work.set_exception(error)
 
-def _wait(work: _Work, stops: StopRequests, shown: Callable[[], object] | None) -> KeyboardInterrupt | None:
-    """Wait for the end; the first interrupt that came meanwhile."""
+    threading.Thread(target=copy_context().run, args=(run,), name="agentv", daemon=True).start()
     first: KeyboardInterrupt | None = None
     while True:
         try:
-            while not work.ended.wait(SHOWN_S if shown is not None else None):
+            while wait([work], SHOWN_S if shown is not None else None).not_done:
                 if shown is not None:
                     shown()
         except KeyboardInterrupt as interrupt:
             first = first or interrupt
             stops.request()
         else:
-            return first
+            break
+    if first is not None:
+        raise first
+    return work.result()
 
 
 def is_loop_running() -> bool:
