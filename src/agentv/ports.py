@@ -29,17 +29,14 @@ class Sandbox(Protocol):
     @property
     def name(self) -> SandboxName:
         """The sandbox in use."""
-        ...
 
     @property
     def home(self) -> str:
         """HOME of the agent: a directory of its own, or the user's where the suite says so."""
-        ...
 
     @property
     def network(self) -> Network:
         """The network of its programs; `loopback`: one of their own, which leads out only through `forwarding`."""
-        ...
 
     def forwarding(self, forwards: Mapping[int, str]) -> Sandbox:
         """The same sandbox, with ports on 127.0.0.1 that lead to Unix sockets of ours; only for network `loopback`.
@@ -47,11 +44,9 @@ class Sandbox(Protocol):
         Args:
             forwards: port → absolute path of a socket that its programs can see, such as one in HOME.
         """
-        ...
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs `argv` confined; `cwd` is absolute, empty: the workspace."""
-        ...
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The complete environment of the agent.
@@ -60,7 +55,6 @@ class Sandbox(Protocol):
             env: variables that the suite, the workspace and the target set.
             named: variables of this process that the target passes on by name.
         """
-        ...
 
 
 class Workspace(Protocol):
@@ -69,24 +63,19 @@ class Workspace(Protocol):
     @property
     def path(self) -> str:
         """Absolute path of the directory that the agent works in."""
-        ...
 
     @property
     def sandbox(self) -> Sandbox:
         """What confines the agent."""
-        ...
 
     async def finish(self) -> WorkspaceChanges | Failure:
         """End all processes of the agent, compare with the baseline, then copy the hidden files in."""
-        ...
 
     async def run(self, command: WorkspaceCommand, stdin: bytes = b"") -> ProgramResult | Failure:
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
-        ...
 
     async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
         """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
-        ...
 
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]
@@ -97,23 +86,18 @@ class Workspace(Protocol):
             command: that ran already.
             reports: paths of the files that it may write, of which the first counts.
         """
-        ...
 
     def read(self, path: str) -> bytes | None:
         """What is in a file, at most what a diff shows of it, or where a link leads; None: no such file. It blocks."""
-        ...
 
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
         """A copy of the final workspace that an agent can look at as a judge, which takes no file in it for its own."""
-        ...
 
     async def is_as(self, sha256: str) -> bool:
         """Whether the workspace is still what a copy for a judge was made of."""
-        ...
 
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
-        ...
 
 
 class JudgeWorkspace(Struct, frozen=True):
@@ -225,11 +209,9 @@ class Target(Protocol):
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Call once. Errors outside agentv are returned as a Failure, never raised."""
-        ...
 
     async def close(self) -> None:
         """Let go of connections and processes."""
-        ...
 
 
 @runtime_checkable
@@ -238,7 +220,6 @@ class SessionTarget(Protocol):
 
     async def end_session(self, request: TargetRequest) -> None:
         """The trial of this request asks nothing more: end its session, and the agent with it. Without one: nothing."""
-        ...
 
 
 @runtime_checkable
@@ -247,7 +228,6 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in order. Errors outside agentv are returned, never raised."""
-        ...
 
 
 class Connectable(Protocol):
@@ -255,7 +235,6 @@ class Connectable(Protocol):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that is ready for calls. Nothing is started before its first call."""
-        ...
 
 
 Handler = Callable[[str, Sequence[Any]], Awaitable[Any]]
@@ -319,11 +298,9 @@ class Executor(Protocol):
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
         """Run the function on a new thread. If cancelled, the thread continues as a daemon."""
-        ...
 
     def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
         """Call a function of the user's in its worker."""
-        ...
 
 
 class JavaScriptHost(Protocol):
@@ -331,11 +308,9 @@ class JavaScriptHost(Protocol):
 
     async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float) -> Json | Failure:
         """Call a function or an expression; its plain value, or a Failure."""
-        ...
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
         """Have the default export of `file` grade the payload; its plain result, or a Failure."""
-        ...
 
 
 class Clock(Protocol):
@@ -343,11 +318,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds from some fixed point."""
-        ...
 
     def utc(self) -> datetime:
         """The date and time now, in UTC."""
-        ...
 
 
 class Reader(Protocol):
@@ -359,7 +332,6 @@ class Reader(Protocol):
         Raises:
             OSError: it cannot be read.
         """
-        ...
 
 
 class Call(Struct, frozen=True):
@@ -381,7 +353,6 @@ class SpendingLog(Protocol):
 
     def spend(self, case_id: str, target: str, call: UsageStep, trial: str = "") -> None:
         """Keep what one call took; `trial` is the trial's key."""
-        ...
 
 
 class AnswerArchive(Protocol):
@@ -389,11 +360,9 @@ class AnswerArchive(Protocol):
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
         """The answer to a call, or None."""
-        ...
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Store the answer to a call."""
-        ...
 
 
 class AnswerLookup(Protocol):
@@ -401,8 +370,6 @@ class AnswerLookup(Protocol):
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Store an answer before it is used."""
-        ...
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
         """The answer stored earlier, or None."""
-        ...

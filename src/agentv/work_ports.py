@@ -28,19 +28,15 @@ class Sandboxes(Protocol):
     @property
     def warning(self) -> str:
         """What an agent can do that nothing confines."""
-        ...
 
     def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
         """The first that works here and gives the network that is asked for; why none does."""
-        ...
 
     def problem(self, name: SandboxName) -> str:
         """Why one is not available, and how to get it; empty: it is."""
-        ...
 
     def lines(self) -> tuple[str, ...]:
         """What there is, for people."""
-        ...
 
 
 class WorkArchive(Protocol):
@@ -53,7 +49,6 @@ class WorkArchive(Protocol):
             trial: by its names: its assertions may have changed.
             output: of its recorded answer.
         """
-        ...
 
 
 class TrialWork(Protocol):
@@ -71,77 +66,60 @@ class TrialWork(Protocol):
     @property
     def trial(self) -> Trial:
         """The trial."""
-        ...
 
     @property
     def workspace(self) -> Workspace | None:
         """The workspace; None: the case has none, or its answer is recorded."""
-        ...
 
     @property
     def changes(self) -> WorkspaceChanges | None:
         """Against the baseline, once the agent has ended."""
-        ...
 
     @property
     def runs_recorded(self) -> bool:
         """Whether the target is called whatever answers are stored, since its model calls are recorded or replayed."""
-        ...
 
     @property
     def grades_at_limits(self) -> bool:
         """Whether a trial that reached a limit is graded all the same."""
-        ...
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """What the target is asked."""
-        ...
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
         """What is shown of an agent's work so far, by what it reports."""
-        ...
 
     def counted(
         self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
     ) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """What a call gives, with what it took by our own count."""
-        ...
 
     def note(self, answer: TargetResponse | Failure) -> None:
         """Take in what a call shows of the work."""
-        ...
 
     def recall(self, kept: AgentWork | None) -> None:
         """Take in what an earlier run kept of the work; None: it kept nothing."""
-        ...
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
         """The limit that an answer passed, though nothing ended it."""
-        ...
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
         """What a failed call comes to: a limit that was reached may be graded as it is."""
-        ...
 
     async def finish(self) -> Failure | None:
         """End what was started, and see what it left; why that cannot be graded."""
-        ...
 
     def context(self, context: AssertionContext) -> AssertionContext:
         """What assertions see, once it has ended; before, they see nothing of it."""
-        ...
 
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the work lets it stand."""
-        ...
 
     async def close(self, result: TrialResult) -> TrialResult:
         """Remove what is left, or keep it; the result with the work."""
-        ...
 
     async def discard(self) -> None:
         """Close what is not closed yet: the trial was broken off."""
-        ...
 
 
 class UserReply(Struct, frozen=True):
@@ -157,16 +135,13 @@ class ConversationUser(Protocol):
     @property
     def cost_usd(self) -> float | None:
         """What its messages cost so far, US dollars; None: unknown."""
-        ...
 
     @property
     def token_usage(self) -> TokenUsage | None:
         """What its messages took so far; None: unknown."""
-        ...
 
     async def reply(self, transcript: Sequence[Message]) -> UserReply | Failure:
         """What it says after a transcript, the last message of which is the target's; why it says nothing."""
-        ...
 
 
 class TrialWorks(Protocol):
@@ -175,27 +150,21 @@ class TrialWorks(Protocol):
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What failed after the last trial."""
-        ...
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
         """The work of a trial; why it cannot be had."""
-        ...
 
     async def workspace(self, trial: Trial) -> Workspace | Failure:
         """A new workspace for a trial of a case that has one."""
-        ...
 
     def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
         """The work of a trial that has this workspace, and whose target is not called."""
-        ...
 
     def user(self, trial: Trial) -> ConversationUser:
         """Who talks with the target in a trial of a case with `user`."""
-        ...
 
     async def close(self) -> None:
         """The run is over: end and remove what is left."""
-        ...
 
 
 class TrialExchanges(Protocol):
@@ -208,19 +177,15 @@ class TrialExchanges(Protocol):
     @property
     def replays(self) -> bool:
         """Whether replies come from the recording."""
-        ...
 
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
         """The recorded reply to the next request, or a Failure, which `finish` reports too."""
-        ...
 
     def begin(self, request: ModelRequest) -> int:
         """The number of a request that is forwarded."""
-        ...
 
     def keep(self, number: int, reply: ModelReply) -> None:
         """Record the reply to a request. A request without one ended with its trial."""
-        ...
 
     def set_placeholders(self, texts: Mapping[str, str]) -> None:
         """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
@@ -228,7 +193,6 @@ class TrialExchanges(Protocol):
         Args:
             texts: text → what stands for it.
         """
-        ...
 
     def finish(self, *, complete: bool) -> Failure | None:
         """The agent has ended: keep the trial, or say why its replay cannot count.
@@ -236,11 +200,9 @@ class TrialExchanges(Protocol):
         Args:
             complete: it gave an answer that is graded; anything less is not recorded.
         """
-        ...
 
     def notes(self) -> tuple[str, ...]:
         """How the requests of a replay differ from the recorded ones."""
-        ...
 
 
 class ModelExchanges(Protocol):
@@ -252,8 +214,6 @@ class ModelExchanges(Protocol):
         Args:
             call: the first call of the trial; its key covers all turns.
         """
-        ...
 
     def notes(self) -> Iterable[str]:
         """What the report says of them at the end of the run."""
-        ...

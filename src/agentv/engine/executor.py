@@ -32,19 +32,15 @@ class TrialExecutor(Protocol):
 
     def run(self, trial: Trial) -> Awaitable[TrialResult]:
         """The result of one trial."""
-        ...
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial, not graded yet, or its errored result."""
-        ...
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared with each other, in their order."""
-        ...
 
     def interrupt(self) -> None:
         """The run is interrupted: end all waits for retries and for servers."""
-        ...
 
 
 class LocalExecutor:

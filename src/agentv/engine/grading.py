@@ -28,11 +28,9 @@ class GraderCheck(Protocol):
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
         """Why an entry must not grade; None where it may, and then `end` follows."""
-        ...
 
     def end(self, entry: AssertionEntry) -> Failure | None:
         """Why its result does not count; None if it does."""
-        ...
 
 
 async def grade_entries(

@@ -241,23 +241,18 @@ class TrialQueue(Protocol):
 
     async def take(self) -> Trial | None:
         """The next trial that may start, once there is one; None at the end."""
-        ...
 
     def comparison_group(self, number: int) -> list[Trial]:
         """The next trials, which are compared with the one that was just taken."""
-        ...
 
     def also(self) -> None:
         """A further sample of a case runs, which `take` has not handed out."""
-        ...
 
     def finish(self, result: TrialResult) -> None:
         """A trial that was taken has ended."""
-        ...
 
     def close(self) -> None:
         """Release all waiting workers: a trial that others wait for will not end."""
-        ...
 
 
 class IndependentTrials:

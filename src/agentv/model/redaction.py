@@ -12,12 +12,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, quote_plus
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import (
     Block,
     Content,
@@ -84,19 +82,15 @@ def forms_of(value: str) -> set[str]:
     for percent in (quote(data, safe=""), quote(data)):
         forms |= {percent, _PERCENT.sub(lambda found: found[0].lower(), percent)}
     for offset in range(3):
-        inside = _base64_of(data, offset)
+        # the characters of base64 that these bytes alone decide, `offset` bytes behind a multiple of three
+        encoded = b64encode(b"\0" * offset + data).decode()
+        inside = encoded[math.ceil(offset * 8 / 6) : (offset + len(data)) * 8 // 6]
         forms |= {inside, inside.translate(_FOR_URLS)}
     return forms
 
 
 _PERCENT = lazy_pattern(r"%[0-9A-F]{2}")
 _FOR_URLS = str.maketrans("+/", "-_")
-
-
-def _base64_of(data: bytes, offset: int) -> str:
-    """The characters of base64 that these bytes alone decide, `offset` bytes behind a multiple of three."""
-    encoded = b64encode(b"\0" * offset + data).decode()
-    return encoded[math.ceil(offset * 8 / 6) : (offset + len(data)) * 8 // 6]
 
 
 REDACTED = "[redacted]"
@@ -150,10 +144,10 @@ class Redactor:
 
     def redact_answer(self, answer: TargetResponse) -> TargetResponse:
         """The answer of a target without secrets."""
-        return structs.replace(
+        return replace(
             answer,
             output=self._maybe(answer.output),
-            messages=tuple(self._message(message) for message in answer.messages),
+            messages=self._messages(answer.messages),
             finish_reason=self._maybe(answer.finish_reason),
             attempts=self._attempts(answer.attempts),
             metadata=self._object(answer.metadata),
@@ -167,15 +161,15 @@ class Redactor:
         output = self._maybe(result.output)
         scores = tuple(self._score(score) for score in result.scores)
         if output != result.output:  # so that places in it have moved
-            scores = tuple(structs.replace(score, grade=score.grade.without_spans()) for score in scores)
-        return structs.replace(
+            scores = tuple(replace(score, grade=score.grade.without_spans()) for score in scores)
+        return replace(
             result,
             trial=self._trial(result.trial),
             output=output,
-            input=tuple(self._message(message) for message in result.input),
+            input=self._messages(result.input),
             scores=scores,
             error=self._failure(result.error),
-            messages=tuple(self._message(message) for message in result.messages),
+            messages=self._messages(result.messages),
             metadata=self._object(result.metadata),
             context=self._context(result.context),
             response_metadata=self._object(result.response_metadata),
@@ -202,7 +196,7 @@ class Redactor:
         if not self._values:
             return context
         return tuple(
-            structs.replace(
+            replace(
                 one, text=self.redact(one.text), source=self._maybe(one.source), metadata=self._object(one.metadata)
             )
             for one in context
@@ -216,10 +210,10 @@ class Redactor:
 
     def _trial(self, trial: Trial) -> Trial:
         case = trial.case
-        return structs.replace(
+        return replace(
             trial,
-            suite=structs.replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
-            case=structs.replace(
+            suite=replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
+            case=replace(
                 case,
                 id=self.redact(case.id),
                 vars=self._object(case.vars),
@@ -229,23 +223,18 @@ class Redactor:
                 metadata=self._object(case.metadata),
                 tags=tuple(self.redact(tag) for tag in case.tags),
                 conversation_id=self._maybe(case.conversation_id),
-                expected_output=tuple(self._message(message) for message in case.expected_output),
-                turns=tuple(self._turn(turn) for turn in case.turns),
+                expected_output=self._messages(case.expected_output),
+                turns=tuple(replace(turn, expected_output=self._messages(turn.expected_output)) for turn in case.turns),
             ),
-            target=structs.replace(trial.target, name=self.redact(trial.target.name)),
-            variant=trial.variant and structs.replace(trial.variant, name=self.redact(trial.variant.name)),
+            target=replace(trial.target, name=self.redact(trial.target.name)),
+            variant=trial.variant and replace(trial.variant, name=self.redact(trial.variant.name)),
         )
-
-    def _turn(self, turn: Turn) -> Turn:
-        return structs.replace(turn, expected_output=tuple(self._message(message) for message in turn.expected_output))
 
     def _score(self, score: Score) -> Score:
         entry = score.entry
-        settings = structs.replace(entry.settings, name=self.redact(entry.name))
+        settings = replace(entry.settings, name=self.redact(entry.name))
         span = entry.span and replace(entry.span, file=self.redact(entry.span.file))
-        return structs.replace(
-            score, entry=structs.replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade)
-        )
+        return replace(score, entry=replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade))
 
     def _asked(self, asked: AskedJudge | None) -> AskedJudge | None:
         """The judge that was asked. A rubric with a secret is known by the hash of what is shown of it."""
@@ -254,14 +243,14 @@ class Redactor:
         rubric = self.redact(asked.rubric)
         digest = asked.rubric_sha256 if rubric == asked.rubric else sha256(rubric.encode()).hexdigest()
         judge, model = self.redact(asked.judge), self.redact(asked.model)
-        return structs.replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
+        return replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
 
     def redact_grade(self, grade: Grade) -> Grade:
         """What an assertion says of an answer, without secrets."""
-        return structs.replace(
+        return replace(
             grade,
             checks=tuple(
-                structs.replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
+                replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
                 for check in grade.checks
             ),
             reason=self._maybe(grade.reason),
@@ -271,20 +260,22 @@ class Redactor:
         )
 
     def _failure(self, failure: Failure | None) -> Failure | None:
-        clean = failure and structs.replace(failure, message=self.redact(failure.message))
-        return (
-            structs.replace(clean, attempts=self._attempts(clean.attempts)) if isinstance(clean, CallFailure) else clean
-        )
+        if isinstance(failure, CallFailure):
+            failure = replace(failure, attempts=self._attempts(failure.attempts))
+        return failure and replace(failure, message=self.redact(failure.message))
 
     def _attempts(self, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-        return tuple(structs.replace(one, message=self.redact(one.message)) for one in attempts)
+        return tuple(replace(one, message=self.redact(one.message)) for one in attempts)
 
-    def _message(self, message: Message) -> Message:
-        return structs.replace(
-            message,
-            content=self._content(message.content),
-            name=self._maybe(message.name),
-            tool_calls=tuple(self._call(call) for call in message.tool_calls),
+    def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        return tuple(
+            replace(
+                message,
+                content=self._content(message.content),
+                name=self._maybe(message.name),
+                tool_calls=tuple(self._call(call) for call in message.tool_calls),
+            )
+            for message in messages
         )
 
     def _content(self, content: Content) -> Content:
@@ -297,14 +288,14 @@ class Redactor:
             return TextBlock(self.redact(block.value))
         value, path = self.redact(block.value), self._maybe(block.path)
         if isinstance(block, ImageBlock):
-            return structs.replace(block, value=value, path=path)
+            return replace(block, value=value, path=path)
         if isinstance(block, DocumentBlock):
-            return structs.replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
+            return replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
         return FileBlock(value, path or "", self.redact(block.text))
 
     def _call(self, call: ToolCall) -> ToolCall:
         name, arguments = self.redact(call.name), self._object(call.arguments)
         output, native_name = self._maybe(call.output), self._maybe(call.native_name)
-        return structs.replace(
+        return replace(
             call, name=name, arguments=arguments, id=self._maybe(call.id), output=output, native_name=native_name
         )

@@ -9,9 +9,10 @@ from threading import Event
 
 import click
 
+from agentv.testing.agent_script import read_script
 from agentv.testing.routes import ADDRESSES
 from agentv.testing.server import STATS, ModelServer
-from agentv.testing.steps import Answer, ModelCall, Script
+from agentv.testing.steps import Answer, Script
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,43 +30,28 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None, scrip
     """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
     if text is not None and script is not None:
         raise click.UsageError("--text and --script exclude each other")
-    reply: Script = _echo if text is None else Answer(text)
+    reply: Script = Answer(text) if text is not None else lambda call: call.prompt
     if script is not None:
-        reply = _scripted(script)
+        try:
+            reply = read_script(script)
+        except OSError as error:
+            raise click.ClickException(f"cannot read {script}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise click.ClickException(f"{script}: {error}") from error
     server = ModelServer(reply, rate=rate, delay_s=delay_ms / 1000, keep=0)
     try:
         server.start(port)
     except OSError as error:
         raise click.ClickException(f"cannot listen on port {port}: {error.strerror or error}") from error
-    ended = _on_stop_signal()  # before the addresses are known: whoever reads them may end it at once
+    ended = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the addresses are known: whoever reads them may end it
+        signal.signal(number, lambda *_: ended.set())
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")
     click.echo(f"stats     {server.openai.removesuffix(ADDRESSES['openai'])}{STATS}")
     sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
     ended.wait()
     server.stop()
-
-
-def _scripted(path: Path) -> Script:
-    from agentv.testing.agent_script import read_script
-
-    try:
-        return read_script(path)
-    except OSError as error:
-        raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise click.ClickException(f"{path}: {error}") from error
-
-
-def _echo(call: ModelCall) -> str:
-    return call.prompt
-
-
-def _on_stop_signal() -> Event:
-    ended = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
 
 
 if __name__ == "__main__":

@@ -76,7 +76,9 @@ class AgentScript:
             return self._side
         step = self._step(steps, answered, call)
         try:
-            return _fitted(step, tools, call)
+            if isinstance(step, HOLDERS):
+                return replace(step, answer=_fitted(step.answer, tools, call))
+            return _fitted(step, tools, call) if isinstance(step, Answer) else step
         except NotOfferedError as error:
             return Status(400, str(error))
 
@@ -88,13 +90,18 @@ class AgentScript:
             found = next((self._when[text] for text in self._when if text in turn.text), None)
             if found is not None and found is not steps:
                 steps, begin = found, number
-        return steps, answers_in(turns[begin:])
+        # how often the model has answered: an answer may be several messages in a row
+        own = turns[begin:]
+        pairs = zip((Turn(answer=False), *own), own, strict=False)
+        return steps, sum(turn.answer and not before.answer for before, turn in pairs)
 
     def _step(self, steps: _Steps, answered: int, call: ModelCall) -> Step:
         faults, answer = steps.places[min(answered, len(steps.places) - 1)]
         if not faults:
             return answer or self._side
-        history = history_of(call)
+        # a digest of the messages so far: the same for a request and its retry
+        messages = [call.body.get(key) for key in _TURNS]
+        history = sha256(msgspec.json.encode(messages, order="sorted")).hexdigest()
         given = self._given[history]
         self._given[history] += 1
         if given < len(faults) or answer is None:
@@ -124,23 +131,12 @@ class _Steps:
                 faults.append(step)
         if faults:
             places.append((tuple(faults), None))
-        return cls(tuple(places), any(_answer(step).tool_calls for step in steps))
+        answers = (step.answer if isinstance(step, HOLDERS) else step for step in steps)
+        return cls(tuple(places), any(isinstance(one, Answer) and one.tool_calls for one in answers))
 
 
-def _answer(step: Step) -> Answer:
-    if isinstance(step, Answer):
-        return step
-    return step.answer if isinstance(step, HOLDERS) else Answer()
-
-
-def _fitted(step: Step, tools: Sequence[OfferedTool], call: ModelCall) -> Step:
-    """The step with its calls as the request offers them."""
-    if isinstance(step, HOLDERS):
-        return replace(step, answer=_fitted_answer(step.answer, tools, call))
-    return _fitted_answer(step, tools, call) if isinstance(step, Answer) else step
-
-
-def _fitted_answer(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
+def _fitted(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) -> Answer:
+    """The answer with its calls as the request offers them."""
     if step.tool_calls:
         calls = tuple(as_offered(one, tools, call.text) for one in step.tool_calls)
         searches = tuple(one for one in calls if (one.id or "").startswith(SEARCH_ID))
@@ -148,7 +144,8 @@ def _fitted_answer(step: Answer, tools: Sequence[OfferedTool], call: ModelCall) 
             return replace(step, tool_calls=calls)
         return _search(searches, call)
     if _SUBMIT in call.text and tools and step.refusal is None:
-        return replace(step, tool_calls=(_submitted(step.text, tools, call.text),))
+        shell = ToolCall("shell", {"command": f"cat <<'ANSWER'\n{_SUBMIT}\n{step.text}\nANSWER"})
+        return replace(step, tool_calls=(as_offered(shell, tools, call.text),))
     return step
 
 
@@ -160,11 +157,6 @@ def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
         raise NotOfferedError(f"the agent searched for {searches[0].arguments['query']!r}, and found no such tool")
     calls = tuple(structs.replace(one, id=f"{one.id}_{before}") for one in searches)
     return Answer(tool_calls=calls, delay_s=before * _SEARCH_WAIT_S)
-
-
-def _submitted(text: str, tools: Sequence[OfferedTool], said: str) -> ToolCall:
-    command = f"cat <<'ANSWER'\n{_SUBMIT}\n{text}\nANSWER"
-    return as_offered(ToolCall("shell", {"command": command}), tools, said)
 
 
 _SCRIPT = frozenset({"steps", "when", "side"})
@@ -224,7 +216,10 @@ def _step(value: Any, where: str) -> Step:
         return _FAULTS[value["fault"]]
     if "status" in value:
         _check(value, _STATUS, where)
-        return Status(_number(value["status"], where), str(value.get("message", "")), value.get("retry_after"))
+        status = value["status"]
+        if isinstance(status, bool) or not isinstance(status, int):
+            raise _wrong(f"'status' of {where}", "a number such as 429", status)
+        return Status(status, str(value.get("message", "")), value.get("retry_after"))
     return _read_answer(value, where)
 
 
@@ -257,12 +252,6 @@ def _call(value: Mapping[str, Json]) -> ToolCall:
     given = value.get("arguments")
     beside = {key: one for key, one in value.items() if key not in ("tool", "arguments")}
     return ToolCall(str(value["tool"]), {**beside, **(given if isinstance(given, Mapping) else {})})
-
-
-def _number(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong(f"'status' of {where}", "a number such as 429", value)
-    return value
 
 
 def _wrong(what: str, expected: str, found: object) -> ValueError:
@@ -310,7 +299,9 @@ def _turn(message: JsonObject) -> Turn:
         return Turn(answer=False)
     content = message.get("content", message.get("parts"))
     blocks = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
-    return Turn(answer=False, text="\n".join(piece for block in blocks for piece in _said(block)))
+    # a tool's result holds its text one level deeper
+    texts = (block.get("text") if isinstance(block, Mapping) else block for block in blocks)
+    return Turn(answer=False, text="\n".join(one for one in texts if isinstance(one, str)))
 
 
 def _searches(message: JsonObject) -> bool:
@@ -318,21 +309,3 @@ def _searches(message: JsonObject) -> bool:
     blocks = message.get("content")
     ids = [block.get("id") for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, Sequence) else []
     return any(isinstance(one, str) and one.startswith(SEARCH_ID) for one in ids)
-
-
-def _said(block: Json) -> Sequence[str]:
-    if isinstance(block, Mapping):
-        text = block.get("text")  # a tool's result holds its text one level deeper
-        return [text] if isinstance(text, str) else []
-    return [block] if isinstance(block, str) else []
-
-
-def answers_in(turns: Sequence[Turn]) -> int:
-    """How often the model has answered: an answer may be several messages in a row."""
-    return sum(turn.answer and not before.answer for before, turn in zip((Turn(False), *turns), turns, strict=False))
-
-
-def history_of(call: ModelCall) -> str:
-    """A digest of the messages so far: the same for a request and its retry."""
-    found = [call.body.get(key) for key in _TURNS]
-    return sha256(msgspec.json.encode(found, order="sorted")).hexdigest()

@@ -162,19 +162,21 @@ def _plain(name: str) -> str:
 def _arguments(given: Mapping[str, Json], tool: OfferedTool, text: str) -> dict[str, Json]:
     """The arguments under the tool's names, paths absolute, with what the tool requires."""
     offered = tool.arguments
-    given = {key: _absolute(value, text) if key == "path" else value for key, value in given.items()}
+    given = dict(given)
+    directory, path = _DIRECTORY.search(text), given.get("path")
+    if directory is not None and isinstance(path, str):
+        given["path"] = str(PurePosixPath(directory["path"].strip()) / path)
     if "edits" in offered and {"old", "new"} <= given.keys():
         inner = {"oldText": given.pop("old"), "newText": given.pop("new")}
         given["edits"] = [inner]
-    found = {_name(key, offered): value for key, value in given.items()}
+    found: dict[str, Json] = {}
+    for key, value in given.items():
+        other = next((one for one in ALIASES.get(key, ()) if one in offered), key)
+        found[key if key in offered else other] = value
     command = found.get("command")
     if isinstance(command, str) and _type(offered.get("command")) == "array":
         found["command"] = ["bash", "-lc", command]
     return {**found, **{key: _filler(key, offered.get(key)) for key in tool.required if key not in found}}
-
-
-def _name(key: str, offered: Mapping[str, Json]) -> str:
-    return key if key in offered else next((one for one in ALIASES.get(key, ()) if one in offered), key)
 
 
 def _type(schema: Json) -> Json:
@@ -189,13 +191,6 @@ def _filler(key: str, schema: Json) -> Json:
     fillers: dict[Json, Json] = {"boolean": False, "number": 0, "integer": 0, "array": [], "object": {}}
     kind = _type(schema)
     return fillers[kind] if isinstance(kind, str) and kind in fillers else _REQUIRED.get(key, "step")
-
-
-def _absolute(path: Json, text: str) -> Json:
-    directory = _DIRECTORY.search(text)
-    if not isinstance(path, str) or directory is None:
-        return path
-    return str(PurePosixPath(directory["path"].strip()) / path)
 
 
 def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolCall:
@@ -214,7 +209,15 @@ def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> 
             return search
         offered = ", ".join(tool.full_name for tool in tools) or "none"
         raise NotOfferedError(f"the request offers no tool for '{call.name}'; its tools: {offered}")
-    return _made(call, script, {"input": _javascript(call)})
+    if call.name in ("write", "edit"):
+        asked = f"tools.apply_patch({json.dumps(_patch(call))})"
+    elif call.name in ("shell", "read"):
+        command = _text(call, "command") if call.name == "shell" else _command(call, codex=True)
+        asked = f"tools.exec_command({json.dumps({'cmd': command})})"
+    else:
+        name = "mcp__" + call.name.replace(".", "__") if "." in call.name else call.name
+        asked = f"tools.{name}({json.dumps(dict(call.arguments))})"
+    return _made(call, script, {"input": f"text(await {asked})"})
 
 
 def _search(call: ToolCall, tools: Sequence[OfferedTool]) -> ToolCall | None:
@@ -257,13 +260,3 @@ def _patch(call: ToolCall) -> str:
     else:
         change = f"*** Update File: {path}\n@@\n{lines('-', 'old')}{lines('+', 'new')}"
     return f"*** Begin Patch\n{change}*** End Patch\n"
-
-
-def _javascript(call: ToolCall) -> str:
-    if call.name in ("write", "edit"):
-        return f"text(await tools.apply_patch({json.dumps(_patch(call))}))"
-    if call.name in ("shell", "read"):
-        command = _text(call, "command") if call.name == "shell" else _command(call, codex=True)
-        return f"text(await tools.exec_command({json.dumps({'cmd': command})}))"
-    name = "mcp__" + call.name.replace(".", "__") if "." in call.name else call.name
-    return f"text(await tools.{name}({json.dumps(dict(call.arguments))}))"

@@ -28,16 +28,19 @@ _ERRORS = {
 
 def message_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
     """The object `message`."""
-    usage = usage_in(step)
+    stop = "refusal" if isinstance(step, ContentFilter) else "end_turn"
+    if isinstance(step, Answer):
+        called = step.tool_calls and step.refusal is None
+        stop = step.finish_reason or ("tool_use" if called else stop)
     return {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
         "model": call.model,
         "content": list(_blocks(step, number)),
-        "stop_reason": _stop_reason(step),
+        "stop_reason": stop,
         "stop_sequence": None,
-        "usage": usage_of(usage or TokenUsage()),
+        "usage": usage_of(usage_in(step) or TokenUsage()),
     }
 
 
@@ -52,14 +55,6 @@ def _blocks(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     for place, one in enumerate(step.tool_calls):
         identity = one.id or f"toolu_{number}_{place}"
         yield {"type": "tool_use", "id": identity, "name": one.name, "input": dict(one.arguments)}
-
-
-def _stop_reason(step: ReplyStep) -> str:
-    if isinstance(step, ContentFilter):
-        return "refusal"
-    if not isinstance(step, Answer):
-        return "end_turn"
-    return step.finish_reason or ("tool_use" if step.tool_calls and step.refusal is None else "end_turn")
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.testing.replies import Operation, ReplyStep
 from agentv.testing.steps import Answer, ModelCall, usage_in
 
@@ -41,16 +41,15 @@ def vector_of(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
 def openai_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
     """A `list` of `embedding` objects, in base64 if requested, as the SDK does."""
     vectors = vectors_of(call, step, call.body.get("dimensions"))
-    shape = base64_of if call.body.get("encoding_format") == "base64" else list
-    data = [{"object": "embedding", "index": place, "embedding": shape(one)} for place, one in enumerate(vectors)]
+    data: list[JsonObject] = []
+    for place, vector in enumerate(vectors):
+        numbers: Json = list(vector)
+        if call.body.get("encoding_format") == "base64":
+            numbers = b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
+        data.append({"object": "embedding", "index": place, "embedding": numbers})
     taken = (usage_in(step) or TokenUsage()).input or 0
     usage = {"prompt_tokens": taken, "total_tokens": taken}
     return {"object": "list", "data": data, "model": call.model, "usage": usage}
-
-
-def base64_of(vector: tuple[float, ...]) -> str:
-    """The numbers as 32-bit floats, little-endian."""
-    return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
 def gemini_vector(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
@@ -61,14 +60,11 @@ def gemini_vector(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
 
 def gemini_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
     """`batchEmbedContents`: the `embeddings`, each with its `values`."""
-    vectors = vectors_of(call, step, _dimensions(call.body))
+    requests = call.body.get("requests")
+    first = requests[0] if isinstance(requests, Sequence) and requests else call.body
+    dimensions = first.get("outputDimensionality") if isinstance(first, Mapping) else None
+    vectors = vectors_of(call, step, dimensions)
     return {"embeddings": [{"values": list(vector)} for vector in vectors]}
-
-
-def _dimensions(body: JsonObject) -> object:
-    requests = body.get("requests")
-    first = requests[0] if isinstance(requests, Sequence) and requests else body
-    return first.get("outputDimensionality") if isinstance(first, Mapping) else None
 
 
 EMBED = Operation("embed", openai_vectors)

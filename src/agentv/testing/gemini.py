@@ -7,7 +7,7 @@ from typing import Any
 
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.replies import EVENTS, JSON, Left, ModelApi, Operation, ReplyStep, encoded, stream_pieces
+from agentv.testing.replies import EVENTS, JSON, ModelApi, Operation, ReplyStep, encoded, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
 
 _BAD_KEY = "API key not valid. Please pass a valid API key."
@@ -77,15 +77,13 @@ def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
         yield whole
         return
     candidate = whole["candidates"][0]
-    pieces = [piece for part in candidate["content"]["parts"] for piece in _pieces(part)]
+    pieces: list[dict[str, Any]] = []
+    for part in candidate["content"]["parts"]:
+        pieces += [{**part, "text": word} for word in stream_pieces(part.get("text", ""))] or [part]
     head = {key: value for key, value in whole.items() if key != "usageMetadata"}
     for piece in pieces[:-1]:
         yield {**head, "candidates": [{"content": {"parts": [piece], "role": "model"}, "index": 0}]}
     yield {**whole, "candidates": [{**candidate, "content": {"parts": pieces[-1:], "role": "model"}}]}
-
-
-def _pieces(part: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{**part, "text": word} for word in stream_pieces(part["text"])] or [part] if "text" in part else [part]
 
 
 def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
@@ -108,10 +106,5 @@ def stream_type(call: ModelCall) -> str:
     return EVENTS if call.query.get("alt") == "sse" else JSON
 
 
-def no_headers(_left: Left) -> dict[str, str]:
-    """Gemini sends no rate limits in headers."""
-    return {}
-
-
 GENERATE = Operation("generate", generated_body, generated_events, stream_type)
-GEMINI = ModelApi("gemini", gemini_error, no_headers, bad_key=Status(400, _BAD_KEY))
+GEMINI = ModelApi("gemini", gemini_error, lambda _left: {}, bad_key=Status(400, _BAD_KEY))

@@ -43,7 +43,10 @@ def _choices(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     if isinstance(step, ContentFilter):
         yield _choice({"role": "assistant", "content": None, "refusal": None}, "content_filter")
     elif isinstance(step, Answer):
-        calls = [_tool_call(one, f"call_{number}_{place}") for place, one in enumerate(step.tool_calls)]
+        calls: list[dict[str, Any]] = []
+        for place, one in enumerate(step.tool_calls):
+            function = {"name": one.name, "arguments": json.dumps(one.arguments)}
+            calls.append({"id": one.id or f"call_{number}_{place}", "type": "function", "function": function})
         no_text = step.refusal is not None or (calls and not step.text)
         message: dict[str, Any] = {
             "role": "assistant",
@@ -60,11 +63,6 @@ def _choices(step: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
 
 def _choice(message: dict[str, Any], finish_reason: str) -> dict[str, Any]:
     return {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
-
-
-def _tool_call(call: ToolCall, identity: str) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
-    return {"id": call.id or identity, "type": "function", "function": function}
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:
@@ -90,17 +88,13 @@ def chat_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     usage = whole.pop("usage", None)
     head = {**whole, "object": "chat.completion.chunk"}
     for choice in whole["choices"]:
-        for delta in _deltas(choice["message"]):
-            yield event({**head, "choices": [_part(delta, None)]})
-        yield event({**head, "choices": [_part({}, choice["finish_reason"])]})
+        for delta, finish in (*((one, None) for one in _deltas(choice["message"])), ({}, choice["finish_reason"])):
+            part = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+            yield event({**head, "choices": [part]})
     options: Any = call.body.get("stream_options") or {}
     if usage is not None and options.get("include_usage"):
         yield event({**head, "choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"
-
-
-def _part(delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
-    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -159,7 +153,11 @@ def _items(call: ModelCall, step: ReplyStep, number: int) -> Iterator[dict[str, 
     if step.reasoning or (step.usage is not None and step.usage.reasoning):
         summary = [{"type": "summary_text", "text": step.reasoning}] if step.reasoning else []
         yield {"id": f"rs_{number}", "type": "reasoning", "summary": summary}
-    content = _content(step)
+    content: dict[str, Any] | None = None
+    if step.refusal is not None:
+        content = {"type": "refusal", "refusal": step.refusal}
+    elif step.text or not step.tool_calls:
+        content = {"type": "output_text", "text": step.text, "annotations": [], "logprobs": []}
     if content is not None:
         message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed"}
         yield {**message, "content": [content]}
@@ -179,21 +177,9 @@ def _tool_item(call: ToolCall, tool: OfferedTool, identity: str) -> dict[str, An
         return {"id": f"ts_{identity}", **search, "call_id": head["call_id"], "arguments": dict(call.arguments)}
     if tool.custom:
         text = call.arguments.get("input")
-        return {
-            "id": f"ctc_{identity}",
-            "type": "custom_tool_call",
-            **head,
-            "input": text if isinstance(text, str) else "",
-        }
+        given = text if isinstance(text, str) else ""
+        return {"id": f"ctc_{identity}", "type": "custom_tool_call", **head, "input": given}
     return {"id": f"fc_{identity}", "type": "function_call", **head, "arguments": json.dumps(call.arguments)}
-
-
-def _content(answer: Answer) -> dict[str, Any] | None:
-    if answer.refusal is not None:
-        return {"type": "refusal", "refusal": answer.refusal}
-    if answer.text or not answer.tool_calls:
-        return {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
-    return None
 
 
 def usage_of_response(usage: TokenUsage) -> dict[str, Any]:
@@ -229,10 +215,16 @@ def _item_events(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "response.output_item.added", {"item": {**item, "status": "in_progress", **empty}}
     if item["type"] == "message":
         for place, part in enumerate(item["content"]):
-            yield from _part_events(part, {"item_id": item["id"], "content_index": place})
+            where = {"item_id": item["id"], "content_index": place}
+            if part["type"] == "refusal":
+                yield from _part_events("response.content", "response.refusal", part, where)
+            else:
+                yield from _part_events("response.content", "response.output_text", part, where, logprobs=[])
     elif item["type"] == "reasoning":
         for place, part in enumerate(item["summary"]):
-            yield from _summary_events(part, {"item_id": item["id"], "summary_index": place})
+            where = {"item_id": item["id"], "summary_index": place}
+            name = "response.reasoning_summary"
+            yield from _part_events(name, f"{name}_text", part, where)
     elif key := _TEXTS.get(item["type"]):
         kind = "response.function_call_arguments" if key == "arguments" else "response.custom_tool_call_input"
         for piece in stream_pieces(item[key]):
@@ -242,23 +234,15 @@ def _item_events(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "response.output_item.done", {"item": item}
 
 
-def _part_events(part: dict[str, Any], where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _part_events(
+    name: str, text_name: str, part: dict[str, Any], where: dict[str, Any], **more: Any
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of a part of an item: that it begins, its text in pieces and whole, that it ends."""
     key = "refusal" if part["type"] == "refusal" else "text"
-    name = "response.refusal" if key == "refusal" else "response.output_text"
-    logprobs: dict[str, Any] = {} if key == "refusal" else {"logprobs": []}
-    yield "response.content_part.added", {**where, "part": {**part, key: ""}}
+    yield f"{name}_part.added", {**where, "part": {**part, key: ""}}
     for piece in stream_pieces(part[key]):
-        yield f"{name}.delta", {**where, **logprobs, "delta": piece}
-    yield f"{name}.done", {**where, **logprobs, key: part[key]}
-    yield "response.content_part.done", {**where, "part": part}
-
-
-def _summary_events(part: dict[str, Any], where: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    name = "response.reasoning_summary"
-    yield f"{name}_part.added", {**where, "part": {**part, "text": ""}}
-    for piece in stream_pieces(part["text"]):
-        yield f"{name}_text.delta", {**where, "delta": piece}
-    yield f"{name}_text.done", {**where, "text": part["text"]}
+        yield f"{text_name}.delta", {**where, **more, "delta": piece}
+    yield f"{text_name}.done", {**where, **more, key: part[key]}
     yield f"{name}_part.done", {**where, "part": part}
 
 
@@ -305,20 +289,16 @@ def openai_error(call: ModelCall, status: int, message: str, _wait_s: float | No
 def azure_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
     """`{"error": {"code", "message"}}`; that of the content filter includes its findings."""
     if message == _FILTERED:
-        return _filtered()
+        found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
+        inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
+        where: dict[str, Any] = {"param": "prompt", "type": None, "status": 400, "innererror": inner}
+        return {"error": {"code": "content_filter", "message": _FILTERED, **where}}
     if status == 400:
         return openai_error(call, status, message, wait_s)  # from the model behind Azure
     code, usual = _AZURE_CODES.get(status, (str(status), _kind(status)[2]))
     if wait_s is not None:
         usual += f" Please retry after {math.ceil(wait_s)} seconds."
     return {"error": {"code": code, "message": message or usual.format(model=call.model)}}
-
-
-def _filtered() -> JsonObject:
-    found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
-    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
-    where: dict[str, Any] = {"param": "prompt", "type": None, "status": 400, "innererror": inner}
-    return {"error": {"code": "content_filter", "message": _FILTERED, **where}}
 
 
 def ollama_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:

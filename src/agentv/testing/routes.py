@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from urllib.parse import unquote
@@ -41,22 +40,16 @@ ADDRESSES = {
 
 _GEMINI = r"/gemini/v1\w*/\w+/(?P<model>[^/:]+)"
 _DEPLOYMENT = r"/azure/openai/deployments/(?P<model>[^/]+)"
+_OPENAI_BASES = ((r"/openai/v1", OPENAI), (r"/azure/openai(?:/v1)?", AZURE), (r"/ollama/v1", OLLAMA))
+_OPENAI_PATHS = (("/chat/completions", CHAT), ("/responses", RESPONSES), ("/embeddings", EMBED))
 _ROUTES: tuple[tuple[str, ModelApi, Operation], ...] = (
-    (r"/openai/v1/chat/completions", OPENAI, CHAT),
-    (r"/openai/v1/responses", OPENAI, RESPONSES),
-    (r"/openai/v1/embeddings", OPENAI, EMBED),
+    *((base + path, api, operation) for base, api in _OPENAI_BASES for path, operation in _OPENAI_PATHS),
     (r"/anthropic/v1/messages", ANTHROPIC, MESSAGES),
     (rf"{_GEMINI}:(?:generateContent|streamGenerateContent)", GEMINI, GENERATE),
     (rf"{_GEMINI}:embedContent", GEMINI, EMBED_ONE),
     (rf"{_GEMINI}:batchEmbedContents", GEMINI, EMBED_MANY),
     (rf"{_DEPLOYMENT}/chat/completions", AZURE, CHAT),
     (rf"{_DEPLOYMENT}/embeddings", AZURE, EMBED),
-    (r"/azure/openai(?:/v1)?/chat/completions", AZURE, CHAT),
-    (r"/azure/openai(?:/v1)?/responses", AZURE, RESPONSES),
-    (r"/azure/openai(?:/v1)?/embeddings", AZURE, EMBED),
-    (r"/ollama/v1/chat/completions", OLLAMA, CHAT),
-    (r"/ollama/v1/responses", OLLAMA, RESPONSES),
-    (r"/ollama/v1/embeddings", OLLAMA, EMBED),
 )
 _COMPILED = tuple((re.compile(pattern), provider, operation) for pattern, provider, operation in _ROUTES)
 _PROVIDERS = {provider.name: provider for provider in (OPENAI, ANTHROPIC, GEMINI, AZURE, OLLAMA)}
@@ -89,18 +82,23 @@ NOTHING = Reply(0, ())
 
 def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
     """The bytes that a step replies with; how they are sent, or cut, is the server's part."""
+    if isinstance(step, ContentFilter) and route.provider.filtered is not None:
+        step = route.provider.filtered
     match step:
         case Status():
             return refusal(route.provider, call, step)
-        case ContentFilter() if route.provider.filtered is not None:
-            return refusal(route.provider, call, route.provider.filtered)
         case Answer() | EmptyChoices() | ContentFilter():
             return ok_reply(route.operation, call, step, number)
         case WrongType():
             return Reply(200, (step.body.encode(),), step.content_type)
         case MalformedJson() | Truncated() | SlowDrip() | StoppedStream() | Together():
             whole = ok_reply(route.operation, call, step.answer, number)
-            return _malformed(whole) if isinstance(step, MalformedJson) else whole
+            if not isinstance(step, MalformedJson):
+                return whole
+            pieces = list(whole.pieces)
+            place = min(1, len(pieces) - 1)  # a brace is missing: in the body, or in the second event of a stream
+            pieces[place] = pieces[place].replace(b"}", b"", 1)
+            return replace(whole, pieces=tuple(pieces))
     return NOTHING  # ClosedConnection, Hang
 
 
@@ -109,26 +107,15 @@ def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
     after = status.retry_after
     wait_s = float(after) if isinstance(after, int | float) else None
     body = provider.error(call, status.code, status.message, wait_s)
-    return Reply(status.code, (encoded(body),), JSON, {**_retry_after(after), **status.headers})
+    headers = {}
+    if isinstance(after, datetime):
+        headers["Retry-After"] = format_datetime(after.astimezone(UTC), usegmt=True)
+    elif after is not None:
+        headers["Retry-After"] = after if isinstance(after, str) else f"{after:g}"
+    return Reply(status.code, (encoded(body),), JSON, {**headers, **status.headers})
 
 
 def over_limit(provider: ModelApi, call: ModelCall, left: Left) -> Reply:
     """429: the seconds rounded up, as the header has it; a provider that knows finer ones says them too."""
     body = provider.error(call, 429, "", left.next_s)
     return Reply(429, (encoded(body),), JSON, {"Retry-After": str(max(1, math.ceil(left.next_s)))})
-
-
-def _retry_after(after: float | datetime | str | None) -> Mapping[str, str]:
-    if after is None:
-        return {}
-    if isinstance(after, datetime):
-        return {"Retry-After": format_datetime(after.astimezone(UTC), usegmt=True)}
-    return {"Retry-After": after if isinstance(after, str) else f"{after:g}"}
-
-
-def _malformed(reply: Reply) -> Reply:
-    """The same with a brace missing: in the body, or in the second event of a stream."""
-    pieces = list(reply.pieces)
-    place = min(1, len(pieces) - 1)
-    pieces[place] = pieces[place].replace(b"}", b"", 1)
-    return Reply(reply.status, tuple(pieces), reply.content_type, reply.headers, reply.streamed)

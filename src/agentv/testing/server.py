@@ -183,7 +183,7 @@ class ModelServer:
         try:
             return await self._reply(request, route, call, number)
         finally:
-            self._log.left()
+            self._log.here -= 1
 
     def _call(self, request: Request, route: Route, body: JsonObject) -> ModelCall:
         return ModelCall(
@@ -206,13 +206,15 @@ class ModelServer:
         if left is not None and not left.allowed:
             return await self._send(request, over_limit(route.provider, call, left), headers=headers)
         step = self._script(call)
-        if isinstance(step, Together):
-            await self._log.together(step.requests)
+        while isinstance(step, Together) and self._log.most < step.requests:
+            await self._log.arrival.wait()
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
-        # Before it is sent: a caller that has its whole answer finds it counted.
-        self._log.tokens += _usage_of(step) or TokenUsage()
+        # Before it is sent: a caller that has its whole answer finds it counted. What is cut reports none.
+        answer = step.answer if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else step
+        if isinstance(answer, Answer) and answer.usage is not None:
+            self._log.tokens += answer.usage
         return await self._send(request, reply_of(route, call, step, number), step, headers)
 
     async def _send(
@@ -249,7 +251,12 @@ class ModelServer:
 
 
 class _CallLog:
-    """What has come in so far; written on the server's thread alone."""
+    """What has come in so far; written on the server's thread alone.
+
+    Attributes:
+        here: calls that wait for their reply; `most`: at the same time so far.
+        arrival: set when the next call arrives.
+    """
 
     def __init__(self, keep: int | None) -> None:
         self.calls: deque[ModelCall] = deque(maxlen=keep)
@@ -257,8 +264,8 @@ class _CallLog:
         self.statuses: Counter[int] = Counter()
         self.tokens = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
         self.most = 0
-        self._here = 0
-        self._arrival = asyncio.Event()
+        self.here = 0
+        self.arrival = asyncio.Event()
         self._first_at = self._last_at = 0.0
 
     def arrived(self, call: ModelCall) -> int:
@@ -267,20 +274,11 @@ class _CallLog:
         self.number += 1
         self._first_at = call.at if self.number == 1 else self._first_at
         self._last_at = call.at
-        self._here += 1
-        self.most = max(self.most, self._here)
-        self._arrival.set()
-        self._arrival = asyncio.Event()
+        self.here += 1
+        self.most = max(self.most, self.here)
+        self.arrival.set()
+        self.arrival = asyncio.Event()
         return self.number
-
-    async def together(self, requests: int) -> None:
-        """Return once so many requests have waited at the same time."""
-        while self.most < requests:
-            await self._arrival.wait()
-
-    def left(self) -> None:
-        """A call has got all that it gets."""
-        self._here -= 1
 
     def counts(self) -> JsonObject:
         """The body of `GET /stats`."""
@@ -390,13 +388,6 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
 
 
 _CUT = (Truncated, StoppedStream)
-
-
-def _usage_of(step: Step) -> TokenUsage | None:
-    """The tokens that a reply reports; None where it is cut, or reports none."""
-    if isinstance(step, Answer):
-        return step.usage
-    return step.answer.usage if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else None
 
 
 _LARGEST = 1 << 30

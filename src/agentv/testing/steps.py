@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -153,12 +154,8 @@ def usage_in(usage: object) -> TokenUsage | None:
     return usage.usage if isinstance(usage, Answer) else DEFAULT_USAGE
 
 
-Fault: TypeAlias = "Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang"
-Step: TypeAlias = "Answer | Status | ContentFilter | EmptyChoices | Together | Fault"
-STEPS = (
-    *(Answer, Status, ContentFilter, EmptyChoices, Together),
-    *(Truncated, MalformedJson, WrongType, ClosedConnection, SlowDrip, StoppedStream, Hang),
-)
+Fault: TypeAlias = Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang
+Step: TypeAlias = Answer | Status | ContentFilter | EmptyChoices | Together | Fault
 HOLDERS = (Together, Truncated, MalformedJson, SlowDrip, StoppedStream)
 """Steps that deliver an answer in their own way."""
 
@@ -173,13 +170,21 @@ def script_of(script: Script) -> Callable[[ModelCall], Step]:
         ValueError: a sequence holds nothing.
         TypeError: something is neither a text nor a step.
     """
-    if not isinstance(script, str):
-        if callable(script):
-            return lambda call: _reply_of(script, call)
-        if isinstance(script, Sequence):
-            return _InOrder(script).next
-    step = step_of(script)
-    return lambda _call: step
+    if callable(script):
+
+        def called(call: ModelCall) -> Step:
+            try:
+                with foreign_code("target-raised", "the reply function"):
+                    return step_of(script(call))
+            except ForeignError as raised:
+                return Status(500, raised.failure.message)
+
+        return called
+    given = script if isinstance(script, Sequence) and not isinstance(script, str) else [script]
+    steps = deque(map(step_of, given))
+    if not steps:
+        raise ValueError("a ModelServer needs at least one step to reply with")
+    return lambda _call: steps.popleft() if len(steps) > 1 else steps[0]
 
 
 def step_of(step: str | Step) -> Step:
@@ -190,32 +195,9 @@ def step_of(step: str | Step) -> Step:
     """
     if isinstance(step, str):
         return Answer(step)
-    if isinstance(step, STEPS):
+    if isinstance(step, Step):
         return step
     raise TypeError(f"a reply must be a text or a step such as Answer(…) or Status(429), found {step!r}")
-
-
-def _reply_of(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
-    try:
-        with foreign_code("target-raised", "the reply function"):
-            return step_of(function(call))
-    except ForeignError as raised:
-        return Status(500, raised.failure.message)
-
-
-class _InOrder:
-    """Each call gets the next step; when they are used up, the last."""
-
-    def __init__(self, steps: Sequence[str | Step]) -> None:
-        if not steps:
-            raise ValueError("a ModelServer needs at least one step to reply with")
-        self._steps = tuple(map(step_of, steps))
-        self._next = 0
-
-    def next(self, _call: ModelCall) -> Step:
-        step = self._steps[min(self._next, len(self._steps) - 1)]
-        self._next += 1
-        return step
 
 
 _INNER = ("text", "content", "parts", "output")
@@ -296,10 +278,8 @@ def _embedded(body: JsonObject) -> Iterator[str]:
         given = body["input"]
         many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
         # Tokens, which OpenAI takes as well as texts, are as good a text as any.
-        yield from ([json.dumps(given)] if many and isinstance(many[0], int) else map(_as_text, many))
+        if many and isinstance(many[0], int):
+            many = [given]
+        yield from (one if isinstance(one, str) else json.dumps(one) for one in many)
     elif "content" in body:
         yield "\n".join(pieces_of(body["content"]))
-
-
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -26,19 +26,15 @@ class AttemptReservation(Protocol):
 
     def try_reserve(self) -> bool:
         """Reserve without waiting; returns whether that was possible."""
-        ...
 
     async def reserve(self, *, first: bool) -> Failure | None:
         """Wait until the next attempt may be made; why it may not."""
-        ...
 
     def give_back(self) -> None:
         """The attempt was not made."""
-        ...
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
         """The attempt has ended."""
-        ...
 
 
 class AttemptAllowance(NamedTuple):

@@ -79,10 +79,6 @@ def disagree(verdicts: Iterable[Status]) -> bool:
     return len(_GRADED.intersection(verdicts)) > 1
 
 
-def _mean_passes(samples: Sequence[Sample], threshold: float) -> bool:
-    return reaches(sum(sample.score or 0.0 for sample in samples) / len(samples), threshold)
-
-
 def gates_hold(samples: Sequence[Sample]) -> bool:
     """Whether the mean of every gate reaches its threshold. A sample without one of the gates counts as 0 for it."""
     for same in zip_longest(*(sample.gates for sample in samples)):
@@ -97,7 +93,7 @@ def _passes(samples: Sequence[Sample], threshold: float) -> int:
 
 
 _RULES: Mapping[Aggregate, Callable[[Sequence[Sample], float], bool]] = {
-    "mean": _mean_passes,
+    "mean": lambda samples, mark: reaches(sum(sample.score or 0.0 for sample in samples) / len(samples), mark),
     "pass_any": lambda samples, threshold: _passes(samples, threshold) > 0,
     "pass_all": lambda samples, threshold: _passes(samples, threshold) == len(samples),
     "majority": lambda samples, threshold: 2 * _passes(samples, threshold) > len(samples),

@@ -133,9 +133,15 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
             KeyError: no such key; a note of the exception has the nearest one.
         """
         __tracebackhide__ = True
-        if key not in self.keys_of_promptfoo:
-            raise _key_error(key, self.keys_of_promptfoo)
-        return self.keys_of_promptfoo[key]
+        known = self.keys_of_promptfoo
+        if key in known:
+            return known[key]
+        from difflib import get_close_matches
+
+        error = KeyError(key)
+        for found in get_close_matches(str(key), known, 1):
+            error.add_note(f"did you mean '{found}'?")
+        raise error
 
     def __contains__(self, key: object) -> bool:
         """Whether there is a value of that name."""
@@ -176,9 +182,7 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
     @cached_property
     def reference(self) -> str | None:
         """The reference answer as one text; None if the case has none."""
-        if not self.expected_output:
-            return None
-        return reference_text(self.expected_output)
+        return reference_text(self.expected_output) if self.expected_output else None
 
     @cached_property
     def retrieved(self) -> tuple[str, ...]:
@@ -248,15 +252,6 @@ class AssertionContext(PartlyShown, frozen=True, dict=True):
         }
 
 
-def _key_error(key: str, known: Iterable[str]) -> KeyError:
-    from difflib import get_close_matches
-
-    error = KeyError(key)
-    for found in get_close_matches(str(key), known, 1):
-        error.add_note(f"did you mean '{found}'?")
-    return error
-
-
 def promptfoo_context(context: AssertionContext) -> dict[str, Any]:
     """The AssertionValueContext of promptfoo. `metadata` is that of the target, overridden by the case's."""
     usage = context.token_usage
@@ -289,11 +284,9 @@ class Assertion(Protocol):
 
     def label(self) -> str:
         """Short description of what the entry checks; part of its default name."""
-        ...
 
     def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
         """Grade one answer. An assertion that cannot grade returns `Grade.errored`."""
-        ...
 
 
 class ComparingAssertion(Protocol):
@@ -301,7 +294,6 @@ class ComparingAssertion(Protocol):
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
         """The grade of each answer, in order."""
-        ...
 
 
 class Judge(Protocol):
@@ -309,15 +301,12 @@ class Judge(Protocol):
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """Call the judge for one answer and parse its verdict."""
-        ...
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
         """The best of several answers by the criteria; the judge is called twice, in opposite orders."""
-        ...
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
         """Send a prompt unchanged; returns the model's answer, whose `output` is never empty."""
-        ...
 
 
 class Services(Protocol):
@@ -326,28 +315,22 @@ class Services(Protocol):
     @property
     def executor(self) -> Executor:
         """Threads and an event loop for user code."""
-        ...
 
     @property
     def javascript(self) -> JavaScriptHost:
         """The JavaScript runtime, started when first used."""
-        ...
 
     def judge(self, name: str | None) -> Judge:
         """The judge with that name, or the trial's own."""
-        ...
 
     def embedder(self, name: str | None) -> Embedder:
         """The embedder with that name, or the trial's own."""
-        ...
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list, with the same rules as for the outermost one."""
-        ...
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
         """The value of an expression over the answer."""
-        ...
 
 
 T = TypeVar("T")

@@ -107,7 +107,6 @@ class PromptWriter(Protocol):
             values: the variables of a template, by name; the graded text is between its delimiters.
             context: the answer's, as custom assertions get it, with `output` between its markers too.
         """
-        ...
 
 
 class Rubric(Struct, frozen=True):

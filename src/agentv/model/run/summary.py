@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field, to_builtins
@@ -424,13 +424,12 @@ class Summary(Struct, frozen=True):
             if found[name] is None:
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())
-        for one in (found, *groups, *_totals_in(found.get("matrix") or {})):
+        matrix: Mapping[str, Any] = found.get("matrix") or {}
+        cells = (
+            one["totals"] for name in ("cells", *(f"by_{by}" for by in DIMENSIONS)) for one in matrix.get(name, ())
+        )
+        for one in (found, *groups, *cells):
             for name in _OF_THE_RULE:
                 if one.get(name, 0) is None:
                     del one[name]
         return {"schema_version": SCHEMA_VERSION, **found}
-
-
-def _totals_in(matrix: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The totals of the cells and groups of a matrix, as objects."""
-    return (one["totals"] for name in ("cells", *(f"by_{by}" for by in DIMENSIONS)) for one in matrix.get(name, ()))

@@ -48,7 +48,6 @@ class AssertionOptions(Protocol):
 
     def label(self) -> str:
         """Short description of what the entry checks; part of its default name."""
-        ...
 
 
 class AssertionEntry(Struct, frozen=True, gc=False):

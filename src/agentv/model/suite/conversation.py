@@ -104,7 +104,8 @@ def answer_messages(answer: TargetResponse, messages: Sequence[Message]) -> tupl
     if not reported:
         return (Message("assistant", answer.said),)
     begins = len(reported) > len(messages) and all(
-        _same(one, two) for one, two in zip(reported, messages, strict=False)
+        one.role == sent.role and (not isinstance(sent.content, str) or one.text == sent.content)
+        for one, sent in zip(reported, messages, strict=False)
     )
     return reported[len(messages) :] if begins else reported
 
@@ -115,7 +116,3 @@ def sendable(messages: Iterable[Message]) -> tuple[Message, ...]:
         replace(one, content=one.text) if one.role == "assistant" and isinstance(one.content, tuple) else one
         for one in messages
     )
-
-
-def _same(reported: Message, sent: Message) -> bool:
-    return reported.role == sent.role and (not isinstance(sent.content, str) or reported.text == sent.content)

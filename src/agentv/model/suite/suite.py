@@ -318,11 +318,9 @@ class Cases(Protocol):
 
     def __iter__(self) -> Iterator[Case]:
         """Iterate over all cases, in file order."""
-        ...
 
     def __len__(self) -> int:
         """The number of cases."""
-        ...
 
 
 class Suite(Struct, frozen=True):

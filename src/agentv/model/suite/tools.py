@@ -80,15 +80,12 @@ class ScriptedServer(Struct, frozen=True):
 
     def facts(self) -> list[Json]:
         """What tells it from another server, for hashes: not where its files lie, but what is in them."""
-        return [self.name, self.transport, self.state, [_facts(tool) for tool in self.tools]]
-
-
-def _facts(tool: ScriptedTool) -> Json:
-    failure = tool.failure
-    return [
-        *(tool.name, tool.description, tool.params, tool.returns, tool.function.rpartition(":")[2], tool.sha256),
-        *(() if failure is None else (failure.error, list(failure.calls))),
-    ]
+        tools: list[Json] = []
+        for one in self.tools:
+            function = one.function.rpartition(":")[2]
+            failure = () if one.failure is None else (one.failure.error, list(one.failure.calls))
+            tools.append([one.name, one.description, one.params, one.returns, function, one.sha256, *failure])
+        return [self.name, self.transport, self.state, tools]
 
 
 def is_schema(params: JsonObject) -> bool:
@@ -115,15 +112,16 @@ class McpServer(Struct, frozen=True):
 
 def mcp_config(servers: Iterable[McpServer]) -> JsonObject:
     """The content of a file such as `.mcp.json`, as `claude --mcp-config` takes it."""
-    return {"mcpServers": {one.name: _entry(one) for one in servers}}
-
-
-def _entry(server: McpServer) -> Json:
-    if server.transport == "http":
-        headers: JsonObject = {"headers": dict(server.headers)} if server.headers else {}
-        return {"type": "http", "url": server.url, **headers}
-    env: JsonObject = {"env": dict(server.env)} if server.env else {}
-    return {"command": server.command[0], "args": list(server.command[1:]), **env}
+    entries: dict[str, dict[str, Json]] = {}
+    for one in servers:
+        if one.transport == "http":
+            entry: dict[str, Json] = {"type": "http", "url": one.url}
+            entry |= {"headers": dict(one.headers)} if one.headers else {}
+        else:
+            entry = {"command": one.command[0], "args": list(one.command[1:])}
+            entry |= {"env": dict(one.env)} if one.env else {}
+        entries[one.name] = entry
+    return {"mcpServers": entries}
 
 
 ModelProtocol = Literal["openai", "anthropic", "gemini"]

@@ -46,7 +46,9 @@ def _parse_leniently(data: bytes, error: ValueError) -> Any:
     if b"\\u" not in data and "out of range" not in str(error):
         raise ValueError(_said(error)) from None
     try:
-        return json.loads(data, parse_constant=_refuse, parse_int=_whole)
+        return json.loads(
+            data, parse_constant=_refuse, parse_int=lambda digits: int(digits) if len(digits) < 19 else float(digits)
+        )
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except ValueError:
@@ -59,10 +61,6 @@ def _said(error: ValueError) -> str:
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _whole(digits: str) -> float | int:
-    return int(digits) if len(digits) < 19 else float(digits)
 
 
 def plain(value: Any, *, cut: bool = False) -> Any:
@@ -95,16 +93,13 @@ def _plain(value: Any, depth: int, cut: bool) -> Any:
 
 
 def _number(value: float) -> float | None:
-    if isinstance(value, int):
-        return value if -_LARGEST <= value < _LARGEST else _rounded(value)
-    return value if isfinite(value) else None
-
-
-def _rounded(value: int) -> float | None:
+    if isinstance(value, int) and -_LARGEST <= value < _LARGEST:
+        return value
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
         return None
+    return number if isfinite(number) else None
 
 
 def text(value: str) -> str:

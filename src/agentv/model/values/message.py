@@ -115,7 +115,9 @@ class Message(Struct, frozen=True, gc=False):
 
     def as_json(self) -> dict[str, Json]:
         """The message as it goes over the wire to scripts and into rows, snake_case."""
-        plain: dict[str, Json] = {"role": self.role, "content": _content_json(self.content)}
+        content = self.content
+        blocks = [_block_json(block) for block in content] if isinstance(content, tuple) else content
+        plain: dict[str, Json] = {"role": self.role, "content": blocks}
         if self.name is not None:
             plain["name"] = self.name
         if self.tool_calls:
@@ -129,12 +131,6 @@ def _block_text(block: Block) -> str:
     if isinstance(block, FileBlock):
         return f'<file path="{block.value}">\n{block.text}\n</file>'
     return f"[{'image' if isinstance(block, ImageBlock) else 'file'}: {block.value}]"
-
-
-def _content_json(content: Content) -> Json:
-    if not isinstance(content, tuple):
-        return content
-    return [_block_json(block) for block in content]
 
 
 def _block_json(block: Block) -> Json:
@@ -172,7 +168,9 @@ def prompt_text(messages: Sequence[Message]) -> str:
     """The messages as one text: a lone user message is its text, several become role-labelled blocks."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].text
-    return "\n\n".join(f"{_label(message)}:\n{message.text}" for message in messages)
+    return "\n\n".join(
+        f"{one.role} ({one.name}):\n{one.text}" if one.name else f"{one.role}:\n{one.text}" for one in messages
+    )
 
 
 def reference_text(messages: Sequence[Message]) -> str:
@@ -184,10 +182,6 @@ def transcript_text(messages: Iterable[Message]) -> str:
     """What both sides of a conversation said: a block for each message, `User: …` or `Assistant: …`."""
     said = (one for one in messages if one.role in ("user", "assistant"))
     return SEPARATOR.join(f"{one.role.capitalize()}: {one.text}" for one in said)
-
-
-def _label(message: Message) -> str:
-    return f"{message.role} ({message.name})" if message.name else message.role
 
 
 def attached_files(messages: Iterable[Message]) -> Iterator[str]:
@@ -209,17 +203,15 @@ def messages_from_json(rows: Iterable[Mapping[str, Json]]) -> tuple[Message, ...
 
 
 def _message_from_json(row: Mapping[str, Json]) -> Message:
-    role = row.get("role")
-    for known in ROLES:
-        if role == known:
-            name = row.get("name")
-            return Message(
-                role=known,  # type: ignore[arg-type]  # ROLES holds just the literals of Role
-                content=_content_from_json(row.get("content")),
-                name=name if isinstance(name, str) else None,
-                tool_calls=tuple(_call_from_json(call) for call in _calls_of(row)),
-            )
-    raise ValueError(f"a message needs one of the roles {', '.join(ROLES)}, found {role!r}")
+    role, name = row.get("role"), row.get("name")
+    if role not in ROLES:
+        raise ValueError(f"a message needs one of the roles {', '.join(ROLES)}, found {role!r}")
+    return Message(
+        role=role,  # type: ignore[arg-type]  # ROLES holds just the literals of Role
+        content=_content_from_json(row.get("content")),
+        name=name if isinstance(name, str) else None,
+        tool_calls=tuple(_call_from_json(call) for call in _calls_of(row)),
+    )
 
 
 def _content_from_json(content: Json) -> Content:
@@ -290,7 +282,10 @@ def _call_from_json(call: Json) -> ToolCall:
         raise ValueError(f"a tool call must be an object with a 'name', found {json.dumps(call)[:60]}")
     arguments = source.get("arguments", source.get("input", source.get("args")))
     if isinstance(arguments, str):
-        arguments = _parsed(arguments)
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):  # a call is one whatever its arguments are
+            arguments = {"text": arguments}
     identity, took, output = call.get("id"), call.get("duration_ms"), call.get("output", call.get("result"))
     return ToolCall(
         name=name,
@@ -300,14 +295,6 @@ def _call_from_json(call: Json) -> ToolCall:
         output=output if isinstance(output, str) or output is None else json.dumps(output, ensure_ascii=False),
         native_name=native if isinstance(native := call.get("native_name"), str) else None,
     )
-
-
-def _parsed(text: str) -> Json:
-    try:
-        parsed: Json = json.loads(text)
-    except (ValueError, RecursionError):  # a call is one whatever its arguments are
-        return {"text": text}
-    return parsed
 
 
 _BEGINNINGS = (

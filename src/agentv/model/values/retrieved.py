@@ -85,13 +85,14 @@ def context_texts(value: Json) -> tuple[str, ...]:
     Of an object with `text`, `content` or `page_content` this is its text; any other object is shown as JSON.
     """
     listed = value if isinstance(value, list | tuple) else [value]
-    texts = (_text_or_json(one) for one in listed if one is not None)
-    return tuple(text for text in texts if text.strip())
-
-
-def _text_or_json(item: Json) -> str:
-    text = text_in(item)
-    return json.dumps(item, ensure_ascii=False, default=str) if text is None else text
+    texts = []
+    for one in listed:
+        text = text_in(one)
+        if text is None and one is not None:
+            text = json.dumps(one, ensure_ascii=False, default=str)
+        if text is not None and text.strip():
+            texts.append(text)
+    return tuple(texts)
 
 
 def _item(value: Any, name: str) -> RetrievedText:
@@ -112,12 +113,9 @@ def _item(value: Any, name: str) -> RetrievedText:
         raise ValueError(f"'{name}.metadata' must be an object, found {kind_of(given)}")
     others = {str(key): one for key, one in value.items() if key not in _OWN_KEYS}
     metadata = plain_object({**others, **(given or {})}, f"{name}.metadata")
-    return RetrievedText(text, _source(value, metadata), _score(value.get("score"), f"{name}.score"), metadata)
-
-
-def _source(item: Mapping[str, Any], metadata: JsonObject) -> str | None:
-    found = next((item[key] for key in SOURCE_KEYS if item.get(key) is not None), metadata.get("source"))
-    return None if found is None else str(found)
+    source = next((value[key] for key in SOURCE_KEYS if value.get(key) is not None), metadata.get("source"))
+    source = None if source is None else str(source)
+    return RetrievedText(text, source, _score(value.get("score"), f"{name}.score"), metadata)
 
 
 def _score(value: object, name: str) -> float | None:

@@ -124,7 +124,20 @@ def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
         except (ValueError, RecursionError) as error:
             line = data.count(b"\n", 0, max(begin, 0)) + 1
             return _failure(name, line, TOO_DEEP if isinstance(error, RecursionError) else str(error))
-    return _trace_of(found, tuple(steps))
+    return Trace(
+        steps=tuple(steps),
+        source=found.source,
+        agent=found.agent,
+        agent_version=found.agent_version,
+        session_id=found.session_id,
+        stop_reason=found.stop_reason,
+        error=found.error,
+        session_cost_usd=found.session_cost_usd,
+        duration_ms=found.duration_ms,
+        metadata=plain(found.metadata, cut=True),
+        native_name=found.native,
+        partial=found.partial,
+    )
 
 
 def _failure(name: str, line: int, message: str) -> Failure:
@@ -141,23 +154,6 @@ def _line_of(data: bytes, message: str) -> int:
     elif key is not None:
         at = max(data.find(b'"%s"' % key[1].encode()), 0)
     return data.count(b"\n", 0, at) + 1
-
-
-def _trace_of(found: _Document, steps: tuple[Step, ...]) -> Trace:
-    return Trace(
-        steps=steps,
-        source=found.source,
-        agent=found.agent,
-        agent_version=found.agent_version,
-        session_id=found.session_id,
-        stop_reason=found.stop_reason,
-        error=found.error,
-        session_cost_usd=found.session_cost_usd,
-        duration_ms=found.duration_ms,
-        metadata=plain(found.metadata, cut=True),
-        native_name=found.native,
-        partial=found.partial,
-    )
 
 
 def _step_of(row: _Step) -> Step:

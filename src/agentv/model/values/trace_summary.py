@@ -126,10 +126,6 @@ def _event(step: Step) -> dict[str, Json]:
             "error": step.error,
             **other,
         }
-    return {**_call_event(step), **other}
-
-
-def _call_event(step: ToolCallStep) -> dict[str, Json]:
     return {
         "type": "tool_call",
         "name": step.name,
@@ -141,6 +137,7 @@ def _call_event(step: ToolCallStep) -> dict[str, Json]:
         "error": step.error,
         "duration_ms": step.duration_ms,
         "evidence": step.evidence,
+        **other,
     }
 
 
@@ -167,19 +164,28 @@ PARTIAL = "trace_partial"
 
 def messages_of(trace: Trace) -> tuple[Message, ...]:
     """What was said and called, in order: each call in the assistant's message before it, with its result."""
-    return tuple(_messages(trace))
-
-
-def _messages(trace: Trace) -> Iterator[Message]:
+    messages: list[Message] = []
     said: MessageStep | None = None
     calls: list[ToolCall] = []
     for step in trace.steps:
         if isinstance(step, ToolCallStep):
-            calls.append(_call(step))
+            output = step.error if step.result is None else step.result
+            if output is not None and not isinstance(output, str):
+                output = json.dumps(output, ensure_ascii=False)
+            calls.append(
+                ToolCall(
+                    name=step.name,
+                    arguments=step.arguments,
+                    id=step.id,
+                    duration_ms=step.duration_ms,
+                    output=output,
+                    native_name=step.native_name or step.name,
+                )
+            )
         elif isinstance(step, MessageStep):
-            yield from _turn(said, calls)
+            messages += _turn(said, calls)
             said, calls = step, []
-    yield from _turn(said, calls)
+    return (*messages, *_turn(said, calls))
 
 
 def _turn(said: MessageStep | None, calls: list[ToolCall]) -> Iterator[Message]:
@@ -190,21 +196,6 @@ def _turn(said: MessageStep | None, calls: list[ToolCall]) -> Iterator[Message]:
         yield Message(said.role, said.text)
     if calls:
         yield Message("assistant", "", tool_calls=tuple(calls))
-
-
-def _call(step: ToolCallStep) -> ToolCall:
-    return ToolCall(
-        name=step.name,
-        arguments=step.arguments,
-        id=step.id,
-        duration_ms=step.duration_ms,
-        output=_text(step.error if step.result is None else step.result),
-        native_name=step.native_name or step.name,
-    )
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) or value is None else json.dumps(value, ensure_ascii=False)
 
 
 def model_calls(trace: Trace) -> int:

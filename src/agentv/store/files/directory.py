@@ -171,10 +171,18 @@ class RunDirectory:
         Raises:
             StoreError: it cannot be made, or already holds a run.
         """
-        path = _make_in(results_directory(root), now) if out is None else _make(out.absolute())
-        run_id = path.name if out is None else new_run_id(now)
+        if out is None:
+            path = _make_in(results_directory(root), now)
+            run_id = path.name
+        else:
+            path, run_id = out.absolute(), new_run_id(now)
+            with _refusals("make", path):
+                make_private(path)
+                if not any(path.iterdir()):  # one that holds files of others keeps git's view of them
+                    _ignore(path)
         with _closing_on_error(_locked(path)) as lock:
-            _refuse_a_run(path)
+            if holds_run(path):
+                raise StoreError(f"{path} already contains a run: resume it with --resume, or use another --out")
             made = cls(path, run_id, lock, redactor or Redactor())
             made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
             return made
@@ -240,7 +248,8 @@ class RunDirectory:
     def close(self) -> None:
         """Let others write here."""
         if self._lock >= 0:
-            _unlocked(self._lock)
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # a fork of the caller's code may still have the file open
+            os.close(self._lock)
             self._lock = -1
 
     def __enter__(self) -> Self:
@@ -279,11 +288,6 @@ def _closing_on_error(descriptor: int) -> Iterator[int]:
         closing.pop_all()
 
 
-def _refuse_a_run(path: Path) -> None:
-    if holds_run(path):
-        raise StoreError(f"{path} already contains a run: resume it with --resume, or use another --out")
-
-
 def _make_in(results: Path, now: datetime) -> Path:
     with _refusals("make", results, "; choose another directory with --out DIRECTORY"):
         make_private(results)
@@ -296,15 +300,6 @@ def _make_in(results: Path, now: datetime) -> Path:
                 continue
             return path
     raise StoreError(f"cannot create a run directory in {results}: every id is taken")
-
-
-def _make(out: Path) -> Path:
-    """The directory that the user named. One that holds files of others keeps git's view of them."""
-    with _refusals("make", out):
-        make_private(out)
-        if not any(out.iterdir()):
-            _ignore(out)
-    return out
 
 
 def _ignore(directory: Path) -> None:
@@ -324,12 +319,6 @@ def _locked(path: Path) -> int:
         if not _takes_lock(descriptor):
             raise StoreError(f"{path} is in use: another process is writing a run there")
     return descriptor
-
-
-def _unlocked(descriptor: int) -> None:
-    """Close the file of a lock. A fork of the caller's code may still have it open, and must not keep the lock."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def _takes_lock(descriptor: int) -> bool:

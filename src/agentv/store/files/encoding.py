@@ -47,8 +47,11 @@ def to_document(content: Mapping[str, Json]) -> bytes:
 
 def _plain(value: Any, depth: int) -> Json:
     """The value rebuilt of what `json.dumps` takes."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return _plain_scalar(value)
+    if isinstance(value, str):
+        # by way of UTF-16 a pair of surrogates becomes the character that it stands for, a lone one U+FFFD
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if value is None or isinstance(value, bool | int | float):
+        return None if isinstance(value, float) and not isfinite(value) else value
     if depth == DEEPEST:
         return CUT
     if isinstance(value, Mapping):
@@ -56,13 +59,6 @@ def _plain(value: Any, depth: int) -> Json:
     if isinstance(value, Sequence):
         return [_plain(inner, depth + 1) for inner in value]
     return _plain(_parts(value), depth + 1)
-
-
-def _plain_scalar(value: bool | float | str | None) -> Json:
-    if isinstance(value, str):
-        # by way of UTF-16 a pair of surrogates becomes the character that it stands for, a lone one U+FFFD
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _parts(value: Any) -> Any:

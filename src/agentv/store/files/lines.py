@@ -41,18 +41,15 @@ class LineFile:
     def append(self, lines: bytes) -> None:
         """Hand whole lines to the system, in one write where it takes them in one."""
         with self._lock:
-            self._append(lines)
-
-    def _append(self, lines: bytes) -> None:
-        try:
-            written = os.write(self._fd, lines)
-            while written < len(lines):  # a signal, or the disk is nearly full
-                written += os.write(self._fd, lines[written:])
-        except OSError as error:
-            with suppress(OSError):  # half a line must not stand before the next one
-                os.ftruncate(self._fd, self.size)
-            raise store_error("write", self.path, error) from error
-        self.size += len(lines)
+            try:
+                written = os.write(self._fd, lines)
+                while written < len(lines):  # a signal, or the disk is nearly full
+                    written += os.write(self._fd, lines[written:])
+            except OSError as error:
+                with suppress(OSError):  # half a line must not stand before the next one
+                    os.ftruncate(self._fd, self.size)
+                raise store_error("write", self.path, error) from error
+            self.size += len(lines)
 
     def sync(self) -> None:
         """Have the system put everything on the disk, and make sure that the file is still there."""

@@ -88,7 +88,7 @@ class _StoredTarget:
 
 def result_of(row: Row, root: str) -> TrialResult:
     """The finished trial that a row holds."""
-    messages = messages_from_json(row.input)
+    messages, work = messages_from_json(row.input), _work_of(row)
     return TrialResult(
         trial=_trial(row, messages, root),
         status=row.status,
@@ -115,7 +115,7 @@ def result_of(row: Row, root: str) -> TrialResult:
         finish_reason=row.finish_reason,
         time_to_first_token_ms=row.time_to_first_token_ms,
         stopped=row.stopped,
-        stored=_stored(row),
+        stored=StoredWork(*work) if any(work) else None,
         user_done=row.user_done,
         user_cost_usd=row.user_cost_usd,
         user_token_usage=row.user_token_usage,
@@ -148,7 +148,7 @@ def _trial(row: Row, messages: tuple[Message, ...], root: str) -> Trial:
         row.test_id,
         messages,
         (),
-        expected_output=_reference(row.expected_output),
+        expected_output=(Message("assistant", row.expected_output),) if row.expected_output else (),
         tags=row.tags,
         metadata=row.metadata,
         vars=row.vars,
@@ -187,21 +187,13 @@ def _target(name: str) -> TargetSpec:
 _work_of = attrgetter(*StoredWork.__struct_fields__)
 
 
-def _stored(row: Row) -> StoredWork | None:
-    """The work of the agent of a row; None if the row has none."""
-    found = _work_of(row)
-    return StoredWork(*found) if any(found) else None
-
-
-def _reference(text: str | None) -> tuple[Message, ...]:
-    """The reference answer: one message, whatever its form in the eval file."""
-    return (Message("assistant", text),) if text else ()
-
-
 def _score(row: ScoreRow, root: str) -> Score:
     settings = AssertionSettings(name=row.name, weight=row.weight, required=row.required)
-    entry = AssertionEntry(row.type, _StoredAssertion(), settings, _span(row.source, root))
-    return Score(entry, _grade(row), row.duration_ms)
+    span = None
+    if row.source is not None:
+        path, _, line = row.source.rpartition(":")
+        span = Span(_absolute(path, root), int(line), 1, int(line), 1)
+    return Score(AssertionEntry(row.type, _StoredAssertion(), settings, span), _grade(row), row.duration_ms)
 
 
 def _grade(row: ScoreRow) -> Grade:
@@ -217,13 +209,6 @@ def _grade(row: ScoreRow) -> Grade:
         asked_judge=row.judge,
         needs=row.needs,
     )
-
-
-def _span(source: str | None, root: str) -> Span | None:
-    if source is None:
-        return None
-    path, _, line = source.rpartition(":")
-    return Span(_absolute(path, root), int(line), 1, int(line), 1)
 
 
 @lru_cache(maxsize=1024)  # a few files occur in all rows of a run, and joining paths took a quarter of the time

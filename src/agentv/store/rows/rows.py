@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import asdict
 
 from agentv.model.run.row import ErrorRow, FailureRow, Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, TrialResult
-from agentv.model.suite.suite import Case
 from agentv.model.values.formatting import cut
 from agentv.model.values.message import Message, reference_text
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.values import EMPTY, JsonObject
 
@@ -39,6 +38,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     case = trial.case
     suite = trial.suite
     several = trial.repeat > 1
+    error, expected = result.error, case.turns[-1].expected_output if case.turns else case.expected_output
+    stops = isinstance(error, CallFailure) and error.stops
     return Row(
         test_id=case.id,
         suite=suite.name,
@@ -55,12 +56,12 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         output=result.output,
         input=[_message_row(message) for message in result.input],
         scores=_score_rows(result.scores, places),
-        error=_failure_row(result.error) if result.error is not None else None,
+        error=None if error is None else FailureRow(error.code, error.message, error.retryable, stops),
         duration_ms=int(result.duration_ms * 1000) / 1000,
         token_usage=result.token_usage,
         cost_usd=result.cost_usd,
         attempts=result.attempts,
-        metadata=_merged(case.metadata, result.metadata),
+        metadata=result.metadata or EMPTY,
         case_sha256=case.sha256,
         key=trial.key,
         tags=case.tags,
@@ -74,7 +75,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         reused=result.reused,
         alpha=trial.alpha,
         stopped=result.stopped,
-        expected_output=_reference(case) or None if case.expected_output or case.turns else None,
+        expected_output=(reference_text(expected) or None) if expected else None,
         cluster_key=None if case.cluster is None else case.cluster_key or "",
         cluster=case.cluster,
         variant=None if trial.variant is None else trial.variant.name,
@@ -89,16 +90,6 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         user_token_usage=result.user_token_usage,
         **(asdict(result.stored) if result.stored is not None else {}),
     )
-
-
-def _reference(case: Case) -> str:
-    """What the output is held against, as text: of a case with turns the reference of the last one."""
-    return reference_text(case.turns[-1].expected_output if case.turns else case.expected_output)
-
-
-def _failure_row(failure: Failure) -> FailureRow:
-    stops = isinstance(failure, CallFailure) and failure.stops
-    return FailureRow(failure.code, failure.message, failure.retryable, stops)
 
 
 def _turn_row(answer: TargetResponse) -> TurnRow:
@@ -162,9 +153,3 @@ def _shown_vars(values: JsonObject) -> dict[str, Any]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         shown[name] = cut(text, LONGEST_VARIABLE) if len(text) > LONGEST_VARIABLE else value
     return shown
-
-
-def _merged(authored: JsonObject, answered: JsonObject) -> Mapping[str, Any]:
-    if authored and answered:
-        return {**authored, **answered}
-    return authored or answered or EMPTY

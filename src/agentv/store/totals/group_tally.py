@@ -184,7 +184,9 @@ class GroupTally:
         counts: Counts = counts_of(list(sums.cases.values()), planned)
         decided = counts.passed + counts.failed
         rate = self._rate() or _NOTHING
-        met = (self._met() if self._repeated and decided else None) or _NOTHING
+        met: Estimate | _Nothing = _NOTHING
+        if self._repeated and decided:  # the share of cases that meet the rule for their samples
+            met = estimated_rate(Counter((one.decided, one.met) for one in self._clusters.values()))
         score = (None if self._early else self._mean()) or _NOTHING
         judged = sum(one.known for one in self._clusters.values()) if self._early else sums.judged
         return GroupTotals(
@@ -230,10 +232,6 @@ class GroupTally:
             return None
         kinds = Counter((one.known, one.settled(one.rate)) for one in known)
         return estimated_mean(kinds) if self._early else estimated_rate(kinds, samples=self._samples(known))
-
-    def _met(self) -> Estimate:
-        """The share of cases that meet the rule for their samples."""
-        return estimated_rate(Counter((one.decided, one.met) for one in self._clusters.values()))
 
     def _mean(self) -> Estimate | None:
         """The mean of the cases' mean scores."""
