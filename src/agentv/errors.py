@@ -77,13 +77,12 @@ class LoadError(AgentvError):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda found: found.order))
         count = sum(found.severity == "error" for found in self.diagnostics)
-        super().__init__("\n".join(self._lines()) or f"{count} errors")
-
-    def _lines(self) -> Iterable[str]:
+        lines = []
         for found in self.diagnostics:
             place = f"{found.span}: " if found.span else ""
             hint = f" ({found.hint})" if found.hint else ""
-            yield f"{place}{found.severity}[{found.code}]: {found.message}{hint}"
+            lines.append(f"{place}{found.severity}[{found.code}]: {found.message}{hint}")
+        super().__init__("\n".join(lines) or f"{count} errors")
 
 
 class UsageError(AgentvError):

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.planning.preparation import prepare
 from agentv.app.running.drive import StopRequests
-from agentv.app.running.evaluate import Outcome
 from agentv.app.running.evaluate import evaluate_async as run_async
 from agentv.app.running.notebook import CellProgress, cell_progress, is_loop_running, run_in_thread
 from agentv.app.settings import EvalSettings, declared_settings
@@ -287,10 +286,6 @@ async def _evaluated(
             opened.append(run_id)
 
     outcome = await run_async(prepared, keep, opened=note, stops=stops)
-    return _evaluation(prepared, outcome, results)
-
-
-def _evaluation(prepared: Prepared, outcome: Outcome, results: list[TrialResult]) -> Evaluation:
     return Evaluation(
         run_id=outcome.run_id,
         summary=outcome.summary,

@@ -12,14 +12,14 @@ from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import AgentActivity, ModelReply, ModelRequest, Trace, WorkspaceChanges
+from agentv.model.values.trace import AgentActivity, ModelReply, ModelRequest
 from agentv.model.values.usage import TokenUsage
 
 if TYPE_CHECKING:
     from agentv.model.run.context import AssertionContext
 
 
-from agentv.ports import Call, TargetRequest, Workspace
+from agentv.ports import Call, TargetRequest
 
 
 class Sandboxes(Protocol):
@@ -56,24 +56,7 @@ class TrialWork(Protocol):
 
     Such as the workspace and the tools of an agent. A call of the trial passes `request`, `counted` and `note`, then
     `finish` ends what it started, `context` shows the work to assertions, and `judged` and `close` complete its result.
-
-    Attributes:
-        trace: of all its calls so far.
     """
-
-    trace: Trace | None
-
-    @property
-    def trial(self) -> Trial:
-        """The trial."""
-
-    @property
-    def workspace(self) -> Workspace | None:
-        """The workspace; None: the case has none, or its answer is recorded."""
-
-    @property
-    def changes(self) -> WorkspaceChanges | None:
-        """Against the baseline, once the agent has ended."""
 
     @property
     def runs_recorded(self) -> bool:
@@ -153,12 +136,6 @@ class TrialWorks(Protocol):
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
         """The work of a trial; why it cannot be had."""
-
-    async def workspace(self, trial: Trial) -> Workspace | Failure:
-        """A new workspace for a trial of a case that has one."""
-
-    def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
-        """The work of a trial that has this workspace, and whose target is not called."""
 
     def user(self, trial: Trial) -> ConversationUser:
         """Who talks with the target in a trial of a case with `user`."""

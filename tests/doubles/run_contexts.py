@@ -26,7 +26,7 @@ def _nothing(*_: Any) -> None:
 
 @dataclass
 class GivenRunContext:
-    """An `agentv.engine.run_context.RunContext` over the target, or the targets by their specs, that a test gives."""
+    """An `agentv.engine.trial.RunContext` over the target, or the targets by their specs, that a test gives."""
 
     target: Callable[[Any], Any]
     store: Any = field(default_factory=MemoryStore)

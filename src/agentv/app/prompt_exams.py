@@ -39,7 +39,6 @@ from agentv.model.suite.suite import Suite
 from agentv.model.values.values import Span
 from agentv.prompts.disk import kept
 from agentv.prompts.gates import (
-    DigestChange,
     GateEvidence,
     StatusEvidence,
     changes,
@@ -51,7 +50,7 @@ from agentv.prompts.gates import (
     refusals,
     status_evidence,
 )
-from agentv.prompts.reading import Log, last_exam_row, log_diagnostics, log_path, read_log
+from agentv.prompts.reading import Log, last_exam_row, log_path, read_log
 from agentv.prompts.status import write_status
 from agentv.reports.run.exam_attempts import when
 from agentv.stats.intervals.proportion import Query, activation_of
@@ -206,7 +205,7 @@ def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
         log = read_log(prompt.directory)
     except StoreError as error:
         return Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
-    return log, log_diagnostics(prompt.directory, log)
+    return log, log.diagnostics
 
 
 def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -456,7 +455,7 @@ def _changes(prompt: LibraryPrompt, row: ExamRow) -> tuple[TextChange, ...]:
         return ()
     targets = prompt.targets.digests(prompt.directory, row.files)
     now = current_digests(prompt.directory, row.files, prompt.meta.description, targets)
-    return tuple(TextChange(one.path, one.kind) for one in changes(row.files, now))
+    return changes(row.files, now)
 
 
 def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Rendered:
@@ -503,7 +502,7 @@ def compare(examined: Examined) -> PromptDiff:
 
 
 def _difference(
-    change: DigestChange, exam_row: ExamRow, prompt: LibraryPrompt, texts: Mapping[str, bytes]
+    change: TextChange, exam_row: ExamRow, prompt: LibraryPrompt, texts: Mapping[str, bytes]
 ) -> TextDifference:
     before = after = None
     if change.kind != "added":

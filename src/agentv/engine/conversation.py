@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.grading import grade_entries
-from agentv.engine.run_context import RunContext
 from agentv.engine.trial import (
+    RunContext,
     ask,
     attempts_of,
     context_of,
@@ -86,11 +86,9 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
 def turns_of(trial: Trial) -> tuple[Turn, ...]:
     """The questions of a trial that are known: those of its case, its user's first, or the one that its input is."""
     user = trial.case.user
-    if user is not None and trial.case.asks_first:
-        return (Turn(()),)
-    if user is not None:
-        return (Turn((Message("user", user.start),) if user.start else ()),)
-    return trial.case.turns or (Turn(opening_of(trial)),)
+    if user is None:
+        return trial.case.turns or (Turn(opening_of(trial)),)
+    return (Turn((Message("user", user.start),) if user.start and not trial.case.asks_first else ()),)
 
 
 def opening_of(trial: Trial) -> tuple[Message, ...]:

@@ -13,9 +13,8 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.grading import grade_entries, graded_in_time, limit_of
-from agentv.engine.run_context import RunContext
-from agentv.engine.trial import AnsweredTrial, answer_of, is_conversation, result_of
+from agentv.engine.grading import grade_entries, graded_in_time
+from agentv.engine.trial import AnsweredTrial, RunContext, answer_of, is_conversation, result_of
 from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult
@@ -168,7 +167,7 @@ async def _compared(entry: AssertionEntry, contexts: Sequence[AssertionContext])
     shaped = [one if transform is None else await transformed(transform, one) for one in contexts]
     whole = [one for one in shaped if isinstance(one, AssertionContext)]
     choosing = cast("ComparingAssertion", entry.assertion).choose(whole)
-    found = await graded_in_time(choosing, entry, contexts[0], limit_of(entry, contexts[0]))
+    found, _ = await graded_in_time(choosing, entry, contexts[0])
     if isinstance(found, Failure):
         found = (Grade.errored(found.code, found.message),) * len(whole)
     grades = iter(found)

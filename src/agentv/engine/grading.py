@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from agentv.model.run.context import Assertion, AssertionContext, Judge
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
@@ -115,40 +116,30 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     return given if isinstance(given, Grade) else await given
 
 
-def limit_of(entry: AssertionEntry, context: AssertionContext) -> Deadline:
-    """Time limit of a grade: the entry's, else what its judge's target says, else that of its type."""
-    seconds = getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
-    judge = _judge_of(entry, context)
+async def graded_in_time(
+    given: Awaitable[T], entry: AssertionEntry, context: AssertionContext
+) -> tuple[T | Failure, Deadline]:
+    """The grade, a failure that names the setting to raise if it is late; and its time limit.
+
+    That is the entry's, else what its judge's target says, else that of its type.
+    """
+    assertion, judge = entry.assertion, None
+    if getattr(assertion, "needs_judge", False) is True:
+        with suppress(LookupError, RuntimeError):  # the grade says so
+            judge = context.services.judge(getattr(assertion, "judge", None))
+    seconds = getattr(assertion, "timeout_s", None) or CODE_TIMEOUT_S
     if judge is not None:
         seconds *= getattr(judge, "timeout_s", JUDGE_TIMEOUT_S) / JUDGE_TIMEOUT_S
-    return Deadline(entry.settings.timeout_s or seconds)
-
-
-def _judge_of(entry: AssertionEntry, context: AssertionContext) -> Judge | None:
-    assertion = entry.assertion
-    if getattr(assertion, "needs_judge", False) is not True:
-        return None
-    try:
-        return context.services.judge(getattr(assertion, "judge", None))
-    except (LookupError, RuntimeError):  # the grade says so
-        return None
-
-
-async def graded_in_time(
-    given: Awaitable[T], entry: AssertionEntry, context: AssertionContext, limit: Deadline
-) -> T | Failure:
-    """The grade; a failure that names the setting to raise if it is late."""
+    limit = Deadline(entry.settings.timeout_s or seconds)
     found = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
-    judge = _judge_of(entry, context)
-    if not isinstance(found, Failure) or found.code != "timeout" or judge is None:
-        return found
-    where = "" if entry.settings.timeout_s else f" of the judge '{getattr(judge, 'name', '')}', or"
-    return replace(found, message=f"{found.message}; raise 'timeout_s'{where} of the assertion")
+    if judge is not None and isinstance(found, Failure) and found.code == "timeout":
+        where = "" if entry.settings.timeout_s else f" of the judge '{getattr(judge, 'name', '')}', or"
+        found = replace(found, message=f"{found.message}; raise 'timeout_s'{where} of the assertion")
+    return found, limit
 
 
 async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: AssertionContext) -> Grade:
-    limit = limit_of(entry, context)
-    grade = await graded_in_time(given, entry, context, limit)
+    grade, limit = await graded_in_time(given, entry, context)
     if isinstance(grade, Failure):
         grade = Grade.errored(grade.code, grade.message)
     if not limit.attempts:

@@ -214,9 +214,9 @@ class Plan(Struct, frozen=True):
     def variants(self, suite: Suite) -> tuple[Variant | None, ...]:
         """The variants of a suite that take part; None alone where it has none."""
         chosen = self.settings.variants
-        return tuple(one for one in suite.variants if not chosen or one.name in chosen) or (
-            () if suite.variants else (None,)
-        )
+        if not suite.variants:
+            return (None,)
+        return tuple(one for one in suite.variants if not chosen or one.name in chosen)
 
     def prompts(self, suite: Suite) -> tuple[str, ...]:
         """The ids of the prompts of a suite that take part."""

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from msgspec import Struct, field
 
 from agentv.engine.executor import LocalExecutor, TrialExecutor
-from agentv.engine.run_context import RunContext
 from agentv.engine.sequential_samples import SequentialSampler
+from agentv.engine.trial import RunContext
 from agentv.engine.workers import NO_LIMITS, RunLimits, RunState, TrialQueue, TrialRunner, Workers
 from agentv.model.run.events import (
     Event,

@@ -46,7 +46,13 @@ class SequentialSampler:
         """The trials without those of cases that are decided already; a pure look, as often as one likes."""
         if not self._samples:
             return iter(trials)
-        return (trial for trial in trials if trial.alpha is None or not self._is_over(trial))
+        from agentv.stats.samples.deciding import rule_of, stopped_by
+
+        def is_open(trial: Trial) -> bool:
+            samples = self._samples.get(_case(trial)) if trial.alpha is not None else None
+            return samples is None or stopped_by(samples, rule_of(trial)) is None
+
+        return filter(is_open, trials)
 
     def firsts(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """The trials that may start: of a case whose samples end early only the first; the others follow by `after`.
@@ -104,12 +110,6 @@ class SequentialSampler:
         return Failure(
             COST_LIMIT, f"the samples of the case before it cost {money(spent)}; 'cost_limit_usd' is {money(limit)}"
         )
-
-    def _is_over(self, trial: Trial) -> bool:
-        from agentv.stats.samples.deciding import rule_of, stopped_by
-
-        samples = self._samples.get(_case(trial))
-        return samples is not None and stopped_by(samples, rule_of(trial)) is not None
 
 
 def _case(trial: Trial) -> str:

@@ -6,27 +6,28 @@ import asyncio
 import json
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.calls.recorded_call import RecordedCall
-from agentv.engine.grading import grade_entries
-from agentv.engine.run_context import RunContext
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.recorded_call import RecordedCall, Unanswered
+from agentv.engine.grading import GraderCheck, grade_entries
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import AgentWork, Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, lazy_pattern
-from agentv.ports import Embedder, Executor, JavaScriptHost, TargetRequest
+from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Target, TargetRequest
 from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import attempt
-from agentv.work_ports import TrialWork
+from agentv.work_ports import TrialWork, TrialWorks, WorkArchive
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
 _MISSPELT = 80
@@ -38,6 +39,57 @@ _ONLY_THOUGHTS = Failure(
     "the answer ends within its thoughts: no text follows the <think> block; raise 'max_tokens', "
     "or write 'thoughts: keep' on the target if the block is the answer",
 )
+
+
+class RunContext(Protocol):
+    """Services of a run for the engine. `app/wiring` implements it."""
+
+    @property
+    def executor(self) -> Executor:
+        """Threads and an event loop for user code."""
+
+    @property
+    def store(self) -> AnswerLookup:
+        """The store in which answers are looked up and saved."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+
+    @property
+    def throttle(self) -> CallThrottle:
+        """The throttle of all calls: it limits, times and retries them, and knows the stopped targets."""
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        """Failure of a target's call without a recorded answer; None: the target is called."""
+
+    @property
+    def kept_works(self) -> WorkArchive | None:
+        """The work of agents in the run that is graded again; None: there is no such run."""
+
+    @property
+    def works(self) -> TrialWorks:
+        """What trials have besides their calls; loaded when the first trial needs it."""
+
+    def target(self, spec: TargetSpec) -> Target:
+        """The connected target of a spec; the same one at every call."""
+
+    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
+        """The judge that calls a spec's target, in the environment of a suite."""
+
+    def embedder(self, spec: TargetSpec) -> Embedder:
+        """The embedder of a spec's target; always the same one.
+
+        Raises:
+            LookupError: the target cannot embed, which loading should have reported.
+        """
+
+    def javascript(self, suite: Suite) -> JavaScriptHost:
+        """The JavaScript runtime in the environment of a suite."""
+
+    def check(self, suite: Suite) -> GraderCheck | None:
+        """The check whether the entries of a suite may still grade; None: all of them may."""
 
 
 class AnsweredTrial(Struct, frozen=True):

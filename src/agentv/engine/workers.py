@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.retry_policy import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.executor import TrialExecutor
-from agentv.engine.run_context import RunContext
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial import AnsweredTrial, not_run
+from agentv.engine.trial import AnsweredTrial, RunContext, not_run
 from agentv.model.run.events import StopReason
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure

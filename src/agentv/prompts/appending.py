@@ -161,23 +161,20 @@ def _before(log: _OpenLog, size: int) -> bytes:
 def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
     """Move a torn line out of the log; what stands before the row then."""
     broken = f"the last line of {log.path.name} is incomplete, because an exam was stopped while writing it"
+    disk, aside = log.disk, log.path.with_name(TORN)
     try:
-        _keep(log.disk, log.path.with_name(TORN), tail + b"\n")
-        log.disk.truncate(log.descriptor, start)
+        descriptor = disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
+        try:
+            write_all(disk, descriptor, tail + b"\n")
+            sync_file(disk, descriptor)
+        finally:
+            disk.close(descriptor)
+        disk.truncate(log.descriptor, start)
     except OSError as error:
-        log.notes.append(f"{broken}; it was left there: {store_error('move it to', log.path.with_name(TORN), error)}")
+        log.notes.append(f"{broken}; it was left there: {store_error('move it to', aside, error)}")
         return b"\n"
     log.notes.append(f"{broken}; it was moved to {TORN}")
     return b""
-
-
-def _keep(disk: Disk, path: Path, data: bytes) -> None:
-    descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
-    try:
-        write_all(disk, descriptor, data)
-        sync_file(disk, descriptor)
-    finally:
-        disk.close(descriptor)
 
 
 def _tail(log: _OpenLog, size: int) -> tuple[int, bytes]:

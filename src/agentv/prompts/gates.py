@@ -10,21 +10,8 @@ from dataclasses import dataclass, field
 from stat import S_ISREG
 
 from agentv.model.suite.exam import DESCRIPTION, STATUSES, TARGET, ExamRow, PromptMeta, PromptStatus, normalised
-from agentv.model.suite.library import ChangeKind, called
+from agentv.model.suite.library import TextChange
 from agentv.model.values.formatting import plural
-
-
-@dataclass(frozen=True, slots=True)
-class DigestChange:
-    """A text whose digest changed."""
-
-    path: str
-    kind: ChangeKind
-
-    def __str__(self) -> str:
-        """For people: `prompt.xml: edited`."""
-        name = called(self.path)
-        return f"{name if name == self.path else f'the {name}'}: {self.kind}"
 
 
 def digests(texts: Mapping[str, bytes]) -> dict[str, str]:
@@ -37,16 +24,16 @@ def prompt_sha256(found: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(found.items()), separators=(",", ":")).encode()).hexdigest()
 
 
-def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[DigestChange, ...]:
+def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[TextChange, ...]:
     """Differences between the digests in a row and the current ones, by path."""
     now, found = comparable(recorded, now), []
     for path in sorted(recorded.keys() | now.keys()):
         if path not in recorded:
-            found.append(DigestChange(path, "added"))
+            found.append(TextChange(path, "added"))
         elif path not in now:
-            found.append(DigestChange(path, "removed"))
+            found.append(TextChange(path, "removed"))
         elif recorded[path] != now[path]:
-            found.append(DigestChange(path, "edited"))
+            found.append(TextChange(path, "edited"))
     return tuple(found)
 
 
@@ -94,15 +81,11 @@ def current_digests(
 def _bytes(path: str) -> bytes | None:
     """A file's bytes. A row may name anything: what is no plain file may never end, and is not there."""
     try:
-        with open(path, "rb", opener=_at_once) as file:  # as above
+        # a pipe would wait for somebody who writes into it
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:  # as above
             return file.read() if S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Open a file; a pipe would wait for somebody who writes into it."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 NO_EVIDENCE = "no-evidence"
@@ -178,12 +161,14 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> 
     """
     if STATUSES.index(to) <= STATUSES.index(status):
         return ()
+    found = []
+    if evidence.findings:
+        findings = plural(evidence.findings, "thing")
+        found.append(GateRefusal(DOCTOR_FINDINGS, f"doctor finds {findings} to fix", ("see agentv prompt doctor",)))
     if not evidence.now:
-        return (
-            *_unmet_checks(evidence),
-            GateRefusal(NO_EVIDENCE, "its exam cannot be read, so no recorded exam can be evidence"),
-        )
-    found = list(_unmet_checks(evidence)) + list(_not_attempted(evidence))
+        why = "its exam cannot be read, so no recorded exam can be evidence"
+        return (*found, GateRefusal(NO_EVIDENCE, why))
+    found += _not_attempted(evidence)
     if to == "ready":
         codes = {one.code for one in found}
         found += [one for one in _not_passed(evidence) if one.code not in codes]
@@ -219,12 +204,6 @@ def _last(rows: Sequence[ExamRow]) -> ExamRow | None:
     return rows[-1] if rows else None
 
 
-def _unmet_checks(evidence: GateEvidence) -> Iterable[GateRefusal]:
-    if evidence.findings:
-        findings = plural(evidence.findings, "thing")
-        yield GateRefusal(DOCTOR_FINDINGS, f"doctor finds {findings} to fix", ("see agentv prompt doctor",))
-
-
 def _not_attempted(evidence: GateEvidence) -> Iterable[GateRefusal]:
     """What keeps a prompt from `tested`: a complete attempt at this exact text must be recorded, passed or not."""
     whole = [row for row in evidence.rows if is_whole(row)]
@@ -248,7 +227,9 @@ def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
     elif not is_current(last, evidence.now):
         yield _stale(last, evidence.now)
     if not last.all_passed:
-        yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) did not pass", tuple(_failures(last)))
+        errored = f", {last.errored} of them errored" if last.errored else ""
+        failures = (f"{last.total - last.passed} of {last.total} did not pass{errored}", *last.failed_cases)
+        yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) did not pass", failures)
 
 
 def _stale(row: ExamRow, now: Mapping[str, str]) -> GateRefusal:
@@ -264,10 +245,3 @@ def _why_incomplete(row: ExamRow) -> str:
     if row.errored:
         return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none was graded"
     return f"the exam of {row.ts} contained no cases"
-
-
-def _failures(row: ExamRow) -> Iterable[str]:
-    """How many did not pass, and which."""
-    errored = f", {row.errored} of them errored" if row.errored else ""
-    yield f"{row.total - row.passed} of {row.total} did not pass{errored}"
-    yield from row.failed_cases

@@ -11,7 +11,7 @@ from stat import S_ISDIR, S_ISREG
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.values import Span
-from agentv.prompts.rows import InvalidRow, exam_row_of, in_time, is_object, time_at_begin
+from agentv.prompts.rows import exam_row_of, in_time, is_object, time_at_begin
 from agentv.user_code.files import store_error
 
 LOG = ".eval.jsonl"
@@ -23,27 +23,14 @@ _END = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class LogIssue:
-    """An invalid line of a log.
+class Log:
+    """The exam attempts of a prompt, oldest first by their times, and what is wrong with invalid lines.
 
-    Attributes:
-        line, column: from 1, the column in characters.
-        torn: it is the last one, and was not written to its end.
+    A torn end is a warning: the next exam moves it away.
     """
 
-    line: int
-    column: int
-    message: str
-    torn: bool = False
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The exam attempts of a prompt, oldest first by their times, and the invalid lines."""
-
     rows: tuple[ExamRow, ...] = ()
-    issues: tuple[LogIssue, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def log_path(directory: str) -> Path:
@@ -57,16 +44,22 @@ def read_log(directory: str) -> Log:
     Raises:
         StoreError: it cannot be read.
     """
-    data = _read_end(log_path(directory), None)[0]
+    path = log_path(directory)
+    data = _read_end(path, None)[0]
     rows: list[ExamRow] = []
-    issues: list[LogIssue] = []
+    diagnostics: list[Diagnostic] = []
     for number, line, ended in _lines(data.removeprefix(BOM)):
         found = exam_row_of(line, number)
         if isinstance(found, ExamRow):
             rows.append(found)
+            continue
+        span = Span(str(path), number, found.column, number, found.column + 1)
+        if ended or is_object(line):
+            diagnostics.append(Diagnostic("bad-log", found.message, span, hint=found.hint))
         else:
-            issues.append(_issue(found, number, torn=not ended and not is_object(line)))
-    return Log(tuple(in_time(rows)), tuple(issues))
+            message = "the line is incomplete: an exam was stopped while writing it"
+            diagnostics.append(Diagnostic("bad-log", message, span, "warning", "the next exam moves it away"))
+    return Log(tuple(in_time(rows)), tuple(diagnostics))
 
 
 def last_exam_row(directory: str) -> ExamRow | None:
@@ -105,28 +98,6 @@ def _newest(lines: list[tuple[int, bytes]]) -> ExamRow | None:
     return None
 
 
-def log_diagnostics(directory: str, log: Log) -> tuple[Diagnostic, ...]:
-    """Diagnostics of a log, with positions. A torn end is a warning: the next exam moves it away."""
-    path = str(log_path(directory))
-    return tuple(
-        Diagnostic(
-            "bad-log",
-            issue.message,
-            Span(path, issue.line, issue.column, issue.line, issue.column + 1),
-            "warning" if issue.torn else "error",
-            issue.hint,
-        )
-        for issue in log.issues
-    )
-
-
-def _issue(wrong: InvalidRow, number: int, *, torn: bool) -> LogIssue:
-    if not torn:
-        return LogIssue(number, wrong.column, wrong.message, hint=wrong.hint)
-    message = "the line is incomplete: an exam was stopped while writing it"
-    return LogIssue(number, wrong.column, message, torn=True, hint="the next exam moves it away")
-
-
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """The lines that hold something: number from 1, without its end, and whether it has one."""
     *whole, rest = data.split(b"\n")
@@ -146,20 +117,16 @@ def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:
     except OSError as error:
         raise store_error("read", path, error) from error
     try:
-        return _read_open(descriptor, path, size)
+        found = os.fstat(descriptor)
+        if not S_ISREG(found.st_mode):
+            raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'not a file'}")
+        start = 0 if size is None else max(0, found.st_size - size)
+        os.lseek(descriptor, start, os.SEEK_SET)
+        parts = []
+        while part := os.read(descriptor, 1 << 20):
+            parts.append(part)
+        return b"".join(parts), start == 0
     except OSError as error:
         raise store_error("read", path, error) from error
     finally:
         os.close(descriptor)
-
-
-def _read_open(descriptor: int, path: Path, size: int | None) -> tuple[bytes, bool]:
-    found = os.fstat(descriptor)
-    if not S_ISREG(found.st_mode):
-        raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'not a file'}")
-    start = 0 if size is None else max(0, found.st_size - size)
-    os.lseek(descriptor, start, os.SEEK_SET)
-    parts = []
-    while part := os.read(descriptor, 1 << 20):
-        parts.append(part)
-    return b"".join(parts), start == 0

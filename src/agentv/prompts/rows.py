@@ -162,50 +162,35 @@ def _shown(value: object) -> str:
     return shorten(json.dumps(value, ensure_ascii=False), _SHOWN)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_boolean(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_text_or_none(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_digests(value: object) -> bool:
-    return value is None or (isinstance(value, dict) and all(map(_is_digest, value.values())))
-
-
 _Kind = tuple[str, Callable[[object], bool]]
+_BOOLEAN: _Kind = ("true or false", lambda value: isinstance(value, bool))
+_COUNT: _Kind = ("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
+_TEXT_OR_NONE: _Kind = ("text", lambda value: value is None or isinstance(value, str))
 _NEEDED: Final[Mapping[str, _Kind]] = {
-    "ts": ("text", _is_text),
-    "all_passed": ("true or false", _is_boolean),
-    "total": ("a whole number of at least 0", _is_count),
-    "passed": ("a whole number of at least 0", _is_count),
-    "failed_cases": ("a list of texts", _are_texts),
+    "ts": ("text", lambda value: isinstance(value, str)),
+    "all_passed": _BOOLEAN,
+    "total": _COUNT,
+    "passed": _COUNT,
+    "failed_cases": (
+        "a list of texts",
+        lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    ),
 }
 _FURTHER: Final[Mapping[str, _Kind]] = {
-    "run_id": ("text", _is_text_or_none),
+    "run_id": _TEXT_OR_NONE,
     "prompt_sha256": ("64 hexadecimal digits", lambda value: value is None or _is_digest(value)),
-    "files": ("an object of sha256 digests", _are_digests),
-    "model": ("text", _is_text_or_none),
-    "judge": ("text", _is_text_or_none),
-    "errored": ("a whole number of at least 0", _is_count),
-    "partial": ("true or false", _is_boolean),
+    "files": (
+        "an object of sha256 digests",
+        lambda value: value is None or (isinstance(value, dict) and all(map(_is_digest, value.values()))),
+    ),
+    "model": _TEXT_OR_NONE,
+    "judge": _TEXT_OR_NONE,
+    "errored": _COUNT,
+    "partial": _BOOLEAN,
 }
 _KEYS = {**_NEEDED, **_FURTHER}
 """Keys of a row → what they hold. Those of newer versions are passed over."""

@@ -185,16 +185,13 @@ def _other_events(document: MetaDocument) -> list[tuple[Any, ...]]:
     events: list[tuple[Any, ...]] = []
     for pair in document.pairs:
         if not (is_scalar(pair.key) and pair.key.value == STATUS):
-            events += [_value_of_event(event) for event in (pair.key, *pair.value)]
+            for event in (pair.key, *pair.value):
+                said = (event.implicit, event.value) if is_scalar(event) else ()
+                events.append(
+                    (type(event).__name__, getattr(event, "anchor", None), getattr(event, "tag", None), *said)
+                )
     anchored = [document.root] if document.root is not None else []
     return events + [(one.anchor, one.tag) for one in anchored if one.anchor or one.tag]
-
-
-def _value_of_event(event: Event) -> tuple[Any, ...]:
-    kind = type(event).__name__
-    if kind == "ScalarEvent":
-        return (kind, event.anchor, event.tag, event.implicit, event.value)
-    return (kind, getattr(event, "anchor", None), getattr(event, "tag", None))
 
 
 def _edits(document: MetaDocument, to: PromptStatus) -> Iterator[str]:
@@ -235,13 +232,11 @@ def _with_a_line(document: MetaDocument, to: PromptStatus) -> Iterator[str]:
         return
     indent = " " * document.pairs[0].key.start_mark.column
     end = _end_of(document)
-    yield text[:end] + _own_line(text[:end], f"{indent}{STATUS}: {to}", line_end) + text[end:]
+    line = f"{indent}{STATUS}: {to}"
+    own_line = f"{line}{line_end}" if text[:end].endswith(_ENDS) else f"{line_end}{line}"
+    yield text[:end] + own_line + text[end:]
     start = document.starts[document.pairs[0].key.start_mark.line]
     yield f"{text[:start]}{indent}{STATUS}: {to}{line_end}{text[start:]}"
-
-
-def _own_line(before: str, line: str, line_end: str) -> str:
-    return f"{line}{line_end}" if before.endswith(_ENDS) else f"{line_end}{line}"
 
 
 def _end_of(document: MetaDocument) -> int:
@@ -291,19 +286,14 @@ def write_status(path: Path, to: PromptStatus, disk: Disk = DISK) -> None:
     try:
         for _ in range(_TRIES):
             before, data = _read(real, disk)
-            edited = _edited(path, data, to)
+            edited = with_status(data, to)
             if edited == data or _replace(real, before, edited, disk):
                 return
+    except RewriteError as error:
+        raise StoreError(f"cannot write the status to {path}: {error}") from None
     except OSError as error:
         raise store_error("write", path, error) from error
     raise StoreError(f"cannot write {path}: other programs keep changing it")
-
-
-def _edited(path: Path, data: bytes, to: PromptStatus) -> bytes:
-    try:
-        return with_status(data, to)
-    except RewriteError as error:
-        raise StoreError(f"cannot write the status to {path}: {error}") from None
 
 
 def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
@@ -325,24 +315,19 @@ def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> boo
 
     def fill(descriptor: int) -> None:
         write_all(disk, descriptor, data)
-        _dress(descriptor, before, disk)
+        made = disk.stat(descriptor)  # some file systems give all files the same owner and mode bits
+        if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+            with suppress(OSError):  # only root may give files away
+                disk.own(descriptor, before.st_uid, before.st_gid)
+        if S_IMODE(made.st_mode) != S_IMODE(before.st_mode):
+            disk.permit(descriptor, S_IMODE(before.st_mode))
         sync_file(disk, descriptor)
 
-    done = put(disk, path, fill, mode=0o600, still=lambda: not _is_changed(before, disk.stat_at(path)))
+    def is_same() -> bool:
+        now = disk.stat_at(path)
+        return all(getattr(before, key) == getattr(now, key) for key in ("st_dev", "st_ino", "st_size", "st_mtime_ns"))
+
+    done = put(disk, path, fill, mode=0o600, still=is_same)
     if done:
         sync_directory(disk, path.parent)
     return done
-
-
-def _dress(descriptor: int, before: os.stat_result, disk: Disk) -> None:
-    """The owner and the mode bits of the file that is replaced; some file systems give the same to all files."""
-    made = disk.stat(descriptor)
-    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        with suppress(OSError):  # only root may give files away
-            disk.own(descriptor, before.st_uid, before.st_gid)
-    if S_IMODE(made.st_mode) != S_IMODE(before.st_mode):
-        disk.permit(descriptor, S_IMODE(before.st_mode))
-
-
-def _is_changed(before: os.stat_result, now: os.stat_result) -> bool:
-    return any(getattr(before, key) != getattr(now, key) for key in ("st_dev", "st_ino", "st_size", "st_mtime_ns"))

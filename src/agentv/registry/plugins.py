@@ -124,13 +124,14 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
     found: dict[Plugin, Problem] = {}
     for one in plugins:
         means, _ = rules.reads(one.name)
+        rename = f"ask its author to rename it, or remove it: pip uninstall {one.package}"
         why = _why_unusable(one, rules)
         if means in rules.built_in and not one.name.startswith("not-"):
             reads = "is built in" if means == one.name else f"refers to the built-in '{means}'"
             lost = f"{one.title} is not used: '{one.name}' {reads}, which is used instead"
-            found[one] = Problem("shadowed-plugin", lost, _rename(one))
+            found[one] = Problem("shadowed-plugin", lost, rename)
         elif why is not None:
-            found[one] = Problem("bad-plugin", why, _rename(one))
+            found[one] = Problem("bad-plugin", why, rename)
         elif claimed[one.name] > 1:
             owners = " and ".join(other.owner for other in plugins if other.name == one.name)
             message = f"{words_of(one.kind)} '{one.name}' is registered by {owners}, so neither is used"
@@ -149,10 +150,6 @@ def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
     if not rules.form.fullmatch(plugin.name):
         return f"the name of {plugin.title} must be lower-case letters and digits, with '-' or '.' between them"
     return None
-
-
-def _rename(plugin: Plugin) -> str:
-    return f"ask its author to rename it, or remove it: pip uninstall {plugin.package}"
 
 
 class PluginSource:

@@ -292,7 +292,12 @@ class Registry(Generic[T]):
     def find(self, name: str) -> T | None:
         """Look a name up; None if it is unknown, or if its plugin is broken (`problem`)."""
         if name not in self._found:
-            self._found[name] = self._load(name)
+            made = None
+            if name in self._table:
+                made = self._make(name, resolve_name(self._table[name]))
+            elif name not in self.not_yet and isinstance(found := self._plugins.find(name), LoadedPlugin):
+                made = self._make(name, found.value, found.code)
+            self._found[name] = made
         return self._found[name]
 
     def problem(self, name: str) -> Problem | None:
@@ -303,10 +308,3 @@ class Registry(Generic[T]):
             return Problem("missing-extra", f"the {self.what} '{name}' {needs}", HOW_TO_GET)
         found = self._plugins.find(name)
         return found if isinstance(found, Problem) else None
-
-    def _load(self, name: str) -> T | None:
-        place = self._table.get(name)
-        if place is not None:
-            return self._make(name, resolve_name(place))
-        found = self._plugins.find(name) if name not in self.not_yet else None
-        return self._make(name, found.value, found.code) if isinstance(found, LoadedPlugin) else None

@@ -27,7 +27,6 @@ from agentv.model.run.row import Row, trial_name
 from agentv.model.run.runs import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
-from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import (
     HISTORY,
     INDEX,
@@ -294,7 +293,11 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         on_error.callback(database.close)
         database.executescript(_SCHEMA)
         with database:
-            rows = _IndexBuilder(database, FileOrder(_record(run))).passed_through(run / INDEX)
+            try:
+                record = read_document(run / RUN)
+            except StoreError:  # the rows are there without it
+                record = {}
+            rows = _IndexBuilder(database, FileOrder(record)).passed_through(run / INDEX)
             totals = None if summing is None else msgspec.json.encode(summing(rows)).decode()
             for _ in rows:  # what the totals did not read, which is all where nobody wants them
                 pass
@@ -303,13 +306,6 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
                 database.execute(statement)
         on_error.pop_all()
         return database
-
-
-def _record(run: Path) -> JsonObject:
-    try:
-        return read_document(run / RUN)
-    except StoreError:  # the rows are there without it
-        return {}
 
 
 class _IndexBuilder:
@@ -329,7 +325,8 @@ class _IndexBuilder:
         for place, row in read_placed_rows(path):
             self._replace(place, trial_name(row.eval_path, row.key))
             key = self._order.key(row)
-            self._fresh.append((place, key, row.test_id, self._group(row), codes[row.status]))
+            group = self._groups.setdefault((row.suite, row.target, row.tags), len(self._groups))
+            self._fresh.append((place, key, row.test_id, group, codes[row.status]))
             if len(self._fresh) == _BATCH:
                 self._write()
             yield row
@@ -346,9 +343,6 @@ class _IndexBuilder:
         self._write()
         self._database.execute("DELETE FROM trials WHERE place = ?", (self._places[number],))
         self._places[number] = place
-
-    def _group(self, row: Row) -> int:
-        return self._groups.setdefault((row.suite, row.target, row.tags), len(self._groups))
 
     def _write(self) -> None:
         self._database.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", self._fresh)

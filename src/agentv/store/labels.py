@@ -165,7 +165,22 @@ def is_rating_line(line: bytes) -> bool:
 
 def label_line(label: Label) -> bytes:
     """The one line that a label is written as, without its end."""
-    return to_json(_line(label))
+    of_judge = {} if label.is_rating else {name: getattr(label, one) for name, one in _OF_JUDGES.items()}
+    return to_json(
+        _LabelLine(
+            case=label.case,
+            output_sha256=label.output_sha256,
+            label=label.verdict,
+            person=label.person,
+            time=label.time,
+            suite=label.suite,
+            run=label.run,
+            note=label.note,
+            probability=label.probability,
+            drawn_from=label.drawn_from,
+            **of_judge,
+        )
+    )
 
 
 def label_in(line: bytes) -> Label:
@@ -174,7 +189,24 @@ def label_in(line: bytes) -> Label:
     Raises:
         ValueError: the line is not a label.
     """
-    return _label(_decode(line))
+    found = _decode(line)
+    of_judge = {one: getattr(found, name) for name, one in _OF_JUDGES.items()}
+    unset = [name for name, one in _OF_JUDGES.items() if of_judge[one] is UNSET]
+    if unset and len(unset) < len(_OF_JUDGES):
+        raise ValueError(f"Object missing required field `{unset[0]}`")
+    return Label(
+        case=found.case,
+        output_sha256=found.output_sha256,
+        verdict=found.label,
+        person=found.person,
+        time=found.time,
+        suite=found.suite,
+        run=found.run,
+        note=found.note,
+        probability=found.probability,
+        drawn_from=found.drawn_from,
+        **({"rubric_sha256": "", "assertion": ""} if unset else of_judge),
+    )
 
 
 def _problem(line: bytes, error: Exception) -> str:
@@ -183,40 +215,3 @@ def _problem(line: bytes, error: Exception) -> str:
     if not line.endswith(b"\n") or not line.rstrip().endswith(b"}"):
         return "the label was cut off; delete the line and label the answer again"
     return f"not a label: {error}"
-
-
-def _line(label: Label) -> _LabelLine:
-    of_judge = {} if label.is_rating else {name: getattr(label, one) for name, one in _OF_JUDGES.items()}
-    return _LabelLine(
-        case=label.case,
-        output_sha256=label.output_sha256,
-        label=label.verdict,
-        person=label.person,
-        time=label.time,
-        suite=label.suite,
-        run=label.run,
-        note=label.note,
-        probability=label.probability,
-        drawn_from=label.drawn_from,
-        **of_judge,
-    )
-
-
-def _label(line: _LabelLine) -> Label:
-    of_judge = {one: getattr(line, name) for name, one in _OF_JUDGES.items()}
-    unset = [name for name, one in _OF_JUDGES.items() if of_judge[one] is UNSET]
-    if unset and len(unset) < len(_OF_JUDGES):
-        raise ValueError(f"Object missing required field `{unset[0]}`")
-    return Label(
-        case=line.case,
-        output_sha256=line.output_sha256,
-        verdict=line.label,
-        person=line.person,
-        time=line.time,
-        suite=line.suite,
-        run=line.run,
-        note=line.note,
-        probability=line.probability,
-        drawn_from=line.drawn_from,
-        **({"rubric_sha256": "", "assertion": ""} if unset else of_judge),
-    )

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec.structs import asdict
 
@@ -178,25 +178,22 @@ class ModelServer:
         body = _object(await request.read())
         if body is None:
             return await self._send_error(request, Status(400, "The body is not a JSON object."))
-        call = self._call(request, route, body)
-        number = self._log.arrived(call)
-        try:
-            return await self._reply(request, route, call, number)
-        finally:
-            self._log.here -= 1
-
-    def _call(self, request: Request, route: Route, body: JsonObject) -> ModelCall:
-        return ModelCall(
+        call = ModelCall(
             protocol=route.provider.name,
             operation=route.operation.name,
             path=request.path,
             model=route.model or str(body.get("model", "")),
             text=text_of(body),
             body=body,
-            headers=_lower(request.headers),
+            headers={name.lower(): value for name, value in request.headers.items()},
             query={name: value for name, value in request.query.items() if name != "key"},
             at=self._clock(),
         )
+        number = self._log.arrived(call)
+        try:
+            return await self._reply(request, route, call, number)
+        finally:
+            self._log.here -= 1
 
     async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
         if not self._accepted(request, route.provider):
@@ -225,7 +222,7 @@ class ModelServer:
         return await deliver(request, reply, step, headers or {})
 
     def _accepted(self, request: Request, provider: ModelApi) -> bool:
-        return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
+        return self._keys is None or key_in(provider.name, request.headers, request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
         """What takes no step: lists of models, counts of tokens, this server's own, paths that no provider has."""
@@ -293,10 +290,6 @@ class _CallLog:
         }
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def _object(raw: bytes) -> JsonObject | None:
     try:
         body = json.loads(raw)
@@ -313,7 +306,7 @@ def key_in(provider: str, headers: Mapping[str, str], query: Mapping[str, str]) 
 
     Args:
         provider: its name.
-        headers: by lower-case name.
+        headers: whose case does not matter.
         query: of the URL.
     """
     own = headers.get(_HEADERS.get(provider, ""), "")
@@ -322,55 +315,39 @@ def key_in(provider: str, headers: Mapping[str, str], query: Mapping[str, str]) 
 
 
 MODEL = "fake-model"
-
-_Make = Callable[[str], dict[str, Any]]
-
-
-def _openai(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": CREATED, "owned_by": "agentv"}
-
-
-def _anthropic(name: str) -> dict[str, Any]:
-    created = "2025-10-09T08:53:20Z"
-    return {"type": "model", "id": name, "display_name": name, "created_at": created, "lifecycle": "active"}
-
-
-def _gemini(name: str) -> dict[str, Any]:
-    methods = ["generateContent", "embedContent"]
-    return {"name": f"models/{name}", "version": "1", "displayName": name, "supportedGenerationMethods": methods}
-
-
-_OPENAI_LIST: JsonObject = {"object": "list", "data": [_openai(MODEL)]}
-_ANTHROPIC_LIST: JsonObject = {"data": [_anthropic(MODEL)], "has_more": False, "first_id": MODEL, "last_id": MODEL}
-_LISTS: tuple[tuple[str, _Make, JsonObject], ...] = (
-    (r"/openai/v1/models", _openai, _OPENAI_LIST),
-    (r"/azure/openai(?:/v1)?/models", _openai, _OPENAI_LIST),
-    (r"/ollama/v1/models", _openai, _OPENAI_LIST),
-    (r"/anthropic/v1/models", _anthropic, _ANTHROPIC_LIST),
-    (r"/gemini/v1\w*/models", _gemini, {"models": [_gemini(MODEL)]}),
+_MODELS = re.compile(
+    r"/(openai/v1|azure/openai(/v1)?|ollama/v1|(?P<anthropic>anthropic/v1)|(?P<gemini>gemini/v1\w*))"
+    r"/models(?:/(?P<name>.+))?"
 )
-_COMPILED = tuple((re.compile(rf"{path}(?:/(?P<name>.+))?"), one, many) for path, one, many in _LISTS)
 
 
 def listing_of(path: str) -> JsonObject | None:
-    """The list that a GET of a path returns; None if the path is not a list."""
-    for pattern, one, many in _COMPILED:
-        if match := pattern.fullmatch(path):
-            return one(match["name"]) if match["name"] else many
-    return None
+    """The model that a GET of a path returns, or the list of all; None if the path is neither."""
+    found = _MODELS.fullmatch(path)
+    if found is None:
+        return None
+    name = found["name"] or MODEL
+    if found["anthropic"]:
+        one: JsonObject = {
+            "type": "model",
+            "id": name,
+            "display_name": name,
+            "created_at": "2025-10-09T08:53:20Z",
+            "lifecycle": "active",
+        }
+        many: JsonObject = {"data": [one], "has_more": False, "first_id": name, "last_id": name}
+    elif found["gemini"]:
+        methods = ["generateContent", "embedContent"]
+        one = {"name": f"models/{name}", "version": "1", "displayName": name, "supportedGenerationMethods": methods}
+        many = {"models": [one]}
+    else:
+        one = {"id": name, "object": "model", "created": CREATED, "owned_by": "agentv"}
+        many = {"object": "list", "data": [one]}
+    return one if found["name"] else many
 
 
 _LETTERS = 4
 """Letters of English per token, about."""
-
-_COUNTS: tuple[tuple[re.Pattern[str], Callable[[int], JsonObject]], ...] = (
-    (re.compile(r"/anthropic/v1/messages/count_tokens"), lambda count: {"input_tokens": count}),
-    (re.compile(r"/gemini/v1\w*/\w+/[^/:]+:countTokens"), lambda count: {"totalTokens": count}),
-    (
-        re.compile(r"/(?:openai/v1|azure/openai(?:/v1)?)/responses/input_tokens"),
-        lambda count: {"object": "response.input_tokens", "input_tokens": count},
-    ),
-)
 
 
 def count_of(path: str, body: JsonObject) -> JsonObject | None:
@@ -380,16 +357,18 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
         path: of the URL.
         body: of the request; Gemini may wrap it in `generateContentRequest`.
     """
-    make = next((make for pattern, make in _COUNTS if pattern.fullmatch(path)), None)
-    if make is None:
-        return None
     inner = body.get("generateContentRequest")
-    return make(-(-len(text_of(inner if isinstance(inner, Mapping) else body)) // _LETTERS))
+    count = -(-len(text_of(inner if isinstance(inner, Mapping) else body)) // _LETTERS)
+    if path == "/anthropic/v1/messages/count_tokens":
+        return {"input_tokens": count}
+    if re.fullmatch(r"/gemini/v1\w*/\w+/[^/:]+:countTokens", path):
+        return {"totalTokens": count}
+    if re.fullmatch(r"/(?:openai/v1|azure/openai(?:/v1)?)/responses/input_tokens", path):
+        return {"object": "response.input_tokens", "input_tokens": count}
+    return None
 
 
 _CUT = (Truncated, StoppedStream)
-
-
 _LARGEST = 1 << 30
 _GRACE_S = 0.01  # for calls that are under way at the end; 0 would mean for ever to aiohttp
 _BACKLOG = 4096  # thousands of callers may come in the same moment

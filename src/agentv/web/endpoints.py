@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, Literal, Protocol, TypeVar, get_args
@@ -192,7 +192,8 @@ class Described(Protocol):
 
 def description(title: str, endpoints: Sequence[Described], streams: Sequence[Stream]) -> dict[str, Any]:
     """The document of OpenAPI 3.1."""
-    types = [*_types(endpoints, streams), ErrorAnswer]
+    types = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
+    types += [*(data for stream in streams for data in stream.events.values()), ErrorAnswer]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     known = {str(one): schema for one, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -206,11 +207,6 @@ def description(title: str, endpoints: Sequence[Described], streams: Sequence[St
         "paths": paths,
         "components": {"schemas": components},
     }
-
-
-def _types(endpoints: Iterable[Described], streams: Iterable[Stream]) -> list[Any]:
-    found = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
-    return found + [data for stream in streams for data in stream.events.values()]
 
 
 def _operation(endpoint: Described, known: dict[str, Any]) -> dict[str, Any]:
@@ -252,15 +248,10 @@ def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in VARIABLE.findall(path)
     ]
     schema = msgspec.json.schema(query)["$defs"][query.__name__]
-    meanings = _meanings(query)
+    said = _ATTRIBUTE.findall(query.__doc__ or "")  # of the attributes, by the docstring of the type
+    meanings = {name: " ".join(text.split()) for names, text in said for name in names.split(", ")}
     for parameter in msgspec.structs.fields(query):
         name = parameter.encode_name
         one = {"name": name, "in": "query", "required": parameter.required, "schema": schema["properties"][name]}
         named.append({**one, "description": meanings[parameter.name]} if parameter.name in meanings else one)
     return named
-
-
-def _meanings(of: type[msgspec.Struct]) -> dict[str, str]:
-    """What the docstring of a type says of its attributes."""
-    found = _ATTRIBUTE.findall(of.__doc__ or "")
-    return {name: " ".join(text.split()) for names, text in found for name in names.split(", ")}

@@ -83,8 +83,13 @@ class Guard:
         if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may read another request in it
             what = "a request has either Content-Length or Transfer-Encoding"
             return error_response(400, "bad-request", what, close=True)
-        if headers.get("host", "").lower() not in self._hosts and not self._is_health(scope):
-            return error_response(403, "wrong-host", self._wrong_host())
+        # whoever watches a server asks for its health by any address of its machine
+        is_health = self._token is None and scope["path"] == "/health"
+        if headers.get("host", "").lower() not in self._hosts and not is_health:
+            what = "open the address that agentv printed"
+            if self._token is None:
+                what = "the server is not reached at this address; start it with --address and the one that people open"
+            return error_response(403, "wrong-host", what)
         if method not in self._methods:
             return error_response(405, "wrong-method", f"{method} is not supported")
         length = headers.get("content-length", "0")
@@ -95,15 +100,6 @@ class Guard:
         if elsewhere or (origin is not None and origin not in self._origins):
             return error_response(403, "wrong-origin", "requests of other sites are refused")
         return None if method in SAFE or self._token is None else self._refused_change(headers, self._token)
-
-    def _is_health(self, scope: Message) -> bool:
-        """Whoever watches a server asks for its health by any address of its machine."""
-        return self._token is None and scope["path"] == "/health"
-
-    def _wrong_host(self) -> str:
-        if self._token is not None:
-            return "open the address that agentv printed"
-        return "the server is not reached at this address; start it with --address and the address that people open"
 
     def _refused_change(self, headers: Headers, token: str) -> Response | None:
         if not token:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.suite.exam import DESCRIPTION, STATUSES, ExamRow, PromptMeta, normalised
+from agentv.model.suite.library import TextChange
 from agentv.prompts.gates import (
-    DigestChange,
     GateEvidence,
     changes,
     comparable,
@@ -171,10 +171,10 @@ def test_changes_are_named_by_path():
     before = {"a": "1", "b": "2", DESCRIPTION: "3"}
     found = changes(before, {"b": "9", "c": "4", DESCRIPTION: "5"})
     assert found == (
-        DigestChange("a", "removed"),
-        DigestChange("b", "edited"),
-        DigestChange("c", "added"),
-        DigestChange(DESCRIPTION, "edited"),
+        TextChange("a", "removed"),
+        TextChange("b", "edited"),
+        TextChange("c", "added"),
+        TextChange(DESCRIPTION, "edited"),
     )
     assert [str(one) for one in found] == ["a: removed", "b: edited", "c: added", "the description: edited"]
 
@@ -209,5 +209,5 @@ def test_targets_are_compared_where_a_row_records_them_and_they_can_be_read():
     old, row = {"a": "1"}, {"a": "1", "targets.yaml#m": "2"}
     assert comparable(old, {"a": "1", "targets.yaml#m": "3"}) == {"a": "1"}
     assert comparable(row, {"a": "1"}) == row
-    assert changes(row, {"a": "1", "targets.yaml#m": "3"}) == (DigestChange("targets.yaml#m", "edited"),)
+    assert changes(row, {"a": "1", "targets.yaml#m": "3"}) == (TextChange("targets.yaml#m", "edited"),)
     assert [str(one) for one in changes(row, {"a": "1", "targets.yaml#k": "3"})] == ["the target 'k': added"]

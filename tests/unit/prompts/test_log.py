@@ -18,7 +18,7 @@ from agentv.model.suite.exam import ExamRow
 from agentv.prompts.appending import LOCK_TRIES, TORN, Appending, append
 from agentv.prompts.disk import Disk
 from agentv.prompts.gates import prompt_sha256
-from agentv.prompts.reading import LOG, last_exam_row, log_diagnostics, read_log
+from agentv.prompts.reading import LOG, last_exam_row, read_log
 from agentv.prompts.rows import exam_row_of, line_of
 from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
 
@@ -48,7 +48,8 @@ def logged(prompt: Path) -> bytes:
 
 
 def told(prompt: Path) -> list[tuple[int, int, str, bool]]:
-    return [(one.line, one.column, one.message, one.torn) for one in read_log(str(prompt)).issues]
+    found = read_log(str(prompt)).diagnostics
+    return [(one.span.line, one.span.column, one.message, one.severity == "warning") for one in found]
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -115,16 +116,15 @@ def test_a_line_that_is_no_row_is_told_at_its_place_and_passed_over(prompt, line
     put(prompt, EVA + line.rstrip(b"\n") + b"\n" + EVA)
     assert told(prompt) == [(2, *place, False)]
     assert [row.line for row in read_log(str(prompt)).rows] == [1, 3]
-    (found,) = log_diagnostics(str(prompt), read_log(str(prompt)))
+    (found,) = read_log(str(prompt)).diagnostics
     assert (found.code, found.severity, found.span.line) == ("bad-log", "error", 2)
 
 
 def test_a_torn_last_line_is_told_as_such_wherever_it_breaks_off(prompt):
     for end in range(1, len(EVA) - 1):
         put(prompt, EVA + EVA[:end])
-        assert [(fault.line, fault.torn) for fault in read_log(str(prompt)).issues] == [(2, True)]
+        assert [(line, torn) for line, _, _, torn in told(prompt)] == [(2, True)]
         assert last_exam_row(str(prompt)).line == 1
-    assert log_diagnostics(str(prompt), read_log(str(prompt)))[0].severity == "warning"
 
 
 def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
@@ -404,7 +404,7 @@ def test_several_processes_that_append_at_once_tear_nothing(prompt):
         one.communicate(b"go\n", timeout=60)
     assert [one.returncode for one in writers] == [0, 0, 0]
     log = read_log(str(prompt))
-    assert log.issues == ()
+    assert log.diagnostics == ()
     found = [row.run_id for row in log.rows]
     for name in range(3):  # none is lost, and each process's rows stand in their order
         assert [one for one in found if one.startswith(f"{name}-")] == [f"{name}-{number}" for number in range(count)]

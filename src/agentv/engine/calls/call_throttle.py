@@ -22,7 +22,7 @@ from agentv.ports import Embedder, Target, TargetRequest
 
 if TYPE_CHECKING:
     from agentv.engine.calls.attempts import AttemptAllowance
-    from agentv.engine.calls.budget import BudgetLimiter, Kind, Reservation, TargetSpend
+    from agentv.engine.calls.budget import BudgetLimiter, Reservation, TargetSpend
     from agentv.engine.calls.model_calls import TrialModelCalls
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 
@@ -71,8 +71,13 @@ class CallThrottle:
         """The target, asked through here. It is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", lambda: None)()
         paced_by_calls = spec.upstream is not None  # a session that held a permit would keep its own calls waiting
-        spends = self._spend_of(spec, "answers"), self._spend_of(spec, "vectors")
-        channel = self._channel(spec, endpoint, *spends, limited=not paced_by_calls)
+        answers = vectors = None
+        limiter = self.budget_limiter
+        # what an agent's model calls cost is reserved call by call
+        if limiter is not None and not paced_by_calls and not getattr(spec.settings, "free", False):
+            key = self.stops.key_of(spec)
+            answers, vectors = limiter.target_spend(key, spec, "answers"), limiter.target_spend(key, spec, "vectors")
+        channel = self._channel(spec, endpoint, answers, vectors, limited=not paced_by_calls)
         paced = ThrottledEmbedder if isinstance(target, Embedder) else ThrottledTarget
         return paced(target, channel)
 
@@ -103,14 +108,16 @@ class CallThrottle:
         *,
         limited: bool = True,
     ) -> TargetChannel:
-        rate_limiter = None
+        limiter = rate_limiter = None
+        if limited and (endpoint is not None or spec.rate is not None):
+            limiter = self._limiter_of(spec, endpoint)
         if limited and spec.rate is not None:
             from agentv.engine.calls.pacing import RateLimiter
 
             rate_limiter = RateLimiter(spec.rate)
         return TargetChannel(
             spec,
-            self._limiter_of(spec, endpoint) if limited else None,
+            limiter,
             endpoint is not None,
             rate_limiter,
             self.stops.of(spec),
@@ -135,15 +142,8 @@ class CallThrottle:
         if self.stops.of(spec).note(failure):
             self.news.stopped.append((spec.name, failure))
 
-    def _spend_of(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
-        if self.budget_limiter is None or getattr(spec.settings, "free", False) or spec.upstream is not None:
-            return None  # what an agent's model calls cost is reserved call by call
-        return self.budget_limiter.target_spend(self.stops.key_of(spec), spec, kind)
-
-    def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:
+    def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter:
         """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
-        if endpoint is None and spec.rate is None:
-            return None
         if endpoint is not None and endpoint in self._limiters:
             return self._limiters[endpoint]
         from agentv.engine.calls.pacing import AdaptiveConcurrency

@@ -98,13 +98,18 @@ class RecordedEmbedder:
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in their order."""
-        calls = [_call(self._spec, text) for text in texts]
-        found = {
-            number: answer for number, call in enumerate(calls) if (answer := await self._stored(call)) is not None
-        }
-        for number, answer in found.items():
-            if answer.earlier:
-                self._store.keep(calls[number], answer)
+        calls: list[Call] = []
+        found: dict[int, TargetResponse] = {}
+        for number, text in enumerate(texts):
+            request = TargetRequest("", text, (Message("user", text),), prompt_id="embedding")
+            calls.append(Call(call_key(self._spec, request), self._spec.name, request))
+            recorded = self._store.stored_answer(calls[number])
+            if recorded is not None and not isinstance(recorded, TargetResponse):
+                recorded = await recorded
+            if recorded is not None:
+                found[number] = recorded
+                if recorded.earlier:
+                    self._store.keep(calls[number], recorded)
         missing = [number for number in range(len(texts)) if number not in found]
         if missing and self._unanswered is not None:
             return self._unanswered(calls[missing[0]])
@@ -120,15 +125,6 @@ class RecordedEmbedder:
             usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), embedded.token_usage, embedded.cost_usd)
-
-    async def _stored(self, call: Call) -> TargetResponse | None:
-        recorded = self._store.stored_answer(call)
-        return recorded if recorded is None or isinstance(recorded, TargetResponse) else await recorded
-
-
-def _call(spec: TargetSpec, text: str) -> Call:
-    request = TargetRequest("", text, (Message("user", text),), prompt_id="embedding")
-    return Call(call_key(spec, request), spec.name, request)
 
 
 def _written(vector: Sequence[float]) -> str:

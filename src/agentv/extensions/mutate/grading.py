@@ -15,8 +15,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.app.stored_answers import with_output
 from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import grade_entries
-from agentv.engine.run_context import RunContext
-from agentv.engine.trial import answered, is_empty
+from agentv.engine.trial import RunContext, answered, is_empty
 from agentv.errors import UsageError
 from agentv.extensions.mutate.mutants import Answer, Line, Mutant, Operator, is_json, named_by, phrases_of
 from agentv.extensions.mutate.operators import mutants_of

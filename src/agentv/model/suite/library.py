@@ -31,6 +31,11 @@ class TextChange(Struct, frozen=True):
     path: str
     kind: ChangeKind
 
+    def __str__(self) -> str:
+        """For people: `prompt.xml: edited`."""
+        name = called(self.path)
+        return f"{name if name == self.path else f'the {name}'}: {self.kind}"
+
 
 class ListedPrompt(Struct, frozen=True):
     """One prompt of a library.

@@ -212,20 +212,16 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE_S)
     with ExitStack() as closing:
         closing.callback(connection.close)
-        _bring_up_to_date(connection, path)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
+        if 0 < version < VERSION:
+            connection.execute("DROP TABLE IF EXISTS answers")
+        connection.executescript(_SCHEMA)
+        if version < VERSION:
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         closing.pop_all()
     return connection
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
-    if 0 < version < VERSION:
-        connection.execute("DROP TABLE IF EXISTS answers")
-    connection.executescript(_SCHEMA)
-    if version < VERSION:
-        connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _snapshot(path: Path) -> sqlite3.Connection:

@@ -149,7 +149,9 @@ class Cassette:
         """
         if call.key in self._lines or call.request.gateway is not None:
             return
-        request = call.request
+        request, took_ms = call.request, answer.duration_ms
+        # whoever gave it first: it is recorded here; how long it took to the microsecond, since people read this
+        took_ms = None if took_ms is None else round(took_ms, 3)
         line = to_json(
             _Recording(
                 call.key,
@@ -158,7 +160,7 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_readable_message(message, request) for message in portable(request.messages, request.root)],
-                answer_row(_as_recorded(answer)),
+                answer_row(replace(answer, earlier=False, duration_ms=took_ms)),
             )
         )
         if self._redactor.found_in(line):
@@ -205,12 +207,6 @@ class Cassette:
     def _write(self, file: BinaryIO) -> None:
         file.write(header(trials=bool(self._trials)))
         file.writelines(line for _, line in sorted(self._lines.values()))
-
-
-def _as_recorded(answer: TargetResponse) -> TargetResponse:
-    """Whoever gave it first: it is recorded here. How long it took is reported to the microsecond: people read this."""
-    took_ms = answer.duration_ms
-    return replace(answer, earlier=False, duration_ms=None if took_ms is None else round(took_ms, 3))
 
 
 def _readable_message(message: Message, request: TargetRequest) -> JsonObject:
@@ -322,19 +318,14 @@ def check_place(path: Path) -> None:
                 raise StoreError(f"{path} is {kind}: a cassette must be a file")
             next(calls_in(path), None)
         place = _place(path)
-        _check_parent(place)
+        there = next(one for one in place.absolute().parents if one.exists())  # missing ones would be made in it
+        if not there.is_dir():
+            raise StoreError(f"cannot write {place}: {there.name} is not a directory")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise StoreError(f"cannot write {place}: the directory {there} is not writable")
         new_file(place).exists()  # a name that is too long is refused here
     except OSError as error:
         raise store_error("write", path, error) from error
-
-
-def _check_parent(path: Path) -> None:
-    """The nearest directory that is there, in which those that are missing would be made."""
-    there = next(one for one in path.absolute().parents if one.exists())
-    if not there.is_dir():
-        raise StoreError(f"cannot write {path}: {there.name} is not a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise StoreError(f"cannot write {path}: the directory {there} is not writable")
 
 
 def _check_header(path: Path, line: bytes) -> None:

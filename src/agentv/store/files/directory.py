@@ -315,24 +315,17 @@ def _locked(path: Path) -> int:
     """
     with _refusals("open", path / JOURNAL):
         descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
+    deadline = time.monotonic() + LOCK_S  # a run that was killed lets go of the lock a moment later
     with _closing_on_error(descriptor), _refusals("lock", path / JOURNAL):
-        if not _takes_lock(descriptor):
-            raise StoreError(f"{path} is in use: another process is writing a run there")
-    return descriptor
-
-
-def _takes_lock(descriptor: int) -> bool:
-    """Whether the lock is taken, after a wait: a run that was killed lets go of it a moment later."""
-    deadline = time.monotonic() + LOCK_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_POLL_S)
-        else:
-            return True
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise StoreError(f"{path} is in use: another process is writing a run there") from None
+                time.sleep(_POLL_S)
+            else:
+                return descriptor
 
 
 def has_answers(path: Path) -> bool:

@@ -180,7 +180,7 @@ class Journal:
         self._files.check()
         if self._counts is not None:
             self._counts(row)
-        self._files.append_row(result.trial.key, line, self._elapsed_ms())
+        self._files.append_row(result.trial.key, line, (self._clock() - self._began_s) * 1000)
         return result
 
     def finished(self) -> Iterator[str]:
@@ -223,9 +223,6 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _elapsed_ms(self) -> float:
-        return (self._clock() - self._began_s) * 1000
 
 
 class EarlierAnswers:

@@ -61,12 +61,14 @@ class _Cases:
 class DistinctCases:
     """Counts of distinct cases, of a run and of its groups."""
 
-    def __init__(self) -> None:
+    def __init__(self, cases: Iterable[TalliedCase]) -> None:
         self._groups: dict[tuple[str, str], _Cases] = defaultdict(_Cases)
         self._numbers = NumberedHashes()
         self._of_tags: dict[str, NumberedHashes] = defaultdict(NumberedHashes)
+        for case in cases:
+            self._add(case)
 
-    def add(self, case: TalliedCase) -> None:
+    def _add(self, case: TalliedCase) -> None:
         """Take in what a case came to with one target, prompt and variant."""
         profile, rank, number = case.profile, _RANKS[case.status], self._numbers.number(case.case)
         named = (("", ""), ("by_suite", profile.suite), ("by_target", profile.target), ("by_prompt", profile.prompt))
@@ -108,14 +110,6 @@ class DistinctCases:
             name: replace(group, cases=self._groups[kind, name].counts(numbers.get(name, 0)))
             for name, group in groups.items()
         }
-
-
-def distinct_cases(cases: Iterable[TalliedCase]) -> DistinctCases:
-    """The distinct cases among results."""
-    found = DistinctCases()
-    for case in cases:
-        found.add(case)
-    return found
 
 
 LISTED = 1000

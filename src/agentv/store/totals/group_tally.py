@@ -112,28 +112,6 @@ class _Sums(Struct):
     passed_at_worst: int = 0
     passed_at_best: int = 0
 
-    def add(self, case: TalliedCase) -> None:
-        trials = case.trials
-        self.cases[case.status] += 1
-        self.judged += trials.judged
-        self.passed += trials.passed
-        self.errored += trials.errored
-        self.score += trials.score
-        self.score_squares += trials.squares
-        self.passed_at_worst += case.met_at_worst
-        self.passed_at_best += case.met_at_best
-
-    def merge(self, other: _Sums) -> None:
-        for status, number in other.cases.items():
-            self.cases[status] += number
-        for name in _SUMMED:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    @property
-    def of_verdicts(self) -> bool:
-        """Whether all scores are 0 or 1."""
-        return are_verdicts(self.score, self.score_squares)
-
 
 class GroupTally:
     """Takes in cases, all of one profile, or other such groups.
@@ -152,7 +130,15 @@ class GroupTally:
 
     def add(self, case: TalliedCase) -> None:
         """Take in a case."""
-        self._sums.add(case)
+        sums, trials = self._sums, case.trials
+        sums.cases[case.status] += 1
+        sums.judged += trials.judged
+        sums.passed += trials.passed
+        sums.errored += trials.errored
+        sums.score += trials.score
+        sums.score_squares += trials.squares
+        sums.passed_at_worst += case.met_at_worst
+        sums.passed_at_best += case.met_at_best
         if case.early is not None:
             self._early = True
         if self.clustered:
@@ -160,8 +146,8 @@ class GroupTally:
             if found is None:
                 found = self._clusters[case.cluster] = _Cluster()
             found.add(case)
-        elif case.trials.judged:
-            self._add_score(round(case.trials.score * SCORE_STEPS), 1, case.trials.score)
+        elif trials.judged:
+            self._add_score(round(trials.score * SCORE_STEPS), 1, trials.score)
 
     def _add_score(self, step: int, number: int, total: float) -> None:
         known, sum_ = self._scores.get(step, (0, 0.0))
@@ -172,7 +158,10 @@ class GroupTally:
         self._keys.add(profile.clustered_by)
         self._repeated = self._repeated or profile.repeat > 1
         self._early = self._early or other._early
-        self._sums.merge(other._sums)
+        for status, count in other._sums.cases.items():
+            self._sums.cases[status] += count
+        for name in _SUMMED:
+            setattr(self._sums, name, getattr(self._sums, name) + getattr(other._sums, name))
         for key, cluster in other._clusters.items():
             self._clusters.setdefault(key, _Cluster()).merge(cluster)
         for step, (number, total) in other._scores.items():
@@ -189,6 +178,9 @@ class GroupTally:
             met = estimated_rate(Counter((one.decided, one.met) for one in self._clusters.values()))
         score = (None if self._early else self._mean()) or _NOTHING
         judged = sum(one.known for one in self._clusters.values()) if self._early else sums.judged
+        interval = score.interval
+        if interval is not None:
+            interval = round(interval[0], _DIGITS), round(interval[1], _DIGITS)
         return GroupTotals(
             cases=counts,
             pass_rate=rate.mean,
@@ -203,7 +195,7 @@ class GroupTally:
             rule_pass_rate_bounds=(
                 _bounds(sums.passed_at_worst, sums.passed_at_best, decided + counts.errored) if self._repeated else None
             ),
-            mean_score_interval=_rounded(score.interval),
+            mean_score_interval=interval,
         )
 
     def interval_of_all(self, cases: int) -> Interval | None:
@@ -238,12 +230,13 @@ class GroupTally:
         sums = self._sums
         if not sums.judged:
             return None
+        verdicts = are_verdicts(sums.score, sums.score_squares)  # all scores are 0 or 1
         if self.clustered:
             known = self._known()
             kinds = Counter((one.known, one.settled(one.score)) for one in known)
-            return estimated_rate(kinds, samples=self._samples(known)) if sums.of_verdicts else estimated_mean(kinds)
+            return estimated_rate(kinds, samples=self._samples(known)) if verdicts else estimated_mean(kinds)
         alone = {(1, total / number): number for number, total in self._scores.values()}
-        return estimated_rate(alone) if sums.of_verdicts else estimated_mean(alone)
+        return estimated_rate(alone) if verdicts else estimated_mean(alone)
 
     def _known(self) -> list[_Cluster]:
         return [one for one in self._clusters.values() if one.known]
@@ -276,10 +269,6 @@ def _unbiased_rate(case: TalliedCase) -> float:
 
 def _bounds(least: float, most: float, whole: int) -> Interval | None:
     return (least / whole, most / whole) if whole else None
-
-
-def _rounded(interval: Interval | None) -> Interval | None:
-    return None if interval is None else (round(interval[0], _DIGITS), round(interval[1], _DIGITS))
 
 
 def merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from agentv.errors import StoreError
 from agentv.model.run.matrix import GroupTotals
@@ -121,10 +121,16 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
     for case in tally.cases():
         groups[case.profile].add(case)
         if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
-            early = early or _early_tally()
+            if early is None:
+                from agentv.store.totals.distinct import EarlyTally
+
+                early = EarlyTally()
             early.add(case)
         elif case.samples is not None:
-            repeated = repeated or _samples_tally()
+            if repeated is None:
+                from agentv.stats.samples.case_samples import SamplesTally
+
+                repeated = SamplesTally()
             repeated.add(case.samples, case.cluster)
     found = groups.items()
     all_cases, spent = merged(found), spending.of()
@@ -134,11 +140,8 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
     of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
     summary = Summary(
         **of,
-        cases=whole.cases,
+        **asdict(whole),
         trials=tally.trials(planned.trials - spared),
-        pass_rate=whole.pass_rate,
-        pass_rate_interval=whole.pass_rate_interval,
-        mean_score=whole.mean_score,
         cost_usd=spent.targets.cost_usd,
         judge_cost_usd=spent.judges.cost_usd,
         token_usage=spent.targets.tokens,
@@ -146,18 +149,10 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         user_cost_usd=spent.users.cost_usd,
         user_token_usage=spent.users.tokens,
         user_unpriced_trials=spent.users.unpriced,
-        pass_rate_bounds=whole.pass_rate_bounds,
         pass_rate_interval_of_all=(
             all_cases.interval_of_all(planned.drawn_from) if planned.drawn_from and not tally.several else None
         ),
-        judged=whole.judged,
-        interval_clusters=whole.interval_clusters,
-        clustered_by=whole.clustered_by,
-        rule_pass_rate=whole.rule_pass_rate,
-        rule_pass_rate_interval=whole.rule_pass_rate_interval,
-        rule_pass_rate_bounds=whole.rule_pass_rate_bounds,
         rule=one_rule(groups),
-        mean_score_interval=whole.mean_score_interval,
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
@@ -169,28 +164,16 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         early_stops=None if early is None else early.found(),
     )
     if tally.several or (planned.several and missing):
-        from agentv.store.totals.distinct import distinct_cases  # most runs have one target and one prompt
+        from agentv.store.totals.distinct import DistinctCases  # most runs have one target and one prompt
 
         named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
-        summary = distinct_cases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
+        summary = DistinctCases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
     ran = zip(*((one.target, one.prompt, one.variant) for one in groups), strict=True)
     if max((len({*names} - {None}) for names in ran), default=0) < 2:
         return summary
     from agentv.store.totals.matrix import MatrixTally
 
     return replace(summary, matrix=MatrixTally(found, tally, spending).matrix(summary))
-
-
-def _samples_tally() -> SamplesTally:
-    from agentv.stats.samples.case_samples import SamplesTally
-
-    return SamplesTally()
-
-
-def _early_tally() -> EarlyTally:
-    from agentv.store.totals.distinct import EarlyTally
-
-    return EarlyTally()
 
 
 def take_summary(directory: RunDirectory) -> JsonObject:

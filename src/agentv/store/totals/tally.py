@@ -94,7 +94,8 @@ class Tally:
         self._profile_of = array("I")
         self._clusters = array("q")
         self._cases = array("q")
-        self._profiles: dict[tuple[object, ...], int] = {}
+        self._profile_numbers: dict[tuple[object, ...], int] = {}
+        self._profiles: list[Profile] = []
         self._samples: dict[int, tuple[str, list[int]]] = {}
         self._gates: dict[int, tuple[RequiredGrade, ...]] = {}
 
@@ -129,17 +130,16 @@ class Tally:
 
     def answers(self) -> Iterator[tuple[Profile, float, float | None]]:
         """Every trial with a graded or shown answer: its profile, duration in ms, and price in US dollars."""
-        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
         answered = {_CODES[status] for status in ("passed", "failed", "shown")}
         for code, number, duration_ms, price in zip(
             self._codes, self._profile_of, self._durations, self._prices, strict=True
         ):
             if code in answered:
-                yield profiles[number], duration_ms, _known(price)
+                yield self._profiles[number], duration_ms, _known(price)
 
     def cases(self) -> Iterator[TalliedCase]:
         """Every case on every target, once."""
-        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # the keys are made by _profile
+        profiles = self._profiles
         ended = zip(self._codes, self._scores, self._profile_of, self._clusters, self._cases, strict=True)
         for code, score, number, cluster, case in ended:
             profile = profiles[number]
@@ -159,29 +159,27 @@ class Tally:
     @property
     def clustered(self) -> bool:
         """True if a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
-        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
-        return self.several or any(one.repeat > 1 or one.clustered_by != CASE for one in profiles)
+        return self.several or any(one.repeat > 1 or one.clustered_by != CASE for one in self._profiles)
 
     @property
     def several(self) -> bool:
         """True if a case may have several results: of targets, prompts or variants."""
-        profiles = (Profile(*key) for key in self._profiles)  # type: ignore[arg-type]  # as in `cases`
-        return len({(one.target, one.prompt, one.variant) for one in profiles}) > 1
+        return len({(one.target, one.prompt, one.variant) for one in self._profiles}) > 1
 
     def missing(self, planned: int) -> int:
         """At most how many results of cases have no row, of so many trials that there were to do."""
-        repeats = {Profile(*key).repeat for key in self._profiles}  # type: ignore[arg-type]  # as in `cases`
         trials = max(0, planned - len(self._codes))
-        return -(-trials // min(repeats, default=1))
+        return -(-trials // min((one.repeat for one in self._profiles), default=1))
 
     def _profile(self, row: Row) -> int:
-        repeat = max(row.repeat, 1)
         by = key_of_cluster(row) or CASE
-        key: tuple[object, ...]
-        rule = (row.threshold, repeat, row.aggregate or "mean", row.alpha)
-        key = (row.suite, row.target, row.prompt_id, row.tags, *rule, by)
-        key = key if row.variant is None else (*key, row.variant)
-        return self._profiles.setdefault(key, len(self._profiles))
+        rule = (row.threshold, max(row.repeat, 1), row.aggregate or "mean", row.alpha)
+        key = (row.suite, row.target, row.prompt_id, row.tags, *rule, by, row.variant)
+        number = self._profile_numbers.get(key)
+        if number is None:
+            number = self._profile_numbers[key] = len(self._profiles)
+            self._profiles.append(Profile(*key))
+        return number
 
     def _add_sample(self, case: int, number: int, row: Row) -> None:
         _, numbers = self._samples.setdefault(case, (row.test_id, []))
