@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -12,14 +12,14 @@ from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import AgentActivity, ModelReply, ModelRequest
+from agentv.model.values.trace import AgentActivity
 from agentv.model.values.usage import TokenUsage
 
 if TYPE_CHECKING:
     from agentv.model.run.context import AssertionContext
 
 
-from agentv.ports import Call, TargetRequest
+from agentv.ports import TargetRequest
 
 
 class Sandboxes(Protocol):
@@ -144,53 +144,8 @@ class TrialWorks(Protocol):
         """The run is over: end and remove what is left."""
 
 
-class TrialExchanges(Protocol):
-    """The recording of the model calls of one trial.
-
-    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
-    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
-    """
-
-    @property
-    def replays(self) -> bool:
-        """Whether replies come from the recording."""
-
-    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request, or a Failure, which `finish` reports too."""
-
-    def begin(self, request: ModelRequest) -> int:
-        """The number of a request that is forwarded."""
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Record the reply to a request. A request without one ended with its trial."""
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
-
-        Args:
-            texts: text → what stands for it.
-        """
-
-    def finish(self, *, complete: bool) -> Failure | None:
-        """The agent has ended: keep the trial, or say why its replay cannot count.
-
-        Args:
-            complete: it gave an answer that is graded; anything less is not recorded.
-        """
-
-    def notes(self) -> tuple[str, ...]:
-        """How the requests of a replay differ from the recorded ones."""
-
-
 class ModelExchanges(Protocol):
     """The recorded model calls of a run: a cassette."""
-
-    def open(self, call: Call) -> TrialExchanges | Failure:
-        """The recording of a trial, to be replayed or made; why it cannot be replayed.
-
-        Args:
-            call: the first call of the trial; its key covers all turns.
-        """
 
     def notes(self) -> Iterable[str]:
         """What the report says of them at the end of the run."""

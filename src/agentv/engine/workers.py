@@ -113,16 +113,17 @@ class TrialRunner:
         self._run_context = run_context
         self._state = state
         self._comparison_group = comparison_group
-        self._queries = Queries()
+        self._queries: Counter[int] = Counter()  # that are under way, by suite
+        self._queries_ended: asyncio.Event | None = None
         self._limits: dict[str, asyncio.Semaphore] = {}
         self._now = run_context.clock.monotonic
         self._stops = run_context.throttle.stops
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
         """The results of a trial and of those that it is compared with; empty if interrupted."""
-        if not trial.case.asks_judge and not self._queries.running:
+        if not trial.case.asks_judge and not self._queries:
             return await self._run_in_turn(trial)
-        async with self._queries.turn(trial):
+        async with self._turn(trial):
             return () if self._state.stopped else await self._run_in_turn(trial)
 
     async def _run_in_turn(self, trial: Trial) -> Sequence[TrialResult]:
@@ -191,38 +192,26 @@ class TrialRunner:
         stopping = why is not None and error.code.startswith("judge-")
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
-
-class Queries:
-    """The queries that are under way. Used from one event loop.
-
-    Attributes:
-        running: how many, by suite; empty where no trial has to wait.
-    """
-
-    def __init__(self) -> None:
-        self.running: Counter[int] = Counter()
-        self._ended: asyncio.Event | None = None
-
     @asynccontextmanager
-    async def turn(self, trial: Trial) -> AsyncIterator[None]:
-        """Wait until a trial may run; the body runs it."""
+    async def _turn(self, trial: Trial) -> AsyncIterator[None]:
+        """Wait until a trial may run, after the queries of its suite that are under way; the body runs it."""
         suite = id(trial.suite)
         if not trial.case.asks_judge:
-            while self.running[suite]:
-                self._ended = self._ended or asyncio.Event()
-                await self._ended.wait()
+            while self._queries[suite]:
+                self._queries_ended = self._queries_ended or asyncio.Event()
+                await self._queries_ended.wait()
             yield
             return
-        self.running[suite] += 1
+        self._queries[suite] += 1
         try:
             yield
         finally:
-            self.running[suite] -= 1
-            if not self.running[suite]:
-                del self.running[suite]
-                if self._ended is not None:
-                    self._ended.set()
-                    self._ended = None
+            self._queries[suite] -= 1
+            if not self._queries[suite]:
+                del self._queries[suite]
+                if self._queries_ended is not None:
+                    self._queries_ended.set()
+                    self._queries_ended = None
 
 
 class TrialQueue(Protocol):

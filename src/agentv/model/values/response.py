@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -155,8 +154,8 @@ class TargetResponse(Struct, frozen=True):
         """The answer with a thought block that begins it moved to `thoughts`; `messages` keep it."""
         if self.output is None or "<" not in self.output:
             return self
-        split = split_thoughts(self.output)
-        return replace(self, output=split.answer, thoughts=split.thoughts) if split.thoughts else self
+        thoughts, answer = split_thoughts(self.output)
+        return replace(self, output=answer, thoughts=thoughts) if thoughts else self
 
     @property
     def said(self) -> str:
@@ -168,14 +167,7 @@ _BLOCK = lazy_pattern(r"\s*<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z)", re.I
 _CLOSING_LINE = lazy_pattern(r"^[ \t]*</think>[ \t]*(?:\n\s*|\Z)", re.MULTILINE)
 
 
-class SplitText(NamedTuple):
-    """A text in two parts: joined, they are the whole text."""
-
-    thoughts: str
-    answer: str
-
-
-def split_thoughts(text: str) -> SplitText:
+def split_thoughts(text: str) -> tuple[str, str]:
     """The thoughts that begin a text, with their tags and surrounding white space, and the answer after them.
 
     Thoughts are blocks of `<think>`, `<thinking>` or `<reasoning>`. An unclosed block continues to the end of the text.
@@ -185,7 +177,7 @@ def split_thoughts(text: str) -> SplitText:
     end = 0 if closing is None or "<think>" in text[: closing.start()] else closing.end()
     while block := _BLOCK.match(text, end):
         end = block.end()
-    return SplitText(text[:end], text[end:])
+    return text[:end], text[end:]
 
 
 _TAG = r"<(?P<slash>/?)(?:think|thinking|reasoning)(?:\s[^<>]*)?(?<!/)>"

@@ -61,7 +61,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         token_usage=result.token_usage,
         cost_usd=result.cost_usd,
         attempts=result.attempts,
-        metadata=result.metadata or EMPTY,
+        metadata={**case.metadata, **result.metadata} or EMPTY,
         case_sha256=case.sha256,
         key=trial.key,
         tags=case.tags,

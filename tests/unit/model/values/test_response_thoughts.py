@@ -27,7 +27,7 @@ from agentv.model.values.response import split_thoughts
     ],
 )
 def test_what_is_the_answer(text: str, answer: str) -> None:
-    assert split_thoughts(text).answer == answer
+    assert split_thoughts(text)[1] == answer
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<reasoning>", "</reasoning>", "\n", " ", "42"])).map("".join))

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientConnectionResetError, ClientConnectorError, ClientError, ClientResponse, ClientSession
 from aiohttp.web import Request, Response, StreamResponse
@@ -39,7 +39,9 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.user_code.connections import proxy_for
 from agentv.user_code.deadline import LIMIT
-from agentv.work_ports import TrialExchanges
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.recording import TrialExchanges
 
 SPENT = 402
 """Status of a call for which there is no money: no SDK and no agent asks again."""

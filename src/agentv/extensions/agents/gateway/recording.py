@@ -53,7 +53,9 @@ class _Exchange:
 
 
 class TrialRecording:
-    """The exchanges of a trial that is being recorded. A `TrialExchanges`.
+    """The exchanges of a trial that is being recorded.
+
+    Each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
 
     Args:
         call: the first call of the trial.
@@ -201,7 +203,7 @@ class _Live(NamedTuple):
 
 
 class TrialReplay:
-    """The exchanges of a trial that is replayed. A `TrialExchanges`.
+    """The exchanges of a trial that is replayed: nothing is forwarded, delayed, charged or failed on purpose.
 
     Args:
         file: name of the cassette.
@@ -397,6 +399,9 @@ _SHOWN = 10
 """Cases that a note names."""
 
 
+TrialExchanges = TrialRecording | TrialReplay
+
+
 class CassetteExchanges:
     """The model calls of the agents of a run. A `ModelExchanges`.
 
@@ -414,7 +419,7 @@ class CassetteExchanges:
         self._drifted: list[str] = []
         self._silent: list[str] = []
 
-    def open(self, call: Call) -> TrialRecording | TrialReplay | Failure:
+    def open(self, call: Call) -> TrialExchanges | Failure:
         """The recording of a trial, to be replayed or made; why it cannot be replayed."""
         found = self._cassette.recorded_trial(call)
         if isinstance(found, RecordedTrial):

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,7 +18,9 @@ from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.work_ports import TrialExchanges
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.recording import TrialExchanges
 
 UNREACHED = "agent-api"
 """Code of a trial whose agent could not reach its model in the end."""

@@ -20,9 +20,9 @@ from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage, total_tokens
 from agentv.model.values.values import Json
 from agentv.ports import TargetRequest
-from agentv.work_ports import TrialExchanges
 
 if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.recording import TrialExchanges
     from agentv.extensions.agents.gateway.session import TrialSession
 
 ENDING_S = 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -18,7 +19,10 @@ from agentv.model.run.trial import Trial
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
 from agentv.ports import Call, Workspace
-from agentv.work_ports import ConversationUser, TrialExchanges, TrialWork
+from agentv.work_ports import ConversationUser, TrialWork
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.recording import CassetteExchanges, TrialExchanges
 
 
 class RunWorks(WorkContext):
@@ -67,7 +71,8 @@ def exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Fai
     """The recording of a trial's model calls, to write or to replay, or why it cannot be replayed, or None."""
     if trial.target.upstream is None or run_context.exchanges is None:
         return None
-    return run_context.exchanges.open(recorded_call(trial))
+    cassette = cast("CassetteExchanges", run_context.exchanges)  # as this extension registers it for that port
+    return cassette.open(recorded_call(trial))
 
 
 def recorded_call(trial: Trial) -> Call:
