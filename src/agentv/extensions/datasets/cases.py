@@ -19,7 +19,6 @@ from agentv.extensions.datasets.samples import DatasetSample, Entry, text_of
 from agentv.model.values.hashes import NumberedHashes, text_hash
 
 CHOICE = "choice"
-_SAME = "The answer says the same as the expected output."
 _ASKED = "\n\nEnd your answer with a line 'ANSWER: LETTER', where LETTER is {letters}."
 
 
@@ -92,27 +91,20 @@ def with_choices(sample: DatasetSample) -> Node:
     lines = "".join(f"\n{letter}) {choice}" for letter, choice in zip(ascii_uppercase, sample.choices, strict=False))
     letters = " or ".join(ascii_uppercase[: len(sample.choices)])
     assert sample.input is not None  # noqa: S101  # a simulated user has no choices
-    return _appended(sample.input, f"\n{lines}{_ASKED.format(letters=letters)}")
-
-
-def _appended(node: Node, text: str) -> Node:
+    node, end = sample.input, f"\n{lines}{_ASKED.format(letters=letters)}"
     if isinstance(node, Scalar):
-        return node_of(f"{node.value}{text}", span_of(node.at))
+        return node_of(f"{node.value}{end}", span_of(node.at))
     assert isinstance(node, ListNode)  # noqa: S101  # an input is text or messages
-    last = max(place for place, one in enumerate(node.items) if isinstance(one, MapNode))
-    items = [_with_content(one, text) if place == last else one for place, one in enumerate(node.items)]
-    return ListNode(items, node.at)
-
-
-def _with_content(node: Node, text: str) -> Node:
-    assert isinstance(node, MapNode)  # noqa: S101  # as was seen
-    content = node.items["content"]
+    items = list(node.items)
+    *_, (place, message) = ((place, one) for place, one in enumerate(items) if isinstance(one, MapNode))
+    content = message.items["content"]
     if isinstance(content, ListNode):
-        block = node_of({"type": "text", "value": text.strip()}, span_of(node.at))
+        block = node_of({"type": "text", "value": end.strip()}, span_of(message.at))
         made: Node = ListNode([*content.items, block], content.at)
     else:
-        made = node_of(f"{text_of(content) or ''}{text}", span_of(content.at))
-    return MapNode({**node.items, "content": made}, node.keys, node.at)
+        made = node_of(f"{text_of(content) or ''}{end}", span_of(content.at))
+    items[place] = MapNode({**message.items, "content": made}, message.keys, message.at)
+    return ListNode(items, node.at)
 
 
 def _judged(kind: str, *, compares: bool = True, retrieves: bool = False, **options: Any) -> DatasetCheck:
@@ -131,7 +123,7 @@ _ALL = (
     DatasetCheck("rouge-n", own=_text("rouge-n", "rouge-n")),
     DatasetCheck("bleu", own=_text("bleu", "bleu")),
     _judged("factuality"),
-    _judged("llm-rubric", value=_SAME),
+    _judged("llm-rubric", value="The answer says the same as the expected output."),
     _judged("answer-relevance", compares=False),
     _judged("context-recall", retrieves=True),
     _judged("context-faithfulness", compares=False, retrieves=True),
@@ -228,12 +220,16 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         hint = "add --assert TYPE; for a task of tau-bench that changes nothing, --tools FILE"
         findings.error("checks-nothing", sample.at, message, hint)
         return None
-    at = span_of(sample.at)
+    at, expected = span_of(sample.at), None
+    if len(sample.references) > 1:
+        expected = node_of({ANY_OF: list(sample.references)}, at)
+    elif sample.references:
+        expected = text(sample.references[0], sample.at)
     pairs: dict[str, Node | None] = {
         "id": text(identity, at),
         "description": text(sample.description, at) if sample.description else None,
         "input": with_choices(sample) if chooses else sample.input,
-        "expected_output": _expected(sample),
+        "expected_output": expected,
         "vars": mapping(sample.variables, at) if sample.variables else None,
         "user": sample.user,
         "solution": sample.solution,
@@ -241,12 +237,6 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         "metadata": mapping(sample.metadata, at) if sample.metadata else None,
     }
     return sendable(mapping(pairs, at), findings)
-
-
-def _expected(sample: DatasetSample) -> Node | None:
-    if len(sample.references) < 2:
-        return text(sample.references[0], sample.at) if sample.references else None
-    return node_of({ANY_OF: list(sample.references)}, span_of(sample.at))
 
 
 def sendable(case: MapNode, findings: Findings) -> MapNode | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,6 @@ SampleFormat = Literal["yaml", "jsonl"]
 _TOGETHER = 200
 """Cases that are written at once."""
 
-_YAML = ".eval.yaml"
 _LINES = ".jsonl"
 _ID = re.compile(r"""(?:- |\{")id"?: ?["']?([^"',]*)""")
 
@@ -124,12 +123,31 @@ def write_suite(
     path, lines = _places(request)
     name = path.name.removesuffix(path.suffix).removesuffix(".eval").removesuffix(".cases")
     head, findings = {"name": Scalar(name, name, NOWHERE), **content.head}, content.findings
-    count = _written(path, lines, head, content.cases, undo)
+    count = 0
+    out = _opened(path, undo)
+    out.write(yaml_text(head) if lines is not None else f"{yaml_text(head)}tests:\n")
+    into = _opened(lines, undo) if lines is not None else out
+    while some := list(islice(content.cases, _TOGETHER)):  # a few at a time, so that memory does not grow with them
+        count += len(some)
+        if lines is not None:
+            into.write(jsonl_text(some))
+        else:
+            into.write(yaml_text({"tests": ListNode(list(some), NOWHERE)}).removeprefix("tests:\n"))
+    out.close()
+    into.close()
     if not findings.failed and not count:
         raise UsageError(f"{request.source} contains no {'tasks' if request.source.is_dir() else 'samples'}")
     if findings.failed:
         raise LoadError(findings.diagnostics)
-    _refuse_invalid(lines or path, process_env)
+    try:
+        load(LoadRequest((str(lines or path),), process_env=process_env, for_run=False), registries())
+    except LoadError as error:
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        more = sum(one.severity == "error" for one in error.diagnostics) - 1
+        others = f", and {plural(more, 'further error')}" if more else ""
+        where = "" if first.span is None else _case_at(Path(first.span.file), first.span.line)
+        message = f"the suite would be invalid, so it is not written: {where}{first.message}{others}"
+        raise UsageError(message, first.hint) from None
     undo.pop_all()
     return ConvertedDataset((path, *([lines] if lines else [])), count, content.checks, findings.diagnostics)
 
@@ -160,7 +178,7 @@ def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
     source = request.source
     stem = source.name.removesuffix(source.suffix).removesuffix(".eval")
     if request.to == "yaml":
-        path, lines = request.out or source.with_name(f"{stem}{_YAML}"), None
+        path, lines = request.out or source.with_name(f"{stem}.eval.yaml"), None
         if path.suffix not in (".yaml", ".yml"):
             raise UsageError(f"{path} must end in .yaml", f"for {_LINES}, add --to jsonl")
     else:
@@ -175,49 +193,11 @@ def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
     return path, lines
 
 
-def _written(path: Path, lines: Path | None, head: Mapping[str, Node], made: Iterator[MapNode], undo: ExitStack) -> int:
-    """Write the files, a few cases at a time, so that memory does not grow with them; the number of cases."""
-    text = jsonl_text if lines is not None else _items
-    count = 0
-    out = _opened(path, undo)
-    out.write(yaml_text(head) if lines is not None else f"{yaml_text(head)}tests:\n")
-    into = _opened(lines, undo) if lines is not None else out
-    while some := list(islice(made, _TOGETHER)):
-        count += len(some)
-        into.write(text(some))
-    out.close()
-    into.close()
-    return count
-
-
 def _opened(path: Path, undo: ExitStack) -> TextIO:
     file = path.open("x", encoding="utf-8", newline="\n")
     undo.callback(path.unlink, missing_ok=True)
     undo.callback(file.close)
     return file
-
-
-def _items(some: Iterable[MapNode]) -> str:
-    """Items of a list as YAML below their key."""
-    whole = yaml_text({"tests": ListNode(list(some), NOWHERE)})
-    return whole.removeprefix("tests:\n")
-
-
-def _refuse_invalid(path: Path, process_env: Mapping[str, str]) -> None:
-    """Refuse what agentv itself could not read.
-
-    Raises:
-        UsageError: a case is wrong.
-    """
-    try:
-        load(LoadRequest((str(path),), process_env=process_env, for_run=False), registries())
-    except LoadError as error:
-        first = next(one for one in error.diagnostics if one.severity == "error")
-        more = sum(one.severity == "error" for one in error.diagnostics) - 1
-        others = f", and {plural(more, 'further error')}" if more else ""
-        where = "" if first.span is None else _case_at(Path(first.span.file), first.span.line)
-        message = f"the suite would be invalid, so it is not written: {where}{first.message}{others}"
-        raise UsageError(message, first.hint) from None
 
 
 def _case_at(path: Path, line: int) -> str:

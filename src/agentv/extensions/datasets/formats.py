@@ -21,7 +21,6 @@ from agentv.extensions.datasets.samples import (
     input_of,
     messages_of,
     text_of,
-    texts,
 )
 from agentv.extensions.datasets.tau_bench import head_of_tasks, read_task, tasks
 
@@ -49,7 +48,12 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
         return None
     expected = text_of(items.pop("expected_output", None))
     identity, name = text_of(items.pop("id", None)), text_of(items.pop("name", None))
-    retrieved = _texts_of(items.pop("retrieval_context", None))
+    listed = items.pop("retrieval_context", None)
+    cell = _listed(listed) if listed is not None else None
+    values = [text_of(item) or "" for item in cell.items] if isinstance(cell, ListNode) else []
+    # deepeval writes where a text came from in front of it
+    bare = (match["text"] if (match := _RETRIEVED.fullmatch(one)) else one for one in values)
+    retrieved = [one for one in bare if one.strip()]
     if "context" in items:
         items["context"] = _listed(items["context"])
     return DatasetSample(
@@ -59,7 +63,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
         id=identity,
         name=name,
         description=text_of(items.pop("comments", None)) or (name if identity else None),
-        variables={"context": texts(retrieved, record.at)} if retrieved else {},
+        variables={"context": node_of(retrieved, record.at)} if retrieved else {},
         metadata=_merged(items, ("additional_metadata", "custom_column_key_values")),
     )
 
@@ -75,7 +79,12 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
         findings.error("bad-value", expected or record, message)
         return None
     name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
-    said = _persona(persona) if isinstance(persona, MapNode) else described
+    said = described
+    if isinstance(persona, MapNode):  # as deepeval says it to its model
+        details = persona.get("metadata")
+        parts = [text_of(persona.get("name")), text_of(persona.get("characteristics"))]
+        parts += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
+        said = "\n".join(filter(None, parts))
     checked = [wanted, *conditions]
     if any(_PLACE.search(one or "") for one in (goal, said, *checked)):
         findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
@@ -100,14 +109,6 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
     )
 
 
-def _persona(node: MapNode) -> str:
-    """Who the user is, as deepeval says it to its model."""
-    details = node.get("metadata")
-    said = [text_of(node.get("name")), text_of(node.get("characteristics"))]
-    said += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
-    return "\n".join(one for one in said if one)
-
-
 def _conditions(node: Node | None) -> list[str] | None:
     """Sentences for what a conversation must and must not hold; None where the conditions are wrong."""
     given = {} if node is None or is_empty(node) else plain(node)
@@ -119,18 +120,10 @@ def _conditions(node: Node | None) -> list[str] | None:
     return [*must, *(f"It is not so that: {one}" for one in must_not)]
 
 
-def _texts_of(node: Node | None) -> list[str]:
-    """Retrieved texts; deepeval writes where one came from in front of it."""
-    found = _listed(node) if node is not None else None
-    values = [text_of(item) or "" for item in found.items] if isinstance(found, ListNode) else []
-    bare = (match["text"] if (match := _RETRIEVED.fullmatch(one)) else one for one in values)
-    return [one for one in bare if one.strip()]
-
-
 def _listed(node: Node) -> Node:
     """A list that deepeval has joined into one cell."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
-        return texts(node.value.split(_BETWEEN), span_of(node.at))
+        return node_of(node.value.split(_BETWEEN), span_of(node.at))
     return node
 
 
@@ -159,9 +152,8 @@ def _of_inspect(record: MapNode, findings: Findings, _server: str) -> DatasetSam
             return None
     if found is None or references is None:
         return None
-    return DatasetSample(
-        found, references, record.at, identity, metadata=_merged(items, ("metadata",)), choices=choices
-    )
+    metadata = _merged(items, ("metadata",))
+    return DatasetSample(found, references, record.at, identity, metadata=metadata, choices=choices)
 
 
 def _references(node: Node | None, key: str, findings: Findings) -> tuple[str, ...] | None:
@@ -182,11 +174,8 @@ def _choices(node: Node | None) -> tuple[str, ...]:
     """Answers to choose from. A text is split at commas, else at white space, as Inspect does."""
     if isinstance(node, ListNode):
         return tuple(text_of(item) or str(plain(item)) for item in node.items)
-    text = text_of(node)
-    if text is None:
-        return ()
-    parts = text.split(",")
-    return tuple(part.strip() for part in (parts if len(parts) > 1 else text.split()))
+    text = text_of(node) or ""
+    return tuple(part.strip() for part in (text.split(",") if "," in text else text.split()))
 
 
 def _decoded(node: Node | None, start: str) -> Node | None:

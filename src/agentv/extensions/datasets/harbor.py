@@ -57,9 +57,9 @@ def from_harbor(request: DatasetRequest, process_env: Mapping[str, str]) -> Conv
     findings = Findings()
     beside = (request.out or source).absolute().parent
     cases = (case for one in tasks if (case := _Task(one, beside, findings).case()) is not None)
-    head = {"threshold": node_of(1, NOWHERE)}
+    content = SuiteContent({"threshold": node_of(1, NOWHERE)}, cases, "their rewards", findings)
     with ExitStack() as undo:
-        return write_suite(request, SuiteContent(head, cases, "their rewards", findings), undo, process_env)
+        return write_suite(request, content, undo, process_env)
 
 
 class _Environment(Struct):
@@ -113,10 +113,8 @@ class _Task:
             return None
         made = mapping({key: node_of(one, self._at) for key, one in self._made(found).items()}, self._at)
         case = sendable(made, self._findings)
-        if case is None:
-            return None
-        check = self._check()
-        return mapping({**case.items, "assert": node_of([check], self._at)}, self._at)
+        check = node_of([self._check()], self._at)
+        return None if case is None else mapping({**case.items, "assert": check}, self._at)
 
     def _refuse(self) -> None:
         """Report what has no equivalent."""
@@ -172,6 +170,9 @@ class _Task:
             "env": _env(environment),
             "ignore": [f"{_PLACE}/**"],
         }
+        solve, env = f"{_PLACE}/solution/solve.sh", _env(self._part("solution"))
+        command = {"command": f"chmod +x {solve} && {solve}", **({"env": env} if env else {})}
+        solution = {"files": {f"{_PLACE}/solution": self._path("solution")}, "commands": [command]}
         task = self._part("task")
         made = {
             "id": self._place.resolve().name,
@@ -180,7 +181,7 @@ class _Task:
             "timeout_s": self._part("agent").get("timeout_sec"),
             "sandbox": ["docker", "bwrap"] if confined else "docker",
             "workspace": {key: one for key, one in workspace.items() if one},
-            "solution": self._solution(),
+            "solution": solution if (self._place / "solution" / "solve.sh").is_file() else None,
             "metadata": {**self._part("metadata"), **({"task": task["name"]} if "name" in task else {})},
         }
         return {key: one for key, one in json.loads(json.dumps(made, default=str)).items() if one}
@@ -197,15 +198,6 @@ class _Task:
             "timeout_s": self._part("verifier").get("timeout_sec", _TIMEOUT_S),
             **({"env": env} if env else {}),
         }
-
-    def _solution(self) -> dict[str, Any] | None:
-        if not (self._place / "solution" / "solve.sh").is_file():
-            return None
-        solve = f"{_PLACE}/solution/solve.sh"
-        command: dict[str, Any] = {"command": f"chmod +x {solve} && {solve}"}
-        if env := _env(self._part("solution")):
-            command["env"] = env
-        return {"files": {f"{_PLACE}/solution": self._path("solution")}, "commands": [command]}
 
     def _part(self, name: str) -> Any:
         """A table of task.toml; empty where it has none, or something else."""

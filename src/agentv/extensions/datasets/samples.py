@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
@@ -77,15 +77,9 @@ def text_of(node: Node | None) -> str | None:
     return node.value if isinstance(node.value, str) else written(node.value)
 
 
-def texts(values: Iterable[str], at: Place) -> Node:
-    """A list of texts."""
-    return node_of(list(values), at)
-
-
 _KEPT = frozenset({"role", "content", "name", "tool_calls"})
 _WITHOUT_MEANING = frozenset({"id", "source", "model", "internal", "metadata", "tool_call_id", "function"})
 """Keys of messages that identify or describe them, and that no model is sent as text."""
-_REMOTE = ("http://", "https://", "data:")
 
 
 def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | None:
@@ -164,13 +158,13 @@ def _block(node: Node, findings: Findings) -> Node | None:
     if isinstance(picture, MapNode):
         picture = picture.get("url")
     address = text_of(picture)
+    message, hint = f"content of type '{kind}' has no equivalent" if kind else "bad content", None
     if kind in ("image", "image_url", "input_image") and picture is not None and address is not None:
-        if address.startswith(_REMOTE):
+        if address.startswith(("http://", "https://", "data:")):
             return _typed("image", picture, node)
         message = f"the picture '{address[:60]}' is a file, which is not converted"
-        findings.error("no-equivalent", node, message, "use an address that starts with https: or data:")
-        return None
-    findings.error("no-equivalent", node, f"content of type '{kind}' has no equivalent" if kind else "bad content")
+        hint = "use an address that starts with https: or data:"
+    findings.error("no-equivalent", node, message, hint)
     return None
 
 

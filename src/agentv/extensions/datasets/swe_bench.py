@@ -10,12 +10,12 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from agentv.authoring.convert.records import Findings, records
-from agentv.authoring.source.nodes import NOWHERE, MapNode, node_of, plain, span_of
+from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of, plain, span_of
 from agentv.errors import UsageError
 from agentv.extensions.datasets.cases import sendable
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
@@ -58,8 +58,7 @@ def from_swe_bench(request: DatasetRequest, process_env: Mapping[str, str]) -> C
         except FileExistsError:
             raise UsageError(f"{folder} exists", "choose another file with --out, or move the directory") from None
         undo.callback(shutil.rmtree, folder)
-        cases = _cases(request, folder, findings)
-        head = {"threshold": node_of(1, NOWHERE)}
+        head, cases = {"threshold": node_of(1, NOWHERE)}, _cases(request, folder, findings)
         content = SuiteContent(head, cases, "the tests of each row", findings)
         return write_suite(request, content, undo, process_env)
 
@@ -94,13 +93,14 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
     for key in _TEXTS:
         form, means = _FORMS.get(key, (re.compile(r"(?s).*\S.*"), "text"))
         if not isinstance(row[key], str) or not form.fullmatch(row[key]):
-            findings.error(
-                "bad-value", record.items[key], f"'{key}' must be {means}, found {json.dumps(row[key])[:80]}"
-            )
+            found = json.dumps(row[key])[:80]
+            findings.error("bad-value", record.items[key], f"'{key}' must be {means}, found {found}")
             wrong.append(key)
     for key in _NAMES:
-        row[key] = _listed(row[key])
-        if row[key] is None:
+        if isinstance(row[key], str):
+            with suppress(ValueError):
+                row[key] = json.loads(row[key])
+        if not isinstance(row[key], list) or not all(isinstance(one, str) and one for one in row[key]):
             findings.error("bad-value", record.items[key], f"'{key}' must be a list of names, or JSON of one")
             wrong.append(key)
     if not wrong and not row["FAIL_TO_PASS"]:
@@ -111,16 +111,6 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
         findings.error("no-equivalent", record, message, f"add --test-command, which runs {TESTS} and writes {REPORT}")
         wrong.append("FAIL_TO_PASS")
     return None if wrong else row
-
-
-def _listed(value: Any) -> list[str] | None:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    texts = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
-    return value if texts else None
 
 
 def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> MapNode:
@@ -146,6 +136,4 @@ def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> 
         "assert": [check],
         "metadata": {key: one for key, one in row.items() if key not in (*_TEXTS, *_NAMES) and one not in (None, "")},
     }
-    found = node_of(made, record.at)
-    assert isinstance(found, MapNode)  # noqa: S101  # for the type checker
-    return found
+    return mapping({key: node_of(one, record.at) for key, one in made.items()}, span_of(record.at))

@@ -29,8 +29,6 @@ _POLICIES = ("policy.md", "wiki.md")
 """Files beside the tasks of tau2-bench, and of tau-bench, that tell an agent what it may do."""
 
 _CLASSES = ("Task", "Action")
-_SAID = "output | replace(',', '')"
-"""tau-bench looks for numbers in answers without their commas."""
 
 
 def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Node]:
@@ -120,21 +118,18 @@ def read_task(record: MapNode, findings: Findings, server: str) -> DatasetSample
     outputs = wanted.get("communicate_info") or plain(items.pop("outputs", node_of([], record.at))) or []
     basis = wanted.get("reward_basis") or ("DB", "COMMUNICATE")
     state = items.pop("initial_state", None)
-    malformed = list(_malformed(actions, outputs, wanted, basis, user))
-    for problem in malformed:
-        findings.error("bad-value", record, problem)
-    if malformed:
-        return None
-    problems = list(_without_equivalent(actions, basis, plain(state) if isinstance(state, MapNode) else {}))
-    for problem in problems:
-        findings.error("no-equivalent", record, problem)
+    problems = [("bad-value", one) for one in _malformed(actions, outputs, wanted, basis, user)]
+    if not problems:
+        begin = plain(state) if isinstance(state, MapNode) else {}
+        problems = [("no-equivalent", one) for one in _without_equivalent(actions, basis, begin)]
+    for code, problem in problems:
+        findings.error(code, record, problem)
     if problems:
         return None
     history = state.get("message_history") if isinstance(state, MapNode) else None
     opening = None if history is None or is_empty(history) else messages_of(history, findings)
-    calls = [
-        {"tool": f"{server}.{one['name']}", "args": _arguments(one)} for one in actions if one["name"] != "respond"
-    ]
+    called = (one for one in actions if one["name"] != "respond")
+    calls = [{"tool": f"{server}.{one['name']}", "args": _arguments(one)} for one in called]
     said = [str(one) for one in outputs] if "COMMUNICATE" in basis else []
     identity, description = text_of(items.pop("id", None)), items.pop("description", None)
     purpose = description.get("purpose") if isinstance(description, MapNode) else description
@@ -214,12 +209,12 @@ def _checks(
             compared = one.get("compare_args") or _arguments(one)
             kept = {key: item for key, item in _arguments(one).items() if key in compared}
             match: Json = {"name": one["name"], "args": kept}
-            yield (
-                {"type": "trajectory:tool-args-match", "value": match}
-                if kept
-                else {"type": "trajectory:tool-used", "value": one["name"]}
-            )
-    if said:
-        yield {"type": "icontains-all", "name": "says", "value": list(said), "transform": _SAID}
+            if kept:
+                yield {"type": "trajectory:tool-args-match", "value": match}
+            else:
+                yield {"type": "trajectory:tool-used", "value": one["name"]}
+    if said:  # tau-bench looks for numbers in answers without their commas
+        transform = "output | replace(',', '')"
+        yield {"type": "icontains-all", "name": "says", "value": list(said), "transform": transform}
     if "NL_ASSERTION" in basis and wanted.get("nl_assertions"):
         yield {"type": "llm-rubric", "name": "nl assertions", "value": list(wanted["nl_assertions"])}

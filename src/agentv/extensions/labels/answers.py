@@ -121,9 +121,6 @@ class CheckedAnswer(Struct, frozen=True):
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-Stratum = tuple[str, str, str, bool]
-"""An assertion, the model and the prompt of its judge, and the judge's verdict."""
-
 
 def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """What was found, by its keys, which are in the order in which they occur first."""
@@ -131,11 +128,6 @@ def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     for one in found:
         groups.setdefault(key(one), []).append(one)
     return groups
-
-
-def stratum_of(answer: GradedAnswer) -> Stratum:
-    """The stratum that an answer is drawn from."""
-    return (*answer.judge, answer.passed)
 
 
 def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedAnswer]:
@@ -161,8 +153,14 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
             key = (one.suite, one.assertion, *one.key, one.asked.prompt_sha256, one.asked.model, one.passed)
             earlier = found.get(key)
             found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
+    if not found and assertion is not None and names:
+        hint = did_you_mean(assertion, sorted(names)) or f"judged assertions: {', '.join(sorted(names))}"
+        raise UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
     if not found:
-        raise _nothing(run, assertion, names)
+        raise UsageError(
+            f"no judge graded an answer of the run {run.run_id}",
+            "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label",
+        )
     return list(found.values())
 
 
@@ -172,7 +170,7 @@ def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnA
     The same seed draws the same answers, with a larger sample those and more, and of one assertion alone also those
     that it draws of all of them.
     """
-    strata = grouped(answers, stratum_of)
+    strata = grouped(answers, lambda one: (*one.judge, one.passed))
     for stratum, members in strata.items():
         members.sort(key=lambda one: (one.suite, one.key))
         _chance(seed, stratum).shuffle(members)
@@ -221,15 +219,4 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         cluster_of(TrialCluster.of(result.trial)),
         prompt=case.prompt_id,
         variant=None if result.trial.variant is None else result.trial.variant.name,
-    )
-
-
-def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str]) -> UsageError:
-    names = sorted(names)
-    if assertion is not None and names:
-        hint = did_you_mean(assertion, names) or f"judged assertions: {', '.join(names)}"
-        return UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
-    return UsageError(
-        f"no judge graded an answer of the run {run.run_id}",
-        "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label",
     )

@@ -21,7 +21,7 @@ from agentv.engine.calls.retry_policy import STOPPED, UNAFFORDABLE
 from agentv.engine.grading import grade_entries
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import BudgetSpentError, UsageError
-from agentv.extensions.labels.answers import GradedAnswer, as_labelled
+from agentv.extensions.labels.answers import GradedAnswer, as_labelled, grouped
 from agentv.judge.question import asked_judge
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
@@ -63,10 +63,6 @@ class NamedJudge(Struct, frozen=True):
         if self.temperature is not None:
             changed["temperature"] = self.temperature
         return replace(rubric, **changed)
-
-    def votes_for(self, rubric: Rubric) -> int:
-        """How often it votes on an answer."""
-        return self.votes or rubric.votes
 
 
 def named_judge(written: str) -> NamedJudge:
@@ -167,11 +163,6 @@ def known_sum(costs: Iterable[float | None]) -> float | None:
             return None
         total += one
     return total
-
-
-def spent(verdicts: Sequence[MeasuredVerdict]) -> tuple[int, float | None]:
-    """How many calls were made now for verdicts, and what they cost; None if that is not known."""
-    return sum(one.new_calls for one in verdicts), known_sum(one.cost_usd for one in verdicts if one.new_calls)
 
 
 NOT_ASKED = MeasuredVerdict(None)
@@ -388,8 +379,6 @@ _WITH_VALUE = frozenset({"freeform", "checklist", "score-ranges", "scale"})
 """Modes of `llm-rubric`, whose prompt must show the rubric."""
 
 
-NOT_AS_IN_THE_RUN = "whose input, target or rubric changed since the run"
-
 Place = tuple[str, str, LabelKey]
 """A suite, an assertion, and what a label is of."""
 
@@ -426,7 +415,6 @@ async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, 
     found = FoundAnswers()
     places = {place_of(one) for one in wanted}
     cases = {(suite, key[0]) for suite, _, key in places}
-    assertions = {assertion for _, assertion, _ in places}
     reasons: dict[tuple[str, str], str] = {}
     for trial in prepared.plan:
         case = (trial.suite.name, trial.case.id)
@@ -436,32 +424,26 @@ async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, 
         if why is not None:
             reasons[case] = f"of {why}"
             continue
-        await _add(trial, places, assertions, (caller, found))
+        await _add(trial, places, found, caller)
     for suite, _, key in places - found.found.keys():
-        found.omitted[reasons.get((suite, key[0]), NOT_AS_IN_THE_RUN)] += 1
+        found.omitted[reasons.get((suite, key[0]), "whose input, target or rubric changed since the run")] += 1
     return found
 
 
-async def _add(
-    trial: Trial, places: Collection[Place], assertions: Collection[str], into: tuple[JudgeCaller, FoundAnswers]
-) -> None:
-    caller, found = into
+async def _add(trial: Trial, places: Collection[Place], found: FoundAnswers, caller: JudgeCaller) -> None:
     answered = await answer_of(trial, caller.connections)
     if not isinstance(answered, AnsweredTrial):
         return
-    of_output = {place for place in places if place[:1] + place[2][:2] == _output_of(trial, answered)}
-    for entry in trial.case.assertions if of_output else ():
-        if entry.name not in assertions:
+    output = (trial.suite.name, trial.case.id, answer_sha256(answered.answer.output or ""))
+    wanted = grouped((one for one in places if one[:1] + one[2][:2] == output), lambda one: one[1])
+    for entry in trial.case.assertions:
+        if entry.name not in wanted:
             continue
         rubric = await caller.rubric(entry, answered.context, trial.suite)
         if rubric is None:
             continue
         asked = as_labelled(asked_judge("", "", rubric, answered.context.criteria), entry.shown_type)
         stored = StoredAnswer(trial, answered.answer, answered.context, entry, rubric)
-        for place in of_output:
-            if place[1] == entry.name and place[2][2] == asked.rubric_sha256:
+        for place in wanted[entry.name]:
+            if place[2][2] == asked.rubric_sha256:
                 found.found.setdefault(place, stored)
-
-
-def _output_of(trial: Trial, answered: AnsweredTrial) -> tuple[str, str, str]:
-    return trial.suite.name, trial.case.id, answer_sha256(answered.answer.output or "")

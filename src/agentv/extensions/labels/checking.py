@@ -28,7 +28,7 @@ from agentv.extensions.labels.posterior import (
     mean_pairwise_agreement,
     transferred_rate,
 )
-from agentv.model.run.labels import Label, LabelKey, LabelVerdict
+from agentv.model.run.labels import Label, LabelVerdict
 from agentv.reports.text import one_line
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels import read_labels
@@ -275,28 +275,38 @@ def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Coll
     ]
     judged = [judged_answer(one, drawn) for one in answers]
     pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
+    shared = [found.values() for found in of_judge.values() if len(found) > 1]
+    agreement = mean_pairwise_agreement(shared)
+    found: list[Disagreement] = []
+    for answer, verdict in pairs:
+        if answer.passed is not verdict:
+            own = [label for label in by_key[answer.key] if judge_of(label)[1:] == judge[1:]]
+            people = tuple(PersonSaid(label.person, label.verdict, label.note) for label in own)
+            kind: Literal["false-pass", "false-failure"] = "false-pass" if answer.passed else "false-failure"
+            found.append(Disagreement(answer.key[0], answer.suite, answer.run, kind, people, *answer.found_at))
     checked = CheckedJudge(
-        judge[0],
-        judge[1],
+        *judge[:2],
         answers[0].name,
         counts,
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
         judge_rate=_rate(judged),
-        people=_people(of_judge),
-        disagreements=_disagreements(pairs, by_key),
+        people=None if agreement is None else PeopleAgreement(len(shared), agreement),
+        disagreements=tuple(sorted(found, key=lambda one: one.kind, reverse=True)),
     )
-    known_counts = judge_counts(judged)
+    known, lacking = judge_counts(judged), None
     if any(one.person is not None for one in judged):
-        checked = replace(checked, accuracy=judge_accuracy(known_counts))
-        of_labels = {(judge, key[2]) for key, _ in drawn}
-        if any(one.rubric for one in answers) and (lacking := unlabelled_part(answers, of_labels)) is not None:
-            return replace(checked, unlabelled=lacking)
-        return replace(checked, corrected=corrected_rate(known_counts))
-    of_labels = {(judge, one.rubric_sha256) for one in elsewhere}
-    if elsewhere and (lacking := unlabelled_part(answers, of_labels)) is not None:
-        return replace(checked, unlabelled=lacking)
+        if any(one.rubric for one in answers):
+            lacking = unlabelled_part(answers, {(judge, key[2]) for key, _ in drawn})
+        corrected = None if lacking is not None else corrected_rate(known)
+        return replace(checked, accuracy=judge_accuracy(known), unlabelled=lacking, corrected=corrected)
+    if elsewhere:
+        lacking = unlabelled_part(answers, {(judge, one.rubric_sha256) for one in elsewhere})
+    calibration = None if lacking is not None else calibration_of(elsewhere)
     return replace(
-        checked, transferred=_transferred(elsewhere, judged), transferred_answers=labelled_answers_of(elsewhere)
+        checked,
+        unlabelled=lacking,
+        transferred=None if calibration is None else transferred_rate(calibration, known.verdicts),
+        transferred_answers=0 if lacking is not None else labelled_answers_of(elsewhere),
     )
 
 
@@ -342,11 +352,6 @@ def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | 
     return found.mean, found.interval
 
 
-def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
-    calibration = calibration_of(labels)
-    return None if calibration is None else transferred_rate(calibration, judge_counts(judged).verdicts)
-
-
 def calibration_of(labels: Sequence[Label]) -> JudgeCounts | None:
     """What labels of other runs tell of a judge; None: nothing."""
     verdicts = verdicts_of(labels)
@@ -365,32 +370,3 @@ def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
 def labelled_answers_of(labels: Iterable[Label]) -> int:
     """How many drawn answers have a label on which most people agree."""
     return sum(majority(said.values()) is not None for said in verdicts_of(labels).values())
-
-
-def _people(labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
-    shared = [found.values() for found in labels.values() if len(found) > 1]
-    agreement = mean_pairwise_agreement(shared)
-    return None if agreement is None else PeopleAgreement(len(shared), agreement)
-
-
-def _disagreements(
-    pairs: Iterable[tuple[CheckedAnswer, bool]], by_key: Mapping[LabelKey, Sequence[Label]]
-) -> tuple[Disagreement, ...]:
-    """Answers on which judge and people differ, false passes first."""
-    found = [
-        Disagreement(
-            answer.key[0],
-            answer.suite,
-            answer.run,
-            "false-pass" if answer.passed else "false-failure",
-            tuple(
-                PersonSaid(label.person, label.verdict, label.note)
-                for label in by_key[answer.key]
-                if judge_of(label)[1:] == answer.judge[1:]
-            ),
-            *answer.found_at,
-        )
-        for answer, verdict in pairs
-        if answer.passed is not verdict
-    ]
-    return tuple(sorted(found, key=lambda one: one.kind, reverse=True))

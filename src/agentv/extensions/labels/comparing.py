@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import comb
 from statistics import median
@@ -28,7 +28,6 @@ from agentv.extensions.labels.asking import (
     known_sum,
     named_judges,
     place_of,
-    spent,
     stored_answers_of,
 )
 from agentv.extensions.labels.labelled import (
@@ -40,7 +39,7 @@ from agentv.extensions.labels.labelled import (
     labelled_answers,
     share_right,
 )
-from agentv.extensions.labels.posterior import ConfusionMatrix, JudgeAccuracy, JudgeCounts
+from agentv.extensions.labels.posterior import ConfusionMatrix, JudgeAccuracy
 from agentv.model.run.matrix import Verdict
 from agentv.model.suite.suite import TargetSpec
 
@@ -139,9 +138,8 @@ class JudgeComparison(Struct, frozen=True):
         return all(judge.accuracy is not None for one in self.assertions for judge in one.judges)
 
 
-def majority_passes(verdicts: Sequence[bool]) -> bool:
-    """Whether more than half pass; a tie fails."""
-    return 2 * sum(verdicts) > len(verdicts)
+Votes = Mapping[Place, Sequence[MeasuredVerdict]]
+"""The votes of one judge on each answer."""
 
 
 class GradedByJudge(Struct, frozen=True):
@@ -149,7 +147,7 @@ class GradedByJudge(Struct, frozen=True):
 
     name: str
     model: str
-    votes: tuple[tuple[MeasuredVerdict, ...], ...]
+    votes: tuple[Sequence[MeasuredVerdict], ...]
 
     @property
     def failures(self) -> list[MeasuredVerdict]:
@@ -163,110 +161,69 @@ class GradedByJudge(Struct, frozen=True):
         failed = sum(any(one.passed is None for one in votes) for votes in self.votes)
         return failed <= MOST_ERRORS * len(self.votes)
 
-    def has_verdict(self, place: int) -> bool:
-        """Whether all votes on an answer are there."""
-        return all(one.passed is not None for one in self.votes[place])
 
-    def verdicts(self) -> list[bool]:
-        """What the majority of the votes says of each answer."""
-        return [majority_passes([one.passed is True for one in of_answer]) for of_answer in self.votes]
-
-    def at(self, places: Sequence[int]) -> GradedByJudge:
-        """The same for some answers."""
-        return replace(self, votes=tuple(self.votes[place] for place in places))
-
-
-ComparedRows = tuple[tuple[ComparedJudge, ...], int | None]
-"""The judges, and the index of the most accurate of them."""
-
-
-def compared(
-    labels: Sequence[PersonLabel],
-    counts: JudgeCounts | None,
-    graded: Sequence[GradedByJudge],
+def _of_assertion(
+    labelled: LabelledAnswers,
+    asked: Iterable[tuple[LoadedJudge, Votes]],
+    stored: FoundAnswers,
     margin: float,
     redact: Callable[[str], str],
-) -> tuple[int, ComparedRows]:
-    """The number of labelled answers that all judges gave a verdict on, and the figures of the judges on them.
+) -> AssertionComparison:
+    """The figures of the judges on the labelled answers that all of them gave a verdict on.
 
     A judge with too few verdicts has no figures, and keeps no answer out of those of the others.
-
-    Args:
-        labels: by people.
-        counts: of the judge that they were drawn by; None: they were not drawn.
-        graded: each judge's votes on these answers.
-        margin: how much less accurate a judge may be and count as not worse.
-        redact: takes secrets out of what a judge failed with.
     """
+    pairs = [
+        (place_of(answer), label)
+        for answer, label in zip(labelled.answers, labelled.labels, strict=True)
+        if place_of(answer) in stored.found
+    ]
+    graded = [
+        GradedByJudge(
+            judge.named.written, next(iter(judge.specs.values())).model, tuple(votes[place] for place, _ in pairs)
+        )
+        for judge, votes in asked
+    ]
     usable = [one for one in graded if one.is_usable]
-    places = [place for place in range(len(labels)) if all(one.has_verdict(place) for one in usable)]
-    if not usable or not places:
-        return 0, (tuple(_failed(one, redact) for one in graded), None)
-    kept = [labels[place] for place in places]
-    members = {id(one): one.at(places) for one in usable}
+    places = [
+        at for at in range(len(pairs)) if all(vote.passed is not None for one in usable for vote in one.votes[at])
+    ]
+    labels = [pairs[at][1] for at in places]
     shown: list[tuple[ComparedJudge, list[bool]]] = []
     for one in graded:
-        if id(one) in members:
-            row = _measured(members[id(one)], kept, counts)
-            shown.append(
-                (replace(row, errors=len(one.failures), error=_error(one, redact)), members[id(one)].verdicts())
-            )
-        else:
-            shown.append((_failed(one, redact), []))
-    return len(kept), _against_best(kept, shown, margin)
+        failures = one.failures
+        failure = failures[0].failure if failures else None
+        error = None if failure is None else redact(f"{failure.message} [{failure.code}]")
+        compares = bool(places) and one.is_usable
+        votes = [one.votes[at] for at in places] if compares else one.votes
+        row = ComparedJudge(one.name, one.model, max(map(len, votes), default=1), len(failures), error)
+        verdicts: list[bool] = []
+        if compares:
+            # the majority of the votes; a tie fails
+            verdicts = [2 * sum(vote.passed is True for vote in of_answer) > len(of_answer) for of_answer in votes]
+            matrix = ConfusionMatrix.of((said, label.passed) for said, label in zip(verdicts, labels, strict=True))
+            accuracy = accuracy_of(labels, verdicts, labelled.counts)
+            cost_usd, latency_ms = _cost_and_latency(votes)
+            row = replace(row, matrix=matrix, accuracy=accuracy, cost_usd=cost_usd, latency_ms=latency_ms)
+        shown.append((row, verdicts))
+    compares = bool(usable and places)
+    rows = _against_best(labels, shown, margin) if compares else (tuple(row for row, _ in shown), None)
+    weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
+    answers = len(places) if compares else 0
+    return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)
 
 
-def _failed(one: GradedByJudge, redact: Callable[[str], str]) -> ComparedJudge:
-    return ComparedJudge(one.name, one.model, _most_votes(one), len(one.failures), _error(one, redact))
-
-
-def _error(one: GradedByJudge, redact: Callable[[str], str]) -> str | None:
-    failure = next((found.failure for found in one.failures), None)
-    return None if failure is None else redact(f"{failure.message} [{failure.code}]")
-
-
-def _measured(one: GradedByJudge, labels: Sequence[PersonLabel], counts: JudgeCounts | None) -> ComparedJudge:
-    verdicts = one.verdicts()
-    return ComparedJudge(
-        one.name,
-        one.model,
-        _most_votes(one),
-        0,
-        None,
-        ConfusionMatrix.of((verdict, label.passed) for verdict, label in zip(verdicts, labels, strict=True)),
-        accuracy_of(labels, verdicts, counts),
-        _mean_cost(one),
-        _latency(one),
-    )
-
-
-def _most_votes(one: GradedByJudge) -> int:
-    return max(map(len, one.votes), default=1)
-
-
-def _mean_cost(one: GradedByJudge) -> float | None:
-    """Mean cost of the votes on an answer; None if the cost of a call is not known.
-
-    Votes that share the calls of another answer with the same text are not counted.
-    """
-    sums = []
-    for of_answer in one.votes:
+def _cost_and_latency(votes: Iterable[Sequence[MeasuredVerdict]]) -> tuple[float | None, float | None]:
+    """The mean cost of the votes on an answer, and the median time of a verdict; None if it is not known."""
+    sums, times = [], []
+    for of_answer in votes:
         made = [vote for vote in of_answer if vote.duration_ms is not None]
-        if len(made) < len(of_answer):
-            continue
-        sums.append(known_sum(vote.cost_usd for vote in made))
+        if made:  # votes are asked for at once, so that the slowest decides
+            times.append(max(vote.duration_ms or 0.0 for vote in made))
+        if len(made) == len(of_answer):  # votes that share the calls of an answer with the same text are not counted
+            sums.append(known_sum(vote.cost_usd for vote in made))
     total = known_sum(sums)
-    return None if total is None or not sums else total / len(sums)
-
-
-def _latency(one: GradedByJudge) -> float | None:
-    """Median time of a verdict: votes are asked for at once, so that the slowest decides."""
-    times = [
-        max(vote.duration_ms for vote in of_answer if vote.duration_ms is not None)
-        for of_answer in one.votes
-        if any(vote.duration_ms is not None for vote in of_answer)
-    ]
-    return median(times) if times else None
+    return None if total is None or not sums else total / len(sums), median(times) if times else None
 
 
 def _against_best(
@@ -301,9 +258,6 @@ MARGIN = 0.05
 Report = Callable[[int, int], None]
 """Called with the number of verdicts that are there, and of all."""
 
-Votes = Mapping[Place, Sequence[MeasuredVerdict]]
-"""The votes of one judge on each answer."""
-
 
 class CompareRequest(Struct, frozen=True):
     """Options of `agentv judge compare`.
@@ -328,11 +282,6 @@ class LoadedJudge(Struct, frozen=True):
 
     named: NamedJudge
     specs: Mapping[str, TargetSpec]
-
-    @property
-    def model(self) -> str:
-        """Provider and model."""
-        return next(iter(self.specs.values())).model
 
 
 def compare_judges(request: CompareRequest, report: Report = lambda *_: None) -> JudgeComparison:
@@ -392,27 +341,24 @@ async def _compared(
         caller = JudgeCaller(connections)
         wanted = [answer for one in labelled for answer in one.answers]
         stored = await stored_answers_of(wanted, prepared, caller)
-        _check(run, judges, stored)
+        if not stored.found:
+            raise UsageError(
+                f"no labelled answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}",
+                "restore the eval file as it was, or run and label it again",
+            )
+        rubrics = [one.rubric for one in stored.found.values()]
+        for judge in judges:
+            check_prompts(judge.named, rubrics)
+        if len(judges) == 1:
+            hint = f"name another one, such as the same with more votes: {judges[0].named.name},votes=3"
+            raise UsageError("one judge: there is nothing to compare", hint)
         votes = await _asked(judges, stored, caller, workers_of(prepared), report)
     made = [verdict for of_judge in votes for of_answer in of_judge.values() for verdict in of_answer]
     redact = redactor_for(prepared.suites).redact
-    found = tuple(_of_assertion(one, (judges, votes), stored, request.margin, redact) for one in labelled)
-    return JudgeComparison(run.run_id, request.margin, *spent(made), found)
-
-
-def _check(run: StoredRun, judges: Sequence[LoadedJudge], stored: FoundAnswers) -> None:
-    """Refuse what cannot be compared, before any call is made."""
-    if not stored.found:
-        raise UsageError(
-            f"no labelled answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}",
-            "restore the eval file as it was, or run and label it again",
-        )
-    rubrics = [one.rubric for one in stored.found.values()]
-    for judge in judges:
-        check_prompts(judge.named, rubrics)
-    if len(judges) == 1:
-        hint = f"name another one, such as the same with more votes: {judges[0].named.name},votes=3"
-        raise UsageError("one judge: there is nothing to compare", hint)
+    asked = list(zip(judges, votes, strict=True))
+    found = tuple(_of_assertion(one, asked, stored, request.margin, redact) for one in labelled)
+    spent_usd = known_sum(one.cost_usd for one in made if one.new_calls)
+    return JudgeComparison(run.run_id, request.margin, sum(one.new_calls for one in made), spent_usd, found)
 
 
 async def _asked(
@@ -426,7 +372,7 @@ async def _asked(
         (number, place, answer, vote)
         for place, answer in stored.found.items()
         for number, judge in enumerate(judges)
-        for vote in range(1, judge.named.votes_for(answer.rubric) + 1)
+        for vote in range(1, (judge.named.votes or answer.rubric.votes) + 1)
     ]
     done = 0
     failed: list[set[Place]] = [set() for _ in judges]
@@ -450,28 +396,3 @@ async def _asked(
     for (number, place, _, _), verdict in zip(asked, verdicts, strict=True):
         votes[number].setdefault(place, []).append(verdict)
     return list(votes)
-
-
-def _of_assertion(
-    labelled: LabelledAnswers,
-    asked: tuple[Sequence[LoadedJudge], Sequence[Votes]],
-    stored: FoundAnswers,
-    margin: float,
-    redact: Callable[[str], str],
-) -> AssertionComparison:
-    pairs = [
-        (place_of(answer), label)
-        for answer, label in zip(labelled.answers, labelled.labels, strict=True)
-        if place_of(answer) in stored.found
-    ]
-    graded = [
-        GradedByJudge(
-            judge.named.written,
-            judge.model,
-            tuple(tuple(votes[place]) for place, _ in pairs),
-        )
-        for judge, votes in zip(*asked, strict=True)
-    ]
-    answers, rows = compared([label for _, label in pairs], labelled.counts, graded, margin, redact)
-    weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
-    return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)

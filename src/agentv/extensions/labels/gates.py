@@ -6,20 +6,20 @@ where the point estimate of its TPR or TNR is below the minimum; where only the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from agentv.extensions.labels.answers import CheckedAnswer, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
-from agentv.extensions.labels.posterior import Estimated, JudgeCounts, judge_accuracy
+from agentv.extensions.labels.posterior import Estimated, JudgeCounts, judge_accuracy, judge_counts
 from agentv.extensions.labels.run_rates import (
     NESTED,
     Part,
     RatedTrial,
     RunLabels,
-    counts_of,
-    labelled_number,
+    distinct,
+    judged_answers,
     run_rate,
     unlabelled,
 )
@@ -98,8 +98,8 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     for answers in judges.values():
         checked = CheckedMinimums.of(answers, run.labels, minimums)
         if checked.refusal is not None:
-            why = f"{checked.refusal}; label answers: {run.label}" if checked.unknown else checked.refusal
-            return GateResult("judge", suite, passed=False, why=why)
+            hint = f"; label answers: {run.label}" if checked.unknown else ""
+            return GateResult("judge", suite, passed=False, why=checked.refusal + hint)
         findings.append(checked.found)
         warned += [checked.warning] if checked.warning else []
     return GateResult("judge", suite, True, "; ".join(findings) or "no judge graded a trial", "; ".join(warned) or None)
@@ -142,9 +142,10 @@ _Known = tuple[JudgeCounts | None, int, str | None]
 
 def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
     """What labels tell of a judge: those of the run's answers or else of other runs."""
-    here = labelled_number(answers, labels)
+    judged = judged_answers(distinct(answers), labels)
+    here = sum(one.person is not None for one in judged)
     if here:
-        counts = counts_of(answers, labels)
+        counts = judge_counts(judged)
         return counts, here, _unlabelled_verdict(counts, elsewhere=False)
     keys = dict.fromkeys(one.judge for one in answers)
     elsewhere = [label for key in keys for label in labels.elsewhere.get(key, ())]
@@ -174,6 +175,7 @@ def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimu
     measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
     shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
     finding = f"{name} has {', '.join(shown)} by {number} labelled answers"
+    unsure: list[str] = []
     for measure, found, least, verdict in measures:
         if least is None:
             continue
@@ -184,13 +186,11 @@ def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimu
         if found.value < least:
             why = f"{_shown(measure, found)} of {name} is below the required {percent(least)}"
             return CheckedMinimums(finding, f"{why} ({number} labelled answers)")
-    return CheckedMinimums(finding, warning="; ".join(_unsure(measures)) or None)
-
-
-def _unsure(measures: Iterable[tuple[str, Estimated | None, float | None, str]]) -> Iterator[str]:
-    for measure, found, least, _ in measures:
-        if found is not None and least is not None and found.low < least:
-            yield f"the interval of the {measure} reaches below the required {percent(least)}; more labels narrow it"
+        if found.low < least:
+            unsure.append(
+                f"the interval of the {measure} reaches below the required {percent(least)}; more labels narrow it"
+            )
+    return CheckedMinimums(finding, warning="; ".join(unsure) or None)
 
 
 def _shown(measure: str, found: Estimated) -> str:

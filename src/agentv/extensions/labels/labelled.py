@@ -91,13 +91,13 @@ def accuracy_of(
     person, judge = true_passes + false_failures, true_passes + false_passes
     by_chance = person * judge + (1 - person) * (1 - judge)
     some_pass, some_fail = any(one.passed for one in labels), not all(one.passed for one in labels)
+    varied = some_pass and some_fail and len(set(verdicts)) > 1
+    kappa = estimated((agreed - by_chance) / (1 - by_chance)) if varied else None
     return JudgeAccuracy(
         estimated(true_passes / person) if some_pass else None,
         estimated(true_failures / (1 - person)) if some_fail else None,
         estimated(agreed).at(share_right(labels, verdicts)),
-        estimated((agreed - by_chance) / (1 - by_chance))
-        if some_pass and some_fail and len(set(verdicts)) > 1
-        else None,
+        kappa,
     )
 
 
@@ -240,16 +240,14 @@ def _sorted(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[La
     outputs = {key[:2] for key in keys}
     found: _Labels = {}
     left_out = dict.fromkeys((_UNSURE, _OTHER_RUBRIC, _OTHER_OUTPUTS), 0)
-    for label in labels:
+    for label in sorted(labels, key=lambda one: one.time):  # of several of a person, the latest counts
         if label.key not in keys:
             if label.assertion == assertion:
                 left_out[_OTHER_RUBRIC if label.key[:2] in outputs else _OTHER_OUTPUTS] += 1
         elif label.verdict == "unsure":
             left_out[_UNSURE] += 1
         else:
-            people = found.setdefault(label.key, {})
-            if label.person_key not in people or people[label.person_key].time <= label.time:
-                people[label.person_key] = label
+            found.setdefault(label.key, {})[label.person_key] = label
     return found, left_out
 
 
@@ -258,9 +256,15 @@ def _of_judge(
 ) -> LabelledAnswers | None:
     every, left_out = found
     notes = [f"{plural(number, 'label')} not counted: {what}" for what, number in left_out.items() if number]
-    drawn = _drawn(judge, answers, every, run)
+    # those of answers that were drawn from this run by the verdicts of its judge
+    flat = [one for people in every.values() for one in people.values()]
+    runs = {run, *same_runs(judge, [CheckedAnswer.of(one, run) for one in answers], flat)}
+    drawn: _Labels = {}
+    for label in flat:
+        if judge_of(label)[1:] == judge[1:] and label.run in runs and label.probability is not None:
+            drawn.setdefault(label.key, {})[label.person_key] = label
     labels = drawn or every
-    dropped = sum(map(len, every.values())) - sum(map(len, labels.values()))
+    dropped = len(flat) - sum(map(len, labels.values()))
     if dropped:
         notes.append(f"{plural(dropped, 'label')} not counted: not drawn at random from this run")
     persons = {key: majority(one.verdict == "pass" for one in people.values()) for key, people in labels.items()}
@@ -270,37 +274,22 @@ def _of_judge(
     said = {key: verdict for key, verdict in persons.items() if verdict is not None}
     if not said:
         return None
-    if drawn:
-        return _weighted(judge, answers, said, notes)
-    notes.append("the labelled answers were not drawn at random from this run: the figures are of these answers alone")
-    chosen = tuple({one.key: one for one in answers if one.key in said}.values())
-    counted_alike = tuple(PersonLabel(said[one.key], cluster=one.cluster) for one in chosen)
-    return LabelledAnswers(*judge[:2], chosen, counted_alike, None, tuple(notes))
-
-
-def _drawn(judge: JudgeKey, answers: Sequence[GradedAnswer], found: _Labels, run: str) -> _Labels:
-    """The labels of answers that were drawn from this run by the verdicts of its judge."""
-    every = [one for people in found.values() for one in people.values()]
-    runs = {run, *same_runs(judge, [CheckedAnswer.of(one, run) for one in answers], every)}
-    drawn: _Labels = {}
-    for label in every:
-        if judge_of(label)[1:] == judge[1:] and label.run in runs and label.probability is not None:
-            drawn.setdefault(label.key, {})[label.person_key] = label
-    return drawn
-
-
-def _weighted(
-    judge: JudgeKey, answers: Sequence[GradedAnswer], said: Mapping[LabelKey, bool], notes: Sequence[str]
-) -> LabelledAnswers:
-    """The answers that were drawn, each of which stands for all with its verdict."""
-    chosen = [one for one in answers if one.key in said]
+    if not drawn:
+        notes.append(
+            "the labelled answers were not drawn at random from this run: the figures are of these answers alone"
+        )
+        alike = tuple({one.key: one for one in answers if one.key in said}.values())
+        persons_alike = tuple(PersonLabel(said[one.key], cluster=one.cluster) for one in alike)
+        return LabelledAnswers(*judge[:2], alike, persons_alike, None, tuple(notes))
+    # each answer that was drawn stands for all with its verdict
+    chosen = tuple(one for one in answers if one.key in said)
     known, sizes = Counter[bool](), Counter[bool]()
     for one in answers:
         sizes[one.passed] += one.trials
         known[one.passed] += one.trials if one.key in said else 0
-    made = tuple(
+    weighted = tuple(
         PersonLabel(said[one.key], one.passed, one.trials * sizes[one.passed] / known[one.passed], one.cluster)
         for one in chosen
     )
     counts = judge_counts(JudgedAnswer(one.passed, said.get(one.key), one.cluster, one.trials) for one in answers)
-    return LabelledAnswers(*judge[:2], tuple(chosen), made, counts, tuple(notes))
+    return LabelledAnswers(*judge[:2], chosen, weighted, counts, tuple(notes))

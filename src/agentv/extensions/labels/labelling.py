@@ -100,6 +100,10 @@ class Draw(Struct, frozen=True):
     seed: int
     one_assertion: bool = False
 
+    def __str__(self) -> str:
+        """The column `draw` of an export."""
+        return f"sample {self.sample} seed {self.seed}" + (" of one assertion" if self.one_assertion else "")
+
 
 class LabellingSession(Struct):
     """The drawn answers of a run, and the labels that one person gives them.
@@ -265,11 +269,6 @@ def _check_name(path: Path) -> None:
         raise UsageError(f"cannot tell the format of {path}", "name it .csv")
 
 
-def written_draw(how: Draw) -> str:
-    """The column `draw` of an export."""
-    return f"sample {how.sample} seed {how.seed}" + (" of one assertion" if how.one_assertion else "")
-
-
 _DRAW = re.compile(r"sample (\d{1,9}) seed (-?\d{1,18})( of one assertion)?")
 
 
@@ -299,7 +298,11 @@ class ImportedLines:
         if not (matching := named or matching):
             what = f"the run {self._run_id} has no answer of case {_quoted(case)} with these hashes"
             raise ValueError(f"{what}; it is of another run or rubric")
-        verdict, note, time = _verdict(row), unguarded(row.get("note", "")), now()
+        written = row["label"].strip().lower()
+        verdict = next((one for one in LABEL_VERDICTS if one == written), None)
+        if verdict is None:
+            raise ValueError(f"unknown label {_quoted(row['label'])}; write pass, fail or unsure")
+        note, time = unguarded(row.get("note", "")), now()
         drawn = self._drawn(row.get("draw", "").strip(), matching)
         labels = [
             label_of(drawn.get(one) or DrawnAnswer(one, 1.0, 1), (self._run_id, person), verdict, note, time)
@@ -333,15 +336,6 @@ def _plain(name: str) -> str:
     return unguarded(name).removeprefix("'")
 
 
-def _verdict(row: Mapping[str, str]) -> LabelVerdict:
-    """What a line says of an answer; raises as `ImportedLines.labels`."""
-    written = row["label"].strip().lower()
-    verdict = next((one for one in LABEL_VERDICTS if one == written), None)
-    if verdict is None:
-        raise ValueError(f"unknown label {_quoted(row['label'])}; write pass, fail or unsure")
-    return verdict
-
-
 _SHOWN = 20
 
 
@@ -369,7 +363,28 @@ def export_answers(session: LabellingSession, path: Path) -> None:
         StoreError: it cannot be written.
     """
     _check_name(path)
-    rows = [_row(one, session.given.get(one.answer.item), session.draw) for one in session.distinct]
+    rows: list[dict[str, str]] = []
+    for drawn in session.distinct:
+        answer, label = drawn.answer, session.given.get(drawn.answer.item)
+        # none tells the verdict of the judge, as the number of answers with that verdict would
+        rows.append(
+            {
+                "case": answer.case,
+                "assertion": answer.assertion,
+                "input": answer.input,
+                "retrieved": "\n\n".join(answer.retrieved),
+                "reference": answer.reference,
+                "output": answer.output,
+                "criteria": answer.asked.rubric,
+                "label": label.verdict if label else "",
+                "note": label.note if label else "",
+                "person": "",
+                "output_sha256": answer.output_sha256,
+                "rubric_sha256": answer.asked.rubric_sha256,
+                "prompt_sha256": answer.asked.prompt_sha256,
+                "draw": str(session.draw or ""),
+            }
+        )
     text = io.StringIO()
     csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
     try:
@@ -425,24 +440,3 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
 
 def _is_new(label: Label, before: Label | None) -> bool:
     return before is None or (label.verdict, label.note) != (before.verdict, before.note)
-
-
-def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str, str]:
-    """A line of an export. None tells the verdict of the judge, as the number of answers with that verdict would."""
-    answer = drawn.answer
-    return {
-        "case": answer.case,
-        "assertion": answer.assertion,
-        "input": answer.input,
-        "retrieved": "\n\n".join(answer.retrieved),
-        "reference": answer.reference,
-        "output": answer.output,
-        "criteria": answer.asked.rubric,
-        "label": label.verdict if label else "",
-        "note": label.note if label else "",
-        "person": "",
-        "output_sha256": answer.output_sha256,
-        "rubric_sha256": answer.asked.rubric_sha256,
-        "prompt_sha256": answer.asked.prompt_sha256,
-        "draw": "" if how is None else written_draw(how),
-    }

@@ -198,9 +198,17 @@ class LabelQueues:
             label, note = _given(session, drawn), said.note.strip()
             if label is None or (label.verdict, label.note) != (said.verdict, note):
                 if (label.time if label else "") != said.replaces:
-                    raise RefusedError(409, "labelled-meanwhile", _meanwhile(label))
+                    why = "this answer has no label of yours any more"
+                    if label is not None:
+                        why = f"you labelled this answer elsewhere meanwhile: {label.verdict}"
+                    raise RefusedError(409, "labelled-meanwhile", f"{why}; look at it again")
                 label = session.label(drawn, said.verdict, note)
-        return LabelSaved(said.id, _shown(label), _queue(session, _next(session, drawn)))
+        # the next answer without a label, from the one after this on
+        left = {_id(one) for one in session.to_label}
+        order = session.distinct
+        at = [_id(one) for one in order].index(_id(drawn)) + 1
+        following = next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
+        return LabelSaved(said.id, _shown(label), _queue(session, following))
 
     def agreement(self, call: Call) -> LabelAgreement:
         """How often the person and the judge agree.
@@ -255,54 +263,40 @@ def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
     return found[0] if len(found) == len(items) else None
 
 
-def _meanwhile(label: Label | None) -> str:
-    if label is None:
-        return "this answer has no label of yours any more; look at it again"
-    return f"you labelled this answer elsewhere meanwhile: {label.verdict}; look at it again"
-
-
 def _shown(label: Label) -> GivenLabel:
     return GivenLabel(label.verdict, label.note, label.time)
-
-
-def _next(session: LabellingSession, drawn: DrawnAnswer) -> DrawnAnswer | None:
-    """The next answer without a label, from the one after this on."""
-    left = {_id(one) for one in session.to_label}
-    order = session.distinct
-    at = [_id(one) for one in order].index(_id(drawn)) + 1
-    return next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
 
 
 def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
     order = session.distinct
     ids = [_id(one) for one in order]
-    at = len(order) if drawn is None else ids.index(_id(drawn))
+    at, place, shown = len(order), 0, None
+    if drawn is not None:
+        at = ids.index(_id(drawn))
+        place = at + 1
+        answer, before = drawn.answer, _given(session, drawn)
+        shown = AnswerToLabel(
+            _id(drawn),
+            answer.case,
+            answer.assertion,
+            answer.input,
+            answer.retrieved,
+            answer.reference,
+            answer.output,
+            answer.asked.rubric,
+            None if before is None else _shown(before),
+        )
     return LabelQueue(
         session.run_id,
         session.person,
         len(order),
         session.left,
-        0 if drawn is None else at + 1,
-        None if drawn is None else _answer(session, drawn),
+        place,
+        shown,
         ids[at - 1] if at else "",
         ids[at + 1] if at + 1 < len(ids) else "",
         sorted({one.answer.assertion for one in order}),
         list(map(without_directories, session.kept.places(session.suites))),
-    )
-
-
-def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
-    answer, before = drawn.answer, _given(session, drawn)
-    return AnswerToLabel(
-        _id(drawn),
-        answer.case,
-        answer.assertion,
-        answer.input,
-        answer.retrieved,
-        answer.reference,
-        answer.output,
-        answer.asked.rubric,
-        None if before is None else _shown(before),
     )
 
 

@@ -69,10 +69,6 @@ class Counted(Struct, frozen=True):
         """Both together."""
         return self.passed + self.failed
 
-    def scaled(self, factor: float) -> Counted:
-        """The same share of another number."""
-        return Counted(self.passed * factor, self.failed * factor)
-
 
 class Observation(Struct, frozen=True):
     """A pass or a failure.
@@ -172,7 +168,8 @@ def counted_within(observations: Sequence[Observation], effect: float) -> Counte
         return Counted()
     clustered = counted(observations)
     alone = counted(Observation(one.passed, None, one.weight) for one in observations)
-    return clustered.scaled(min(clustered.total, alone.total / effect) / clustered.total)
+    factor = min(clustered.total, alone.total / effect) / clustered.total
+    return Counted(clustered.passed * factor, clustered.failed * factor)
 
 
 def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float, float]]) -> float:

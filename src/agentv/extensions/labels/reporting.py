@@ -31,74 +31,47 @@ _NONE = "-"
 def render_judge_comparison(found: JudgeComparison) -> str:
     """A block for each assertion, then what the calls cost."""
     blocks = ["\n".join(_assertion(one, found.margin)) for one in found.assertions]
-    return "\n\n".join([*blocks, calls_line(found.new_calls, found.spent_usd)])
-
-
-def calls_line(new_calls: int, spent_usd: float | None) -> str:
-    """How many calls were made, and what they cost."""
-    if not new_calls:
-        return "no new calls: all verdicts were stored"
-    cost = "cost not known" if spent_usd is None else money(spent_usd)
-    return f"{plural(new_calls, 'new call')}, {cost}"
+    calls = "no new calls: all verdicts were stored"
+    if found.new_calls:
+        cost = "cost not known" if found.spent_usd is None else money(found.spent_usd)
+        calls = f"{plural(found.new_calls, 'new call')}, {cost}"
+    return "\n\n".join([*blocks, calls])
 
 
 def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
     best = None if found.reference is None else found.judges[found.reference]
-    if best is not None and len(_usable(found)) > 1:
+    usable = [one for one in found.judges if one.accuracy is not None]
+    if best is not None and len(usable) > 1:
         yield from _recommended(found, best, margin)
         yield ""
     of_run = f"graded by {one_line(found.model)} in the run"
     yield f"{one_line(found.assertion)}: {plural(found.answers, 'labelled answer')}, {of_run}"
     for note in found.notes:
         yield f"note: {one_line(note)}"
-    yield from _errors(found.judges)
+    for judge in found.judges:
+        yield from _errors(judge)
     if best is None:
         yield "no judge gave enough verdicts to be compared"
         return
     if found.answers < FEW:
         yield f"warning: only {plural(found.answers, 'labelled answer')}; the intervals say how little that shows"
     yield ""
-    yield from aligned([("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), *map(_figures, _usable(found))])
+    yield from aligned([("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), *map(_figures, usable)])
     yield ""
     heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
-    yield from aligned([heading, *(_against(one, best) for one in _usable(found))])
+    yield from aligned([heading, *(_against(one, best) for one in usable)])
 
 
-def _usable(found: AssertionComparison) -> list[ComparedJudge]:
-    return [one for one in found.judges if one.accuracy is not None]
-
-
-def _errors(judges: Sequence[ComparedJudge]) -> Iterator[str]:
-    for one in judges:
-        if not one.errors:
-            continue
-        name, number = _name(one.name), plural(one.errors, "answer")
-        if one.accuracy is None:
-            yield f"error: '{name}' gave no verdict on {number}, more than {MOST_ERRORS:.0%}: it is not compared"
-        else:
-            yield f"warning: '{name}' gave no verdict on {number}; no judge is measured on them"
-        if one.error is not None:
-            yield f"  {one_line(one.error, _LONGEST_ERROR)}"
-
-
-def _figures(one: ComparedJudge) -> tuple[str, ...]:
-    accuracy = one.accuracy
-    assert accuracy is not None  # noqa: S101  # only such judges are shown
-    shares = (_short_interval(found) for found in (accuracy.accuracy, accuracy.tpr, accuracy.tnr))
-    kappa = accuracy.kappa
-    shown = _NONE if kappa is None else f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
-    return (_name(one.name), *shares, shown)
-
-
-def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
-    costs, latency = _cost(one.cost_usd), _NONE if one.latency_ms is None else duration(one.latency_ms)
-    if one is best:
-        return (_name(one.name), costs, latency, "the best", "", "")
-    if one.difference is None:
-        return (_name(one.name), costs, latency, _NONE, _NONE, "too few answers")
-    shown = "inconclusive" if one.verdict == "inconclusive" else "not worse"
-    shown = "worse" if one.verdict == "worse" else shown
-    return (_name(one.name), costs, latency, _difference(one.difference), _p(one.difference.p_value), shown)
+def _errors(one: ComparedJudge) -> Iterator[str]:
+    if not one.errors:
+        return
+    name, number = _name(one.name), plural(one.errors, "answer")
+    if one.accuracy is None:
+        yield f"error: '{name}' gave no verdict on {number}, more than {MOST_ERRORS:.0%}: it is not compared"
+    else:
+        yield f"warning: '{name}' gave no verdict on {number}; no judge is measured on them"
+    if one.error is not None:
+        yield f"  {one_line(one.error, _LONGEST_ERROR)}"
 
 
 def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float) -> Iterator[str]:
@@ -119,14 +92,32 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
         yield f"inconclusive for '{_name(one.name)}': {why}"
 
 
+def _figures(one: ComparedJudge) -> tuple[str, ...]:
+    accuracy = one.accuracy
+    assert accuracy is not None  # noqa: S101  # only such judges are shown
+    shares = (
+        _NONE if found is None else f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+        for found in (accuracy.accuracy, accuracy.tpr, accuracy.tnr)
+    )
+    kappa = accuracy.kappa
+    shown = _NONE if kappa is None else f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+    return (_name(one.name), *shares, shown)
+
+
+def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
+    begin = (_name(one.name), _cost(one.cost_usd), _NONE if one.latency_ms is None else duration(one.latency_ms))
+    found = one.difference
+    if one is best:
+        return (*begin, "the best", "", "")
+    if found is None:
+        return (*begin, _NONE, _NONE, "too few answers")
+    p = "<0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
+    shown = one.verdict if one.verdict in ("inconclusive", "worse") else "not worse"
+    return (*begin, _difference(found), p, shown)
+
+
 def _name(name: str) -> str:
     return one_line(name, _LONGEST_NAME)
-
-
-def _short_interval(found: Estimated | None) -> str:
-    if found is None:
-        return _NONE
-    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
 
 
 def _difference(found: AccuracyDifference) -> str:
@@ -135,10 +126,6 @@ def _difference(found: AccuracyDifference) -> str:
 
 def _points(share: float) -> str:
     return signed(100 * share, 1).replace("-", "−")
-
-
-def _p(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _cost(usd: float | None) -> str:
@@ -152,21 +139,21 @@ def json_of(found: object) -> str:
 
 def judge_comparison_json(found: JudgeComparison) -> str:
     """The same as one JSON object; what is not known is null."""
-    return json_of({**to_builtins(found), "assertions": [_assertion_json(one) for one in found.assertions]})
-
-
-def _assertion_json(found: AssertionComparison) -> dict[str, object]:
-    return {
-        "assertion": found.assertion,
-        "model_of_the_run": found.model,
-        "answers": found.answers,
-        "weighted": found.weighted,
-        "notes": found.notes,
-        "judges": [_compared_json(one) for one in found.judges],
-        "best": None if found.reference is None else found.judges[found.reference].name,
-        "cheapest_not_worse": None if found.cheapest is None else found.cheapest.name,
-        "not_enough_evidence": [one.name for one in found.undecided],
-    }
+    assertions = [
+        {
+            "assertion": one.assertion,
+            "model_of_the_run": one.model,
+            "answers": one.answers,
+            "weighted": one.weighted,
+            "notes": one.notes,
+            "judges": [_compared_json(judge) for judge in one.judges],
+            "best": None if one.reference is None else one.judges[one.reference].name,
+            "cheapest_not_worse": None if one.cheapest is None else one.cheapest.name,
+            "not_enough_evidence": [judge.name for judge in one.undecided],
+        }
+        for one in found.assertions
+    ]
+    return json_of({**to_builtins(found), "assertions": assertions})
 
 
 def _compared_json(one: ComparedJudge) -> dict[str, object]:
@@ -200,10 +187,28 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
         return
     yield from _certainty(found, run)
     yield ""
-    yield from _rate(found)
+    line = f"pass rate {percent(found.judge_rate[0])} by the judge"
+    if found.corrected is not None:
+        line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
+    yield line
+    yield from _transferred(found)
     yield ""
-    yield from _matrix(found)
-    yield from _accuracy(found)
+    matrix = found.matrix
+    yield f"{'labelled answers':<17}{'person passes':>14}{'person fails':>14}"
+    yield f"{'judge passes':<17}{matrix.true_passes:>14}{matrix.false_passes:>14}"
+    yield f"{'judge fails':<17}{matrix.false_failures:>14}{matrix.true_failures:>14}"
+    accuracy = found.accuracy
+    if accuracy is None:
+        yield _NOT_DRAWN
+    else:
+        yield ""
+        yield _line("TPR", accuracy.tpr, "of what people pass, the judge passes", "no labelled answer passes")
+        yield _line("TNR", accuracy.tnr, "of what people fail, the judge fails", "no labelled answer fails")
+        yield _line("accuracy", accuracy.accuracy, "of all answers, both say the same", "")
+        kappa, shown = accuracy.kappa, "undefined: people or the judge say the same of all labelled answers"
+        if kappa is not None:
+            shown = f"{kappa.value:.2f} (95% CI {kappa.low:.2f} to {kappa.high:.2f})"
+        yield f"Cohen's kappa     {shown}"
     yield from _people(found)
     if found.disagreements:
         yield ""
@@ -281,36 +286,6 @@ def _transferred(found: CheckedJudge) -> Iterator[str]:
         yield f"{labels} of other runs do not show that the judge is better than chance"
 
 
-def _rate(found: CheckedJudge) -> Iterator[str]:
-    line = f"pass rate {percent(found.judge_rate[0])} by the judge"
-    if found.corrected is not None:
-        line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
-    yield line
-    yield from _transferred(found)
-
-
-def _matrix(found: CheckedJudge) -> Iterator[str]:
-    matrix = found.matrix
-    yield f"{'labelled answers':<17}{'person passes':>14}{'person fails':>14}"
-    yield f"{'judge passes':<17}{matrix.true_passes:>14}{matrix.false_passes:>14}"
-    yield f"{'judge fails':<17}{matrix.false_failures:>14}{matrix.true_failures:>14}"
-
-
-def _accuracy(found: CheckedJudge) -> Iterator[str]:
-    accuracy = found.accuracy
-    if accuracy is None:
-        yield _NOT_DRAWN
-        return
-    yield ""
-    yield _line("TPR", accuracy.tpr, "of what people pass, the judge passes", "no labelled answer passes")
-    yield _line("TNR", accuracy.tnr, "of what people fail, the judge fails", "no labelled answer fails")
-    yield _line("accuracy", accuracy.accuracy, "of all answers, both say the same", "")
-    if accuracy.kappa is None:
-        yield "Cohen's kappa     undefined: people or the judge say the same of all labelled answers"
-    else:
-        yield f"Cohen's kappa     {_number(accuracy.kappa)}"
-
-
 def _line(name: str, found: Estimated | None, meaning: str, missing: str) -> str:
     shown = f"cannot be estimated: {missing}" if found is None else f"{_interval(found)}: {meaning}"
     return f"{name:<18}{shown}"
@@ -340,10 +315,6 @@ def _interval(found: Estimated) -> str:
     return f"{percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"
 
 
-def _number(found: Estimated) -> str:
-    return f"{found.value:.2f} (95% CI {found.low:.2f} to {found.high:.2f})"
-
-
 def judge_check_json(found: JudgeCheck) -> str:
     """The same as one JSON object."""
     return json_of(judge_check_content(found))
@@ -358,13 +329,19 @@ def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
 
 def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
     by_judge, interval = found.judge_rate
+    lines = [*_notes(found), *_certainty(found, run)]
+    if not found.matrix.total:
+        lines += list(_without_labels(found, run))[:-1]
+    elif found.accuracy is None:
+        lines += [_NOT_DRAWN, *_transferred(found)]
+    lines += _people(found)
     return {
         "assertion": found.assertion,
         "judge": found.judge or None,
         "model": found.model,
         "sentence": _headline(found) if found.matrix.total else "",
         "labels": found.counts,
-        "notes": _remarks(found, run),
+        "notes": [line.removeprefix("note: ") for line in lines],
         "confusion_matrix": found.matrix,
         "judge_pass_rate": by_judge,
         "judge_pass_rate_interval": interval,
@@ -374,14 +351,3 @@ def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
         "people": found.people,
         "disagreements": found.disagreements,
     }
-
-
-def _remarks(found: CheckedJudge, run: str | None) -> list[str]:
-    """The lines that say how far the numbers can be trusted."""
-    lines = [*_notes(found), *_certainty(found, run)]
-    if not found.matrix.total:
-        lines += list(_without_labels(found, run))[:-1]
-    elif found.accuracy is None:
-        lines += [_NOT_DRAWN, *_transferred(found)]
-    lines += _people(found)
-    return [line.removeprefix("note: ") for line in lines]

@@ -8,11 +8,11 @@ a judge's trials is the corrected one (`posterior`), or, by labels of other runs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
@@ -40,7 +40,6 @@ from agentv.extensions.labels.posterior import (
     counted_within,
     counts_within,
     estimated,
-    judge_counts,
     transferred_draws,
     with_label_weights,
 )
@@ -94,8 +93,13 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
 
     effect = _design_effect(parts)
     rates: list[Draws] = []
+    found: Draws | None
     for place, part in enumerate(parts.judged):
-        found = _judged_rate(part, effect, _NEXT * place)
+        counts, seed = counts_within(part.answers, effect), _NEXT * place
+        if part.calibration is None:
+            found = JudgeDraws.of(counts, seed).truth
+        else:
+            found = transferred_draws(part.calibration, counts.verdicts, seed)
         if found is None:
             return None
         rates.append(found)
@@ -117,13 +121,6 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
     return whole + left * rates[-1]
 
 
-def _judged_rate(part: JudgedPart, effect: float, seed: int) -> Draws | None:
-    counts = counts_within(part.answers, effect)
-    if part.calibration is not None:
-        return transferred_draws(part.calibration, counts.verdicts, seed)
-    return JudgeDraws.of(counts, seed).truth
-
-
 def _beta(found: Counted, chance: np.random.Generator) -> Draws:
     return chance.beta(JEFFREYS + found.passed, JEFFREYS + found.failed, DRAWS)
 
@@ -133,25 +130,16 @@ def _design_effect(parts: RunParts) -> float:
 
     As in `posterior`, with a stratum for each verdict of each judge, and one for the trials that are decided.
     """
-    weights = [*(one.weight for part in parts.judged for one in part.answers), *(one.weight for one in parts.decided)]
-    found = [*_linearized(parts.judged, fsum(weights)), *((one, float(one.passed), 0.0) for one in parts.decided)]
-    if all(one.cluster is None for one, _, _ in found):
+    observed: list[JudgedAnswer | Observation] = [
+        *(one for part in parts.judged for one in part.answers),
+        *parts.decided,
+    ]
+    if all(one.cluster is None for one in observed):
         return 1.0
-    total = fsum(weights)
-    truth = fsum(one.weight * rate for one, rate, _ in found) / total
-    summed: dict[Hashable, float] = {}
-    alone = 0.0
-    for place, (one, rate, label) in enumerate(found):
-        influence = one.weight * (rate - truth) / total + label
-        cluster = (place,) if one.cluster is None else one.cluster
-        summed[cluster] = summed.get(cluster, 0.0) + influence
-        alone += influence * influence
-    return max(1.0, fsum(one * one for one in summed.values()) / alone) if alone else 1.0
-
-
-def _linearized(parts: Sequence[JudgedPart], total: float) -> Iterator[tuple[JudgedAnswer | Observation, float, float]]:
-    """Each answer with the rate of its stratum, and what its label adds to the error of that."""
-    for part in parts:
+    total = fsum(one.weight for one in observed)
+    # each answer with the rate of its stratum, and what its label adds to the error of that
+    found: list[tuple[JudgedAnswer | Observation, float, float]] = []
+    for part in parts.judged:
         for verdict in (True, False):
             stratum = [one for one in part.answers if one.judge is verdict]
             labelled = fsum(one.label_weight for one in stratum if one.person is not None)
@@ -159,7 +147,17 @@ def _linearized(parts: Sequence[JudgedPart], total: float) -> Iterator[tuple[Jud
             share = fsum(one.weight for one in stratum) / total
             for one in stratum:
                 person = 0.0 if one.person is None else one.label_weight * share * (one.person - rate) / labelled
-                yield one, rate, person
+                found.append((one, rate, person))
+    found += [(one, float(one.passed), 0.0) for one in parts.decided]
+    truth = fsum(one.weight * rate for one, rate, _ in found) / total
+    summed: dict[Hashable, float] = {}
+    alone = 0.0
+    for place, (seen, rate, label) in enumerate(found):
+        influence = seen.weight * (rate - truth) / total + label
+        cluster = (place,) if seen.cluster is None else seen.cluster
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence * influence
+    return max(1.0, fsum(one * one for one in summed.values()) / alone) if alone else 1.0
 
 
 SEVERAL = "the verdicts of trials depend on several judged assertions at once"
@@ -197,58 +195,46 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
     if result.status not in ("passed", "failed"):
         return None
     trial = result.trial
-    part = (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name)
-    rated = RatedTrial(
-        part, (trial.suite.path, trial.case.id), cluster_of(TrialCluster.of(trial)), result.status == "passed"
-    )
     judged = ((place, one) for place, one in enumerate(result.scores) if one.grade.asked_judge and not one.grade.error)
     graded = {place: CheckedAnswer.of(graded_answer(result, score), run) for place, score in judged}
-    rated = replace(rated, judged=tuple(graded.values()))
-    return _with_dependence(rated, result, graded)
-
-
-def _with_dependence(rated: RatedTrial, result: TrialResult, graded: Mapping[int, CheckedAnswer]) -> RatedTrial:
-    """The trial with the grade that decides its verdict, or why that is not known."""
     counting = [place for place, score in enumerate(result.scores) if counts(score)]
     labelled = [place for place in counting if place in graded]
     problem: str | None = None
+    decided_by: CheckedAnswer | None = None
     if any(_asks(result.scores[place]) for place in counting if place not in graded):
         problem = NESTED
-    elif not labelled:
-        return rated
-    elif result.turns:
+    elif labelled and result.turns:
         problem = TURNS
-    elif (outcomes := _outcomes(result, labelled)) is None:
-        problem = UNCLEAR
-    elif outcomes[0] == outcomes[1]:
-        return rated
-    elif len(labelled) > 1:
-        problem = SEVERAL
-    if problem is not None:
-        return replace(rated, problem=problem)
-    return replace(rated, decided_by=graded[labelled[0]], alone=len(counting) == 1)
+    elif labelled:
+        outcomes = _outcomes(result, labelled)
+        if outcomes is None:
+            problem = UNCLEAR
+        elif outcomes[0] != outcomes[1] and len(labelled) > 1:
+            problem = SEVERAL
+        elif outcomes[0] != outcomes[1]:
+            decided_by = graded[labelled[0]]
+    return RatedTrial(
+        (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name),
+        (trial.suite.path, trial.case.id),
+        cluster_of(TrialCluster.of(trial)),
+        result.status == "passed",
+        tuple(graded.values()),
+        decided_by,
+        decided_by is not None and len(counting) == 1,
+        problem,
+    )
 
 
 def _asks(score: Score) -> bool:
     """Whether a judge has a part in the grade, or may have: a set within a set does not say what it holds."""
-    inner = list(_inner_types(score.grade.details))
-    return (
-        "assert-set" in inner
-        or score.grade.details.get("aggregator") == "llm"
-        or any(map(_needs_judge, (score.entry.type, *inner)))
-    )
-
-
-def _needs_judge(written: str) -> bool:
-    found = registries().assertions.find(written.removeprefix("not-"))
-    return found is not None and found.options.needs_judge
-
-
-def _inner_types(details: Mapping[str, object]) -> Iterator[str]:
+    details = score.grade.details
     scores = details.get("scores")
-    for one in scores if isinstance(scores, list | tuple) else ():
-        if isinstance(one, Mapping):
-            yield str(one.get("type", ""))
+    inner = scores if isinstance(scores, list | tuple) else ()
+    types = [score.entry.type, *(str(one.get("type", "")) for one in inner if isinstance(one, Mapping))]
+    if "assert-set" in types[1:] or details.get("aggregator") == "llm":
+        return True
+    known = (registries().assertions.find(written.removeprefix("not-")) for written in types)
+    return any(found is not None and found.options.needs_judge for found in known)
 
 
 def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool] | None:
@@ -261,19 +247,16 @@ def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool]
     same = result.score is not None and abs(found.score - result.score) <= TOLERANCE
     if not same or found.passed != (result.status == "passed"):
         return None
-    failing, passing = (_labelled(scores, labelled, verdict) for verdict in (False, True))
-    return combined(failing, threshold).passed, combined(passing, threshold).passed
-
-
-def _labelled(scores: Sequence[Score], labelled: Sequence[int], verdict: bool) -> list[Score]:
-    """The scores with the label in the place of grades that say something else."""
-    found = list(scores)
-    for place in labelled:
-        grade = found[place].grade
-        if grade.passed is not verdict:
-            by_people = structs.replace(grade, score=float(verdict), passed=verdict)
-            found[place] = structs.replace(found[place], grade=by_people)
-    return found
+    outcomes = []
+    for verdict in (False, True):
+        by_people = list(scores)
+        for place in labelled:
+            grade = scores[place].grade
+            if grade.passed is not verdict:
+                grade = replace(grade, score=float(verdict), passed=verdict)
+                by_people[place] = replace(scores[place], grade=grade)
+        outcomes.append(combined(by_people, threshold).passed)
+    return outcomes[0], outcomes[1]
 
 
 JudgeModel = tuple[str, str]
@@ -353,11 +336,11 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
     rate = AssertionRate(judge[0], found[0].name, judge[1], by_judge)
     if not labels.counts_for(judge):
         return rate
-    part, number, transferred = _judged_part([judge], found, labels)
+    part, number, transferred = _judged_part(found, labels)
     drawn = None if part is None else run_rate_draws(RunParts([part], always_judged=True))
     if drawn is None:
         return rate
-    return structs.replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
+    return replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate | str:
@@ -368,7 +351,10 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
     if problem is not None:
         return problem
     judges: dict[JudgeModel, list[CheckedAnswer]] = {}
-    weights = _weights(trials)
+    # each case counts once, as in the pass rate, however many of its samples were judged
+    samples = Counter((one.part, one.case) for one in trials)
+    usual = len(trials) / len(samples)
+    weights = [usual / samples[one.part, one.case] for one in trials]
     for trial, weight in zip(trials, weights, strict=True):
         if (one := trial.decided_by) is not None:
             judges.setdefault(one.judge[1:], []).append(replace(one, trials=one.trials * weight))
@@ -378,8 +364,7 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
     number, transferred = 0, False
     for answers in judges.values():
         found = distinct(answers)
-        keys = list(dict.fromkeys(one.judge for one in found))
-        part, used, is_transferred = _judged_part(keys, found, labels)
+        part, used, is_transferred = _judged_part(found, labels)
         if part is None:
             return f"no label counts for {unlabelled(found, labels)}"
         parts.append(part)
@@ -394,21 +379,13 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
     return _rate(by_judge, estimated(draws), number, transferred=transferred)
 
 
-def _weights(trials: Sequence[RatedTrial]) -> list[float]:
-    """Weights by which each case counts once, as in the pass rate, however many of its samples were judged."""
-    samples = Counter((one.part, one.case) for one in trials)
-    usual = len(trials) / len(samples)
-    return [usual / samples[one.part, one.case] for one in trials]
-
-
-def _judged_part(
-    keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels
-) -> tuple[JudgedPart | None, int, bool]:
+def _judged_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgedPart | None, int, bool]:
     """The answers of a judge as they count, the number of labelled answers, and whether those are of other runs."""
-    judged = _judged_answers(answers, labels)
+    judged = judged_answers(answers, labels)
     number = sum(one.person is not None for one in judged)
     if number:
         return (None if unlabelled(answers, labels) else JudgedPart(judged)), number, False
+    keys = dict.fromkeys(one.judge for one in answers)
     elsewhere = [one for key in keys for one in labels.elsewhere.get(key, ())]
     if not elsewhere or unlabelled(answers, labels):
         return None, 0, True
@@ -424,17 +401,7 @@ def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | Non
     return unlabelled_part(found, of_run or elsewhere)
 
 
-def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:
-    """What labels of answers of the run tell of a judge."""
-    return judge_counts(_judged_answers(distinct(answers), labels))
-
-
-def labelled_number(answers: Iterable[CheckedAnswer], labels: RunLabels) -> int:
-    """How many of the answers have a label on which people agree."""
-    return sum(one.person is not None for one in _judged_answers(distinct(answers), labels))
-
-
-def _judged_answers(answers: Sequence[CheckedAnswer], labels: RunLabels) -> list[JudgedAnswer]:
+def judged_answers(answers: Sequence[CheckedAnswer], labels: RunLabels) -> list[JudgedAnswer]:
     """Answers of one judge with their labels, which speak for all answers of their assertion and verdict."""
     judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
     return with_label_weights(judged, [one.judge for one in answers])

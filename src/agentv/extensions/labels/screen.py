@@ -8,10 +8,9 @@ from shutil import get_terminal_size
 import click
 from msgspec import Struct, field
 
-from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabellingSession
-from agentv.extensions.labels.ratings import Answer, RatingSession
-from agentv.model.run.labels import Label, LabelVerdict
+from agentv.extensions.labels.ratings import RatingSession
+from agentv.model.run.labels import LabelVerdict
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.reports.text import cells, one_line, safe
 
@@ -38,14 +37,16 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
     place, last = 0, ""
     notes: dict[int, str] = {}
     while place < len(order):
-        drawn = order[place]
+        drawn, answer = order[place], order[place].answer
         terminal.clear()
-        earlier = session.given.get(drawn.answer.item)
+        earlier = session.given.get(answer.item)
         note = notes.get(place, earlier.note if earlier else "")
-        said = f"your label: {earlier.verdict}" if earlier else ""
-        note_shown = f"note: {one_line(note)}" if note else ""
-        position = f"{place + 1} of {len(order)}"
-        terminal.show(screen(drawn, position, (last, said, note_shown), terminal.columns()))
+        said = [f"your label: {earlier.verdict}" if earlier else "", f"note: {one_line(note)}" if note else ""]
+        heading = f"{place + 1} of {len(order)} · {one_line(answer.case)} · {one_line(answer.assertion)}"
+        texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
+        texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
+        question = ("Does the answer meet the criteria?", KEYS)
+        terminal.show(_screen((last, heading), texts, said, question, terminal.columns()))
         key = _key(terminal, ("b", "n", "c", *VERDICTS))
         last = ""
         if key == "q":
@@ -55,7 +56,9 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         elif key in ("n", "c"):
             notes[place] = terminal.line("note").strip()
         else:
-            last = saved(session.label(drawn, VERDICTS[key], note))
+            # what the judge said stays hidden, since the person may still go back
+            label = session.label(drawn, VERDICTS[key], note)
+            last = f"saved {one_line(label.case)}: {label.verdict}"
             place += 1
     if last:
         terminal.show(last)
@@ -69,9 +72,19 @@ def rate_all(session: RatingSession, terminal: Terminal | None = None) -> None:
     last = ""
     while place < len(order):
         answer = order[place]
-        own = session.own(answer)
+        own, result = session.own(answer), session.answers[answer]
+        trial = result.trial
+        ran_with = [trial.case.prompt_id, trial.target.name, trial.variant.name if trial.variant else None]
+        heading = [f"{place + 1} of {len(order)}", trial.case.id, *filter(None, ran_with), result.status]
+        said = []
+        for one in session.given.get(answer, ()):
+            who = "your rating" if one is own else one.person
+            said.append(one_line(f"{who}: {', '.join(filter(None, (_THUMBS[one.verdict], one.note)))}"))
+        texts = [("input", prompt_text(result.input)), *(("retrieved", one.text) for one in result.context)]
+        texts += [("reference", reference_text(trial.case.expected_output)), ("answer", result.output or "")]
         terminal.clear()
-        terminal.show(rating_screen(session, answer, f"{place + 1} of {len(order)}", last, terminal.columns()))
+        heads = (last, _BETWEEN.join(map(one_line, heading)))
+        terminal.show(_screen(heads, texts, said, ("", RATING_KEYS), terminal.columns()))
         key, last = _key(terminal, ("1", "0", "c", "n", "b", "\r", "\n", " ")), ""
         if key == "q":
             return
@@ -92,21 +105,6 @@ def rate_all(session: RatingSession, terminal: Terminal | None = None) -> None:
 _THUMBS: dict[LabelVerdict, str] = {"pass": "good", "fail": "bad", "unsure": ""}
 
 
-def rating_screen(session: RatingSession, answer: Answer, position: str, last: str, columns: int) -> str:
-    """An answer of a run, how its trial ended, and what people think of it."""
-    result, own = session.answers[answer], session.own(answer)
-    trial = result.trial
-    ran_with = [trial.case.prompt_id, trial.target.name, trial.variant.name if trial.variant else None]
-    heading = [position, trial.case.id, *filter(None, ran_with), result.status]
-    said = []
-    for one in session.given.get(answer, ()):
-        who = "your rating" if one is own else one.person
-        said.append(one_line(f"{who}: {', '.join(filter(None, (_THUMBS[one.verdict], one.note)))}"))
-    texts = [("input", prompt_text(result.input)), *(("retrieved", one.text) for one in result.context)]
-    texts += [("reference", reference_text(trial.case.expected_output)), ("answer", result.output or "")]
-    return _screen((last, _BETWEEN.join(map(one_line, heading))), texts, said, ("", RATING_KEYS), columns)
-
-
 def _key(terminal: Terminal, known: Collection[str]) -> str:
     """One of the keys; end of input quits."""
     while True:
@@ -123,59 +121,28 @@ def _key(terminal: Terminal, known: Collection[str]) -> str:
         terminal.show(f"no such key: {one_line(key)}")
 
 
-def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], columns: int) -> str:
-    """An answer and what it is judged by. Nothing of it shows what the judge said.
-
-    Args:
-        drawn: the answer.
-        position: which of how many it is.
-        notices: what was saved last, what the person said of this answer, and the note.
-        columns: of the terminal.
-    """
-    answer = drawn.answer
-    saved_last, said, note = notices
-    heading = f"{position} · {one_line(answer.case)} · {one_line(answer.assertion)}"
-    texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
-    texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
-    return _screen((saved_last, heading), texts, [said, note], ("Does the answer meet the criteria?", KEYS), columns)
-
-
 def _screen(
     heads: Sequence[str], texts: Iterable[tuple[str, str]], said: Iterable[str], asked: tuple[str, str], columns: int
 ) -> str:
     """Lines above the texts, the texts, what was said of them, and a question with its keys."""
-    shown = (f"{name.upper()}\n{_indented(text, columns)}" for name, text in texts if text)
-    question = "\n".join(filter(None, (asked[0], _in_lines(asked[1], columns))))
-    return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
-
-
-def saved(label: Label) -> str:
-    """What was saved. What the judge said stays hidden, since the person may still go back."""
-    return f"saved {one_line(label.case)}: {label.verdict}"
-
-
-def _indented(text: str, columns: int) -> str:
-    """The text, wrapped at spaces."""
-    width = max(20, columns - 2)
-    lines = (line for written in safe(text).split("\n") for line in _wrapped(written, width))
-    return "\n".join(f"  {line}" for line in lines)
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    if cells(line) <= width:
-        return [line]
-    from textwrap import wrap
-
-    return wrap(line, width, replace_whitespace=False, break_on_hyphens=False) or [""]
-
-
-def _in_lines(keys: str, columns: int) -> str:
-    """The keys, on as many lines as they need."""
+    shown = (f"{name.upper()}\n{_indented(text, max(20, columns - 2))}" for name, text in texts if text)
     lines = [""]
-    for key in keys.split(_BETWEEN):
+    for key in asked[1].split(_BETWEEN):
         longer = f"{lines[-1]}{_BETWEEN}{key}" if lines[-1] else key
         if cells(longer) <= columns:
             lines[-1] = longer
         else:
             lines.append(key)
-    return "\n".join(lines)
+    question = "\n".join(filter(None, (asked[0], "\n".join(lines))))
+    return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
+
+
+def _indented(text: str, width: int) -> str:
+    """The text, wrapped at spaces."""
+    from textwrap import wrap
+
+    lines: list[str] = []
+    for line in safe(text).split("\n"):
+        fits = cells(line) <= width
+        lines += [line] if fits else wrap(line, width, replace_whitespace=False, break_on_hyphens=False) or [""]
+    return "\n".join(f"  {line}" for line in lines)

@@ -187,18 +187,16 @@ def _weight(entry: Node) -> float:
 
 
 def required(entries: ListNode) -> ListNode:
-    """The entries as gates."""
-    return ListNode([_gate(one) for one in entries.items], entries.at)
-
-
-def _gate(entry: Node) -> Node:
-    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
-    if not isinstance(entry, MapNode):
-        return entry
-    weight = entry.get("weight")
-    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
-        return entry
-    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})
+    """The entries as gates. One that weighs nothing passes always in promptfoo."""
+    made: list[Node] = []
+    for one in entries.items:
+        weight = value_at(one, "weight")
+        weighs_nothing = isinstance(weight, Scalar) and weight.value == 0
+        if "type" in held(one) and not weighs_nothing:
+            made.append(mapping(one, {**held(one), "required": Scalar(True, "true", one.at)}))
+        else:
+            made.append(one)
+    return ListNode(made, entries.at)
 
 
 def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
@@ -206,7 +204,11 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
     for key, item in node.items.items():
         items |= _key(key, item, node, ours, source)
     items["type"] = kind
-    _as_promptfoo_measures(items, node, kind, ours)
+    if ours in THRESHOLDS:
+        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
+    measure = MEASURES.get(_name(node))
+    if measure is not None:
+        items["measure"] = text_node(measure, kind.at)
     value = items.get("value")
     if value is not None:
         written = _value(value, ours, source)
@@ -235,24 +237,22 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
     """What one key of an assertion becomes."""
     if key in ASSERTION_KEYS:
         return {ASSERTION_KEYS[key]: item}
-    if key == "threshold" and ours in OWN_THRESHOLD | CODE:
-        return {key: item}
-    if key == "threshold" and ours in GRADED:
-        return {"min_score": item}
+    if key == "threshold" and ours in OWN_THRESHOLD | CODE | GRADED:
+        return {key if ours in OWN_THRESHOLD | CODE else "min_score": item}
     if key == "threshold":
         source.note(node.keys[key], f"'threshold' is omitted: promptfoo does not read it for '{ours}'")
         return {}
+    if key in _TRANSFORMS:
+        is_member = key == "contextTransform" and isinstance(item, Scalar) and _MEMBER.fullmatch(item.text)
+        made = (
+            text_node(f"${text_in(item).removeprefix('output')}", item.at) if is_member else transform_of(item, source)
+        )
+        return {} if made is None else {_TRANSFORMS[key]: made}
     convert = _SPECIAL.get(key)
     if convert is not None:
         return convert(item, ours, source)
-    source.unread(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL))
+    source.unread(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL, *_TRANSFORMS))
     return {}
-
-
-def _transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
-    del ours
-    made = transform_of(node, source)
-    return {} if made is None else {"transform": made}
 
 
 def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
@@ -275,14 +275,6 @@ def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
     return named_judge_of(node, source) or {"provider": node}
 
 
-def _context_transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
-    del ours
-    if isinstance(node, Scalar) and _MEMBER.fullmatch(node.text):
-        return {"context_transform": text_node(f"${node.text.removeprefix('output')}", node.at)}
-    made = transform_of(node, source)
-    return {} if made is None else {"context_transform": made}
-
-
 def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
     made = judge_prompt_of(node, source) if ours in RUBRICS else None
     if made is not None:
@@ -292,23 +284,14 @@ def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
     return {}
 
 
+_TRANSFORMS = {"transform": "transform", "contextTransform": "context_transform"}
+
 _SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {
     "provider": _provider,
-    "transform": _transform,
-    "contextTransform": _context_transform,
     "rubricPrompt": _rubric_prompt,
     "config": _config,
 }
 """Keys of an assertion → what they become, given their value and our name of the type."""
-
-
-def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, ours: str) -> None:
-    """What is another there where nothing is said: the threshold, and how embeddings are compared."""
-    if ours in THRESHOLDS:
-        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
-    measure = MEASURES.get(_name(node))
-    if measure is not None:
-        items["measure"] = text_node(measure, kind.at)
 
 
 def _name(node: Node) -> str:
@@ -329,7 +312,9 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
     """The value as it is written here; None where that is impossible, which is reported."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         if ours in CODE:
-            return _code(node, ours)
+            path = node.value.removeprefix(FILE)
+            function = ":get_assert" if ours == "python" and ".py:" not in path else ""
+            return text_node(path + function, node.at) if node.value.startswith(FILE) else node
         if source.is_code(node.value):
             hint = "write an assertion of type python that names a function"
             source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
@@ -340,16 +325,11 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
                 return None
             node = content
         if ours in SCHEMAS and not node.text.startswith(FILE):
-            return _checked(_schema(node), source)
+            own = Report()
+            found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
+            return _checked(found if isinstance(found, MapNode) and not own.failed else node, source)
         return _listed(node, ours, source) if ours in LIST_TYPES else node
     return _checked(node, source) if ours in SCHEMAS else whole_number(node)
-
-
-def _schema(node: Scalar) -> Node:
-    """A JSON Schema that is written as text, in YAML or JSON."""
-    own = Report()
-    found = read_yaml(span_of(node.at).file, node.text.encode(), own).value
-    return found if isinstance(found, MapNode) and not own.failed else node
 
 
 def _checked(schema: Node, source: Source) -> Node:
@@ -365,32 +345,19 @@ def _checked(schema: Node, source: Source) -> Node:
     return schema
 
 
-def _split(text: str) -> list[str]:
-    """The items of a text with commas; those in double quotes may hold some."""
-    found = (one.group("quoted", "plain") for one in _ITEM.finditer(text))
-    return [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in found]
-
-
 def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
     """The texts that a text with commas means; None where promptfoo reads it otherwise, which is reported."""
     if has_placeholder(node.text):
         message = f"promptfoo renders the value of '{ours}' before it splits it at its commas"
         source.tell(node, message, "write a list, with a placeholder for one text in each item")
         return None
-    found = _split(node.text)
+    # items in double quotes may hold commas
+    pairs = (one.group("quoted", "plain") for one in _ITEM.finditer(node.text))
+    found = [plain.strip() if quoted is None else _ESCAPED.sub(r"\1", quoted) for quoted, plain in pairs]
     if any(one.startswith('"') for one in found):
         source.tell(node, f"a quotation mark in the value of '{ours}' is not closed", "write a list")
         return None
     return ListNode([text_node(item, node.at) for item in found], node.at)
-
-
-def _code(node: Scalar, ours: str) -> Node:
-    if not node.value.startswith(FILE):
-        return node
-    path = node.value.removeprefix(FILE)
-    if ours == "python" and ".py:" not in path:
-        return text_node(f"{path}:get_assert", node.at)
-    return text_node(path, node.at)
 
 
 def marked(head: Mapping[str, Node], tests: Node, source: Source) -> tuple[dict[str, Node], Node]:
@@ -444,16 +411,12 @@ def _report_sets(head: Mapping[str, Node], tests: Node, source: Source) -> None:
         for entry in [] if "threshold" in held(place) else listed(value_at(place, "assert")):
             mark, inner = value_at(entry, "threshold"), value_at(entry, "assert")
             score = mark.value if isinstance(mark, Scalar) and isinstance(mark.value, int | float) else 0
-            if (score > 0 and is_graded(inner)) or (0 < score < 1 and _is_scored(inner)):
+            is_scored = any(_name(one) in SCORED for one in listed(inner))
+            if (score > 0 and is_graded(inner)) or (0 < score < 1 and is_scored):
                 message = (
                     "in a set with a threshold, a graded assertion counts its score in promptfoo, 1 or 0 in agentv"
                 )
                 source.tell(entry, message, "move the threshold to the test")
-
-
-def _is_scored(node: Node | None) -> bool:
-    """Whether an assertion of a list counts a score between 0 and 1 in promptfoo."""
-    return any(_name(one) in SCORED for one in listed(node))
 
 
 def _weighed_case(case: Node) -> Node:

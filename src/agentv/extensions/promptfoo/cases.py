@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, count
 
 from msgspec import Struct
@@ -176,7 +176,10 @@ class CaseConverter:
             if "expand" in items and "expand" in made:  # what `options` says of lists wins
                 made["expand"] = items["expand"] if key == "vars" else made["expand"]
             items |= made
-        asked = None if self.prompts.asked is None else self._asked(self.prompts.asked, node.get("options"))
+        asked, options = self.prompts.asked, node.get("options")
+        if isinstance(asked, Scalar) and AROUND & held(options).keys():
+            before, after = (text_in(value_at(options, key)) for key in ("prefix", "suffix"))
+            asked = text_node(f"{before}{asked.text}{after}", asked.at)
         user = node.get("provider") or self._user
         if self.prompts.head and is_simulated(user) != is_simulated(self._user):
             hint = "write a configuration for each kind of test"
@@ -243,13 +246,6 @@ class CaseConverter:
         labels = {one.label.text for one in self.prompts.found if one.label is not None}
         return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
 
-    @staticmethod
-    def _asked(asked: Node, options: Node | None) -> Node:
-        if not isinstance(asked, Scalar) or not AROUND & held(options).keys():
-            return asked
-        before, after = (text_in(value_at(options, key)) for key in ("prefix", "suffix"))
-        return text_node(f"{before}{asked.text}{after}", asked.at)
-
 
 def plain_name(node: Node) -> str:
     """What tells one target from another."""
@@ -284,7 +280,11 @@ def matrix_of(root: MapNode) -> Matrix | None:
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
     said = [prompts_of_provider(one) for one in providers]
     own = [value_at(one, _KEY) for one in tests]
-    if all(one is None for one in [*said, *own]) or not _can_be_written(root, providers, tests):
+    in_files = any(text_in(one).startswith(FILE) for one in providers)
+    placed = all(isinstance(one, MapNode) and not one.items.keys() & {"provider", "providers"} for one in tests)
+    compared = any(map(_compares, [root.get("defaultTest"), *tests]))
+    can_be_written = bool(tests) and placed and not in_files and not compared and "scenarios" not in root.items
+    if all(one is None for one in [*said, *own]) or not can_be_written:
         return None
     each = tuple(matched_prompts(one, prompts) for one in said)
     chosen = tuple(matched_prompts(one, prompts) for one in own)
@@ -297,21 +297,12 @@ def matrix_of(root: MapNode) -> Matrix | None:
     return Matrix(mapping(root, {**root.items, **kept}), each, chosen)
 
 
-def _can_be_written(root: MapNode, providers: list[Node], tests: list[Node]) -> bool:
-    named = [one for one in providers if isinstance(one, Scalar) and one.text.startswith(FILE)]
-    placed = all(isinstance(one, MapNode) and not one.items.keys() & {"provider", "providers"} for one in tests)
-    compared = any(_compares(one) for one in [root.get("defaultTest"), *tests])
-    return bool(tests) and placed and not named and not compared and "scenarios" not in root.items
-
-
 def _compares(node: Node | None) -> bool:
     """Whether a test compares the answers of several prompts or providers."""
     if isinstance(node, ListNode):
         return any(map(_compares, node.items))
     if not isinstance(node, MapNode):
-        return isinstance(node, Scalar) and node.text.startswith(
-            FILE
-        )  # a default test of another file is not looked at
+        return text_in(node).startswith(FILE)  # a default test of another file is not looked at
     kind = node.get("type")
     return (isinstance(kind, Scalar) and kind.text in _COMPARED) or _compares(node.get("assert"))
 
@@ -348,20 +339,13 @@ def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: s
     said = items.get("id")
     label = prompt.label.text if prompt.label is not None else f"prompt-{number + 1}"
     parts = [said.text if isinstance(said, Scalar) else "test", label, "" if target is None else plain_name(target)]
-    identity = _new_id("-".join(_slugs(parts)), taken)
-    first: dict[str, Node] = {"id": text_node(identity, case.at)}
+    slugs = ("-".join(_WORD.findall(part.lower())) for part in parts)
+    first: dict[str, Node] = {"id": text_node(_new_id("-".join(filter(None, slugs)), taken), case.at)}
     if "description" in items:
         first["description"] = items["description"]
     if target is not None:
         first["target"] = target
     return mapping(case, {**first, "input": prompt.content, **without(case, "id").items})
-
-
-def _slugs(parts: list[str]) -> Iterator[str]:
-    for part in parts:
-        words = _WORD.findall(part.lower())
-        if words:
-            yield "-".join(words)
 
 
 def _new_id(wanted: str, taken: set[str]) -> str:

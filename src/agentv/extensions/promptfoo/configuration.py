@@ -145,12 +145,17 @@ class _Converter:
         return {**ordered(head), "tests": found}
 
     def _prompts(self, root: MapNode) -> Prompts:
-        inline = _stands_around(root.get("tests")) or is_simulated(self._user) or _has_users(root)
-        form: Literal["inline", "listed"] | None = "inline" if inline else "listed" if _mixes_tables(root) else None
+        tests = listed(root.get("tests"))
+        users = [self._user, *(value_at(one, "provider") for one in items_of(root.get("tests")))]
+        has_users = any(map(is_simulated, users))
+        inline = has_users or any(AROUND & held(value_at(one, "options")).keys() for one in tests)
+        tables = sum(map(_is_table, tests))
+        mixes_tables = 0 < tables < len(tests) or (tables > 0 and "scenarios" in root.items)
+        form: Literal["inline", "listed"] | None = "inline" if inline else "listed" if mixes_tables else None
         prompts = prompts_of(root.get("prompts") or _default_prompt(root), self._source, root, form)
         if is_simulated(self._user):
             prompts = with_system_prompts(prompts, self._source)
-        if is_simulated(self._user) or _has_users(root):
+        if has_users:
             refuse_servers(items_of(root.get(providers_key(root))), self._source)
         pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
         contents = (one.content for one in prompts.found)
@@ -237,18 +242,13 @@ class _Converter:
             self._test(item, cases)
         for scenario in items_of(scenarios):
             self._scenario(scenario, cases, self._source)
-        if not cases.made:
-            self._without_tests(cases, root)
+        if not cases.made and not self._source.uncalled:
+            # promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written
+            if cases.prompts.found and "redteam" not in root.items:
+                cases.take(MapNode({}, {}, root.at))
+            else:
+                self._source.tell(root, "there are no tests", "add cases under 'tests'")
         return ListNode(list(cases.made), root.at)
-
-    def _without_tests(self, cases: CaseConverter, root: MapNode) -> None:
-        """Promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written."""
-        if self._source.uncalled:
-            return
-        if cases.prompts.found and "redteam" not in root.items:
-            cases.take(MapNode({}, {}, root.at))
-        else:
-            self._source.tell(root, "there are no tests", "add cases under 'tests'")
 
     def _tables(self, items: list[Node], cases: CaseConverter, root: MapNode) -> Node:
         """CSV files alone: their rows are asked what the suite's `input` says."""
@@ -269,7 +269,8 @@ class _Converter:
     def _test(self, item: Node, cases: CaseConverter) -> None:
         generator = item.get("path") if isinstance(item, MapNode) else item
         if isinstance(generator, Scalar) and names_code(generator.text):
-            self._generated(item, cases)
+            for one in items_of(returned_tests(item, self._source)):
+                cases.take(one)
             return
         if not isinstance(item, Scalar):
             cases.take(item)
@@ -287,10 +288,6 @@ class _Converter:
         for path in paths:
             for one in items_of(self._source.document(path, item)):
                 cases.take(one)
-
-    def _generated(self, item: Node, cases: CaseConverter) -> None:
-        for one in items_of(returned_tests(item, self._source)):
-            cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Every test of a scenario, with each of its configurations."""
@@ -310,28 +307,11 @@ class _Converter:
                 cases.take(_merged(config, test))
 
 
-def _mixes_tables(root: MapNode) -> bool:
-    """Whether CSV files stand beside other tests."""
-    tests = listed(root.get("tests"))
-    tables = sum(map(_is_table, tests))
-    return 0 < tables < len(tests) or (tables > 0 and "scenarios" in root.items)
-
-
-def _stands_around(tests: Node | None) -> bool:
-    """Whether some test puts text around its prompt."""
-    return any(AROUND & held(value_at(one, "options")).keys() for one in listed(tests))
-
-
-def _has_users(root: MapNode) -> bool:
-    """Whether some test of the configuration has a simulated user."""
-    return any(is_simulated(value_at(one, "provider")) for one in items_of(root.get("tests")))
-
-
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
     """Whether some case has no assertion: its outputs are to be looked at."""
     cases = [one for one in listed(tests) if isinstance(one, MapNode)]
     if not is_empty(_shared(head)):
-        return any(is_empty(one.get("assert")) for one in cases if "skip_defaults" in one.items)
+        cases = [one for one in cases if "skip_defaults" in one.items]
     return any(is_empty(one.get("assert")) for one in cases)
 
 

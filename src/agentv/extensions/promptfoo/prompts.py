@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentv.authoring.source.files import climbs, is_file, literal_part
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
@@ -31,8 +31,16 @@ def picture_variables(root: MapNode) -> frozenset[str]:
     given = [root.get("defaultTest"), *listed(root.get("tests"))]
     if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
         return frozenset()  # tests of other files may set them to anything
-    found = [(name, _is_picture(item)) for one in given for name, item in held(value_at(one, "vars")).items()]
-    return frozenset({name for name, it in found if it} - {name for name, it in found if not it} - _read(given))
+    pictures: set[str] = set()
+    others: set[str] = set()
+    for test in given:
+        for name, item in held(value_at(test, "vars")).items():
+            path = text_in(item).strip()
+            is_picture = path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
+            (pictures if is_picture else others).add(name)
+        for reads in (value_at(test, key) for key in ("assert", "options")):
+            others |= set() if reads is None else set(_shown_as_text(reads))
+    return frozenset(pictures - others)
 
 
 def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
@@ -44,17 +52,6 @@ def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
 def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozenset[str]:
     """Those of the variables that no prompt shows as text."""
     return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
-
-
-def _is_picture(node: Node) -> bool:
-    path = text_in(node).strip()
-    return path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
-
-
-def _read(tests: Iterable[Node | None]) -> set[str]:
-    """The names that assertions and options of tests read."""
-    others = [value_at(one, key) for one in tests for key in ("assert", "options")]
-    return {name for one in others if one is not None for name in _shown_as_text(one)}
 
 
 def _shown_as_text(node: Node) -> Iterator[str]:
@@ -185,42 +182,26 @@ def prompts_of(
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
     first = found[0]
-    if (
-        len(found) == 1
-        and first.label is None
-        and form != "listed"
-        and (first.file is None or (form == "inline" and not _is_function(first)))
-    ):
+    is_text = first.file is None or (form == "inline" and not names_code(first.file.text))
+    if len(found) == 1 and first.label is None and form != "listed" and is_text:
         return Prompts(first.content, found=found)
-    entries = [_entry(one) for one in _named_once(found)]
+    entries: list[Node] = []
+    taken: Counter[str] = Counter()
+    for one in found:
+        content, label = one.file or one.content, one.label
+        if label is None:
+            entries.append(content)
+            continue
+        taken[label.text] += 1  # labels must be unique, as ids must be
+        if taken[label.text] > 1:
+            label = text_node(f"{label.text}-{taken[label.text]}", label.at)
+        entries.append(mapping(content, {"label": label, "prompt": content}))
     return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
 
 
 def _identity(prompt: Prompt) -> tuple[str, ...]:
     said = (prompt.label, prompt.file)
     return json.dumps(plain(prompt.content), default=str), *(one.text if one is not None else "" for one in said)
-
-
-def _is_function(prompt: Prompt) -> bool:
-    return prompt.file is not None and names_code(prompt.file.text)
-
-
-def _named_once(found: tuple[Prompt, ...]) -> Iterator[Prompt]:
-    """The prompts with labels that are unique, as ids must be."""
-    taken: dict[str, int] = {}
-    for one in found:
-        if one.label is None:
-            yield one
-            continue
-        number = taken[one.label.text] = taken.get(one.label.text, 0) + 1
-        yield one if number == 1 else replace(one, label=text_node(f"{one.label.text}-{number}", one.label.at))
-
-
-def _entry(prompt: Prompt) -> Node:
-    content = prompt.file or prompt.content
-    if prompt.label is None:
-        return content
-    return mapping(content, {"label": prompt.label, "prompt": content})
 
 
 def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterator[Prompt]:

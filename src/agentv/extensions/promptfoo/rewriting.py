@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.extensions.promptfoo.source import (
@@ -150,8 +149,8 @@ def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
         return frozenset(range(len(entries)))
     found: set[int] = set()
     for one in items_of(said):
-        names = partial(_names, text_in(one))
-        own = {number for number, entry in enumerate(entries) if any(map(names, labels_of(entry)))}
+        text = text_in(one)
+        own = {number for number, entry in enumerate(entries) if any(_names(text, label) for label in labels_of(entry))}
         if not own:
             return frozenset()
         found |= own
@@ -252,16 +251,12 @@ def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> l
     for numbers in groups:
         names = [labels_of(prompts[number])[0] for number in numbers]
         listed: list[Node] = [text_node(name, provider.at) for name in names]
-        label = None if settings[numbers[0]] is None else text_node(f"{_name(provider)} {names[0]}", provider.at)
         own: dict[str, Node] = {"prompts": ListNode(listed, provider.at)}
-        if label is not None:
-            own["label"] = label
+        if settings[numbers[0]] is not None:
+            name = text_in(value_at(provider, "label")) or identity_of(provider)
+            own["label"] = text_node(f"{name} {names[0]}", provider.at)
         made.append(_merged(provider, settings[numbers[0]], own))
     return made
-
-
-def _name(provider: Node) -> str:
-    return text_in(value_at(provider, "label")) or identity_of(provider)
 
 
 def _merged(provider: Node, settings: Node | None, own: Mapping[str, Node]) -> Node:
@@ -286,18 +281,13 @@ def with_moved_transforms(root: MapNode) -> MapNode:
     if not isinstance(provider, MapNode) or not (default is None or isinstance(default, MapNode)):
         return root
     transform = provider.get("transform")
-    if transform is None or _has_transforms(root):
+    given_tests = [default, *items_of(root.get("tests"))]
+    if transform is None or any(value_at(one, "options", "transform") is not None for one in given_tests):
         return root
     provider = without(provider, "transform")
     inner = mapping(transform, {**held(value_at(default, "options")), "transform": transform})
     outer = mapping(transform, {**held(default), "options": inner})
     return mapping(root, {**root.items, key: ListNode([provider], provider.at), "defaultTest": outer})
-
-
-def _has_transforms(root: MapNode) -> bool:
-    """Whether tests have transforms, or stand in files, where they cannot be seen."""
-    given = [root.get("defaultTest"), *items_of(root.get("tests"))]
-    return any(value_at(one, "options", "transform") is not None for one in given)
 
 
 _KIND = "embedding"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from agentv.authoring.source.nearest import SETTINGS
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
@@ -31,27 +31,12 @@ from agentv.extensions.promptfoo.tables import (
 )
 
 _COMPLETION = "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion"
-_SAMPLING = frozenset(
-    {
-        "frequency_penalty",
-        "ignore_eos",
-        "logit_bias",
-        "mirostat",
-        "mirostat_eta",
-        "mirostat_tau",
-        "n_keep",
-        "n_predict",
-        "penalize_nl",
-        "presence_penalty",
-        "repeat_last_n",
-        "repeat_penalty",
-        "seed",
-        "stop",
-        "temperature",
-        "top_k",
-        "top_p",
-    }
+_PENALTIES = frozenset({"frequency_penalty", "penalize_nl", "presence_penalty", "repeat_last_n", "repeat_penalty"})
+_MIROSTAT = frozenset({"mirostat", "mirostat_eta", "mirostat_tau"})
+_CHOICE = frozenset(
+    {"ignore_eos", "logit_bias", "n_keep", "n_predict", "seed", "stop", "temperature", "top_k", "top_p"}
 )
+_SAMPLING = _PENALTIES | _MIROSTAT | _CHOICE
 """Settings of llama.cpp that promptfoo sends."""
 
 _TOKENS = 512
@@ -166,18 +151,21 @@ def of_model(settings: Mapping[str, Node], source: Source, keys: Mapping[str, Pl
         elif key == _THINKING:
             _note_thinking(item, source, keys.get(key, item.at))
         else:
-            for name, written in _setting(key, item).items():
-                _add(made, key, key if name in flat else name, written)
+            _add(made, key, item, flat)
     return made
 
 
-def _add(made: dict[str, Node], key: str, name: str, written: Node) -> None:
+def _add(made: dict[str, Node], key: str, item: Node, taken: Collection[str]) -> None:
     """Add a setting under our name, or under theirs where ours is taken; mappings of several are put together."""
-    before = made.get(name)
-    if name in _TOGETHER and isinstance(before, MapNode) and isinstance(written, MapNode):
-        made[name] = mapping(before, {**before.items, **written.items})
-    else:
-        made[key if name in made else name] = written
+    special = _SPECIAL.get(key)
+    found = special(item) if special is not None else None
+    for ours, written in ({SETTINGS.get(key, key): item} if found is None else found).items():
+        name = key if ours in taken else ours
+        before = made.get(name)
+        if name in _TOGETHER and isinstance(before, MapNode) and isinstance(written, MapNode):
+            made[name] = mapping(before, {**before.items, **written.items})
+        else:
+            made[key if name in made else name] = written
 
 
 def from_file(item: Node, source: Source) -> Node:
@@ -198,12 +186,6 @@ def _note_thinking(item: Node, source: Source, at: Place) -> None:
         source.note(at, message)
     else:
         source.tell(at, message, "write 'showThinking: false' if no assertion reads the thinking")
-
-
-def _setting(key: str, item: Node) -> dict[str, Node]:
-    special = _SPECIAL.get(key)
-    made = special(item) if special is not None else None
-    return {SETTINGS.get(key, key): item} if made is None else made
 
 
 def _key_variable(item: Node) -> dict[str, Node] | None:
@@ -227,20 +209,14 @@ def _schema(item: Node) -> dict[str, Node] | None:
 
 def _output_format(item: Node) -> dict[str, Node] | None:
     """Anthropic's `{type: json_schema, schema: …}`."""
-    schema = value_at(item, "schema")
-    return (
-        {"response_format": schema} if schema is not None and text_in(value_at(item, "type")) == "json_schema" else None
-    )
+    schema, kind = value_at(item, "schema"), text_in(value_at(item, "type"))
+    return {"response_format": schema} if schema is not None and kind == "json_schema" else None
 
 
 def _mime(item: Node) -> dict[str, Node] | None:
     if not isinstance(item, Scalar) or item.text not in ("application/json", "text/plain"):
         return None
     return {"response_format": text_node("json_object", item.at)} if item.text == "application/json" else {}
-
-
-def _organization(item: Node) -> dict[str, Node]:
-    return {"headers": mapping(item, {"OpenAI-Organization": item})}
 
 
 def _instruction(item: Node) -> dict[str, Node] | None:
@@ -258,20 +234,16 @@ def _effort(item: Node) -> dict[str, Node] | None:
     return None if effort is None else {"reasoning_effort": effort}
 
 
-def _retries(item: Node) -> dict[str, Node]:
-    return {"retry": mapping(item, {"max_retries": item})}
-
-
 _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "apiKeyEnvar": _key_variable,
     "apiHost": _host,
-    "organization": _organization,
+    "organization": lambda item: {"headers": mapping(item, {"OpenAI-Organization": item})},
     "output_format": _output_format,
     "reasoning": _effort,
     "response_format": _schema,
     "response_mime_type": _mime,
     "responseMimeType": _mime,
-    RETRIES: _retries,
+    RETRIES: lambda item: {"retry": mapping(item, {"max_retries": item})},
     "num_predict": lambda item: {"max_tokens": item},
     "max_tokens_to_sample": lambda item: {"max_tokens": item},
     "max_gen_len": lambda item: {"max_tokens": item},
@@ -411,8 +383,10 @@ def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node
     """The keys of an assertion that checks the calls by a JSON Schema; None where that is not possible."""
     key, transform = _CHECKS.get(kind.text, ("", ""))
     declared = source.declared_calls.get(key)
-    functions = [_declared_function(one, key) for one in listed(declared)]
-    schemas = [_call_schema(one, node.at) for one in functions if one is not None]
+    # a tool of another kind, such as a server of tools, declares no function
+    functions = [value_at(one, "function") if key == "tools" else one for one in listed(declared)]
+    called = [one for one in functions if isinstance(one, MapNode) and {"name", "parameters"} <= one.items.keys()]
+    schemas = [_call_schema(one, node.at) for one in called]
     if not schemas or len(schemas) < len(functions) or "transform" in node.items:
         return None
     item = mapping(node, {"anyOf": ListNode(schemas, node.at)})
@@ -422,23 +396,9 @@ def checked_calls(kind: Scalar, node: MapNode, source: Source) -> dict[str, Node
     return {"type": text_node("is-json", kind.at), "transform": code, "value": mapping(node, schema)}
 
 
-def _declared_function(node: Node, key: str) -> MapNode | None:
-    """What one entry declares; None for a tool of another kind, such as a server of tools."""
-    inner = node.get("function") if isinstance(node, MapNode) and key == "tools" else node
-    return inner if isinstance(inner, MapNode) and {"name", "parameters"} <= inner.items.keys() else None
-
-
 def _call_schema(function: MapNode, at: Place) -> Node:
     names: list[Node] = [text_node(name, at) for name in ("name", "arguments")]
-    parameters: dict[str, Node] = {
-        "name": mapping(function, {"const": function.items["name"]}),
-        "arguments": function.items["parameters"],
-    }
-    return mapping(
-        function,
-        {
-            "type": text_node("object", at),
-            "required": ListNode(names, at),
-            "properties": mapping(function, parameters),
-        },
-    )
+    name, parameters = function.items["name"], function.items["parameters"]
+    properties = mapping(function, {"name": mapping(function, {"const": name}), "arguments": parameters})
+    schema: dict[str, Node] = {"type": text_node("object", at), "required": ListNode(names, at)}
+    return mapping(function, {**schema, "properties": properties})

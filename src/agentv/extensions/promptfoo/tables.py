@@ -8,55 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-SAME = frozenset(
-    {
-        "answer-relevance",
-        "bleu",
-        "contains",
-        "contains-all",
-        "contains-any",
-        "contains-html",
-        "contains-json",
-        "contains-sql",
-        "contains-xml",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "cost",
-        "equals",
-        "factuality",
-        "finish-reason",
-        "gleu",
-        "icontains",
-        "icontains-all",
-        "icontains-any",
-        "is-html",
-        "is-json",
-        "is-refusal",
-        "is-sql",
-        "is-xml",
-        "javascript",
-        "latency",
-        "levenshtein",
-        "llm-rubric",
-        "meteor",
-        "python",
-        "regex",
-        "rouge-n",
-        "select-best",
-        "similar",
-        "skill-used",
-        "starts-with",
-        "tool-call-f1",
-        "trajectory:goal-success",
-        "trajectory:step-count",
-        "trajectory:tool-args-match",
-        "trajectory:tool-sequence",
-        "trajectory:tool-used",
-        "webhook",
-        "word-count",
-    }
+_TEXT = frozenset({"equals", "regex", "starts-with", "word-count"})
+_CONTAINS = frozenset({"contains", "contains-all", "contains-any", "icontains", "icontains-all", "icontains-any"})
+_CONTAINS_FORM = frozenset({"contains-html", "contains-json", "contains-sql", "contains-xml"})
+_IS = frozenset({"is-html", "is-json", "is-refusal", "is-sql", "is-xml"})
+_MEASURED = frozenset({"bleu", "gleu", "levenshtein", "meteor", "rouge-n", "similar", "tool-call-f1"})
+_OF_CONTEXT = frozenset({"answer-relevance", "context-faithfulness", "context-recall", "context-relevance"})
+GRADED = frozenset({"factuality", "javascript", "llm-rubric", "python", "webhook"})
+"""Types, by our names, that may pass with a score below 1."""
+
+_TRAJECTORY = frozenset(
+    f"trajectory:{name}" for name in ("goal-success", "step-count", "tool-args-match", "tool-sequence", "tool-used")
 )
+_CALLS = frozenset({"cost", "finish-reason", "latency", "select-best", "skill-used"})
+
+SAME = _TEXT | _CONTAINS | _CONTAINS_FORM | _IS | _MEASURED | _OF_CONTEXT | GRADED | _TRAJECTORY | _CALLS
 """Types of the same name and meaning."""
 
 RENAMED: Mapping[str, str] = {
@@ -91,35 +57,13 @@ ABSENT: Mapping[str, str] = {
 }
 """Type that agentv has not → what to do instead."""
 
-OWN_THRESHOLD = frozenset(
-    {
-        "answer-relevance",
-        "assert-set",
-        "bleu",
-        "context-faithfulness",
-        "context-recall",
-        "context-relevance",
-        "cost",
-        "gleu",
-        "latency",
-        "levenshtein",
-        "meteor",
-        "rouge-n",
-        "similar",
-        "tool-call-f1",
-    }
-)
+OWN_THRESHOLD = _MEASURED | _OF_CONTEXT | {"assert-set", "cost", "latency"}
 """Types with a threshold of their own; of all others, it is the score that the grade must reach."""
 
 SCORED = OWN_THRESHOLD - {"assert-set", "cost", "latency", "levenshtein"}
 """Those of them that count a score between 0 and 1 in promptfoo."""
 
-GRADED = frozenset({"factuality", "javascript", "llm-rubric", "python", "webhook"})
-"""Types, by our names, that may pass with a score below 1."""
-
-THRESHOLDS: Mapping[str, float] = dict.fromkeys(
-    ("answer-relevance", "context-faithfulness", "context-recall", "context-relevance"), 0.5
-)
+THRESHOLDS: Mapping[str, float] = dict.fromkeys(_OF_CONTEXT, 0.5)
 """Thresholds of theirs that are others than ours, where an assertion gives none."""
 
 MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
@@ -211,7 +155,7 @@ RUN_WITHOUT_EFFECT: Mapping[str, str] = {
 LANGUAGE: Mapping[str, str] = {"template": "nunjucks", "missing_vars": "empty", "regex": "javascript"}
 """Keys of every translated suite, with `trim: false`: how promptfoo reads templates, patterns and texts."""
 
-ORDER = (
+_ORDER_OF_SUITE = (
     "name",
     "description",
     "tags",
@@ -222,17 +166,9 @@ ORDER = (
     "targets",
     "judge",
     "run",
-    "show_only",
-    "threshold",
-    "env",
-    "prompts",
-    "input",
-    "default_test",
-    "id",
-    "vars",
-    "expand",
-    "assert",
 )
+_ORDER_OF_CASES = ("env", "prompts", "input", "default_test", "id", "vars", "expand", "assert")
+ORDER = (*_ORDER_OF_SUITE, "show_only", "threshold", *_ORDER_OF_CASES)
 """In which order people read the keys of an eval file and of its cases; the others stand behind."""
 
 

@@ -223,7 +223,17 @@ def _made(provider: _Provider) -> dict[str, Node] | None:
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
         return _http(provider)
     if identity.startswith("webhook:"):
-        return _webhook(provider)
+        body: dict[str, Node] = {"prompt": provider.text("{{ prompt }}")}
+        if provider.config is not None:
+            body["config"] = provider.config
+        return {
+            "provider": provider.text("http"),
+            "url": provider.text(identity.removeprefix("webhook:")),
+            "method": provider.text("POST"),
+            "body": mapping(provider.node, body),
+            "template": provider.text(LANGUAGE["template"]),
+            "output": provider.text("$.output"),
+        }
     if identity.startswith(_EXEC):
         return _command(provider)
     agent = next((AGENTS[one] for one in AGENTS if identity.startswith(one)), None)
@@ -252,9 +262,17 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         return None
     settings = _with_model(name, provider.model_settings())
     if name.startswith("azure:"):
-        settings |= _resource(settings)
+        address = settings.get("base_url")
+        if isinstance(address, Scalar):  # that of a resource ends with its name
+            settings["base_url"] = text_node(address.text.removesuffix("/v1"), address.at)
     elif name.partition(":")[0] in _CLOUD:
-        settings = _of_cloud(name.partition(":")[0], settings, provider.node)
+        # what the API of the cloud alone knows is passed through
+        names = _CLOUD[name.partition(":")[0]]
+        settings = with_tools(settings)
+        made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
+        passed = {key: item for key, item in settings.items() if key in _PASSED}
+        passed |= held(made.pop("extra", None))
+        settings = {**made, "extra": mapping(provider.node, passed)} if passed else made
     settings = _with_sent(name.partition(":")[0], settings, provider.node)
     return {"provider": provider.text(name), **settings}
 
@@ -294,12 +312,6 @@ def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
     return {key: item for key, item in settings.items() if key not in said}
 
 
-def _resource(settings: Mapping[str, Node]) -> dict[str, Node]:
-    """The address of a resource of Azure's, which ends with its name."""
-    address = settings.get("base_url")
-    return {"base_url": text_node(address.text.removesuffix("/v1"), address.at)} if isinstance(address, Scalar) else {}
-
-
 def _server(provider: _Provider) -> dict[str, Node] | None:
     """A service, or a server on this machine, that speaks OpenAI's API."""
     identity = provider.identity
@@ -315,16 +327,6 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
         made["base_url"] = provider.text(LOCAL_SERVERS[start])
     made |= _with_model("openai:x", provider.model_settings())
     return with_service_settings(start, provider.settings, made, provider.node)
-
-
-def _of_cloud(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
-    """The settings of a model of Amazon's or Google's cloud; what its API alone knows is passed through."""
-    names = _CLOUD.get(provider, {})
-    settings = with_tools(settings)
-    made = {names.get(key, key): item for key, item in settings.items() if key not in _PASSED}
-    passed = {key: item for key, item in settings.items() if key in _PASSED}
-    passed |= held(made.pop("extra", None))
-    return {**made, "extra": mapping(at, passed)} if passed else made
 
 
 _CLOUD: Mapping[str, Mapping[str, str]] = {
@@ -374,45 +376,28 @@ def _command(provider: _Provider) -> dict[str, Node]:
     return made
 
 
-def _webhook(provider: _Provider) -> dict[str, Node]:
-    made = {"provider": "http", "url": provider.identity.removeprefix("webhook:"), "method": "POST"}
-    keys: dict[str, Node] = {key: provider.text(text) for key, text in made.items()}
-    settings = provider.config
-    body: dict[str, Node] = {"prompt": provider.text("{{ prompt }}")}
-    if settings is not None:
-        body["config"] = settings
-    language = provider.text(LANGUAGE["template"])
-    return {**keys, "body": mapping(provider.node, body), "template": language, "output": provider.text("$.output")}
-
-
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
     """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
-    rest = _others(items, node, source)
-    label = items.get("label")
-    if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
-        return made["provider"]
-    named = {"name": label} if isinstance(label, Scalar) else {}
-    return mapping(node, {**named, **made, **named, **rest})  # the name first, and the label before the command
-
-
-def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, Node]:
-    """What a target takes of the keys beside `id`, `config` and `label`."""
-    made: dict[str, Node] = {}
+    rest: dict[str, Node] = {}
     keys = node.keys if isinstance(node, MapNode) else {}
     for key, item in items.items():
         if key == "env":
-            made["env"] = item
+            rest["env"] = item
         elif key == "delay":
-            made |= _rate(item)
+            rest |= _rate(item)
         elif key == "transform":
-            made |= response_transform(item, source)
+            rest |= response_transform(item, source)
         elif key == "prompts":
             source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
         elif key not in _KNOWN:
             source.unread(key, keys.get(key, item.at), " of a provider", _KNOWN)
         elif key == "inputs":
             source.tell(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
-    return made
+    label = items.get("label")
+    if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
+        return made["provider"]
+    named = {"name": label} if isinstance(label, Scalar) else {}
+    return mapping(node, {**named, **made, **named, **rest})  # the name first, and the label before the command
 
 
 def _rate(node: Node) -> dict[str, Node]:

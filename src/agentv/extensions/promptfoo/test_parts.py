@@ -94,21 +94,8 @@ def _rubric_prompt(node: Node, source: Source) -> Converted:
     return {}, {"rubricPrompt": node} if made is None else {"prompt": made}
 
 
-def _repeat(node: Node, source: Source) -> Converted:
-    del source
-    return {"repeat": node}, {}
-
-
-def _without_defaults(node: Node, source: Source) -> Converted:
-    del source
-    return ({"skip_defaults": node}, {}) if isinstance(node, Scalar) and node.value is True else ({}, {})
-
-
-def _expansion(node: Node, source: Source) -> Converted:
-    """A list stands for as many cases unless this is true."""
-    del source
-    off = isinstance(node, Scalar) and node.value is True
-    return ({"expand": Scalar(False, "false", node.at)}, {}) if off else ({}, {})
+def _is_true(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is True
 
 
 _CONVERTED: Mapping[str, Callable[[Node, Source], Converted]] = {
@@ -116,9 +103,10 @@ _CONVERTED: Mapping[str, Callable[[Node, Source], Converted]] = {
     "transform": _transform,
     "postprocess": _transform,
     "rubricPrompt": _rubric_prompt,
-    "repeat": _repeat,
-    "disableDefaultAsserts": _without_defaults,
-    "disableVarExpansion": _expansion,
+    "repeat": lambda node, _: ({"repeat": node}, {}),
+    "disableDefaultAsserts": lambda node, _: ({"skip_defaults": node} if _is_true(node) else {}, {}),
+    # a list stands for as many cases unless this is true
+    "disableVarExpansion": lambda node, _: ({"expand": Scalar(False, "false", node.at)} if _is_true(node) else {}, {}),
 }
 
 
@@ -168,28 +156,9 @@ def _joined(lines: list[str | None]) -> str | None:
 
 
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_BINARY = frozenset(
-    [
-        ".jpg",
-        ".jpeg",
-        ".png",
-        ".gif",
-        ".bmp",
-        ".webp",
-        ".svg",
-        ".mp4",
-        ".webm",
-        ".ogg",
-        ".mov",
-        ".avi",
-        ".wmv",
-        ".mkv",
-        ".m4v",
-        ".mp3",
-        ".wav",
-        ".pdf",
-    ]
-)
+_PICTURES = frozenset({".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".svg"})
+_VIDEOS = frozenset({".mp4", ".webm", ".ogg", ".mov", ".avi", ".wmv", ".mkv", ".m4v"})
+_BINARY = _PICTURES | _VIDEOS | {".mp3", ".wav", ".pdf"}
 _DEEPEST = 5
 """How often promptfoo fills variables into each other."""
 
@@ -215,7 +184,10 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expan
     found = {key: item for key, item in read.items() if item is not None}
     expanded = any(map(_is_expanded, found.values()))
     if expands and (expanded or any(isinstance(item, ListNode) for item in defaults.values())):
-        found = {key: _kept_whole(item) for key, item in found.items()}
+        found = {
+            key: (ListNode([item], item.at) if isinstance(item, ListNode) and not _is_expanded(item) else item)
+            for key, item in found.items()
+        }
     made: dict[str, Node] = {"vars": mapping(node, found)}
     if expanded:
         made["expand"] = Scalar(True, "true", node.at)
@@ -226,11 +198,6 @@ def _is_expanded(node: Node) -> bool:
     """Whether a list stands for as many cases: promptfoo looks whether its first item is a text."""
     first = node.items[0] if isinstance(node, ListNode) and node.items else None
     return isinstance(first, Scalar) and isinstance(first.value, str)
-
-
-def _kept_whole(node: Node) -> Node:
-    """A list that is a value, where lists stand for as many cases: the one item of a list."""
-    return ListNode([node], node.at) if isinstance(node, ListNode) and not _is_expanded(node) else node
 
 
 def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
@@ -256,22 +223,19 @@ def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -
         items = [_variable(key, item, known, source) for item in node.items]
         return ListNode([one for item in items for one in items_of(item)], node.at)
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        return _text(key, node, node.value, known, source)
+        text = node.value
+        if source.is_code(text) and not text.endswith(".rb"):
+            return computed_variable(key, node, {name: plain(item) for name, item in known.items()}, source)
+        if source.is_code(text) or text.startswith("package:"):
+            source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
+            return None
+        if text.startswith(FILE):
+            return _path_of(node, source) if key in source.pictures else _of_file(node, source)
+        cut = text.removesuffix("\n")  # as promptfoo takes it
+        node = node if cut == text else text_node(cut, node.at)
+        return _filled(node, known, source) if has_placeholder(cut) else node
     unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
     return text_node("", node.at) if unset else whole_number(node)
-
-
-def _text(key: str, node: Scalar, text: str, known: Mapping[str, Node], source: Source) -> Node | None:
-    if source.is_code(text) and not text.endswith(".rb"):
-        return computed_variable(key, node, {name: plain(item) for name, item in known.items()}, source)
-    if source.is_code(text) or text.startswith("package:"):
-        source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
-        return None
-    if text.startswith(FILE):
-        return _path_of(node, source) if key in source.pictures else _of_file(node, source)
-    cut = text.removesuffix("\n")  # as promptfoo takes it
-    node = node if cut == text else text_node(cut, node.at)
-    return _filled(node, known, source) if has_placeholder(cut) else node
 
 
 def _path_of(node: Scalar, source: Source) -> Node | None:
@@ -316,9 +280,9 @@ def _filled(node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
         if filled == text:
             break
         text = filled
-    return (
-        text_node(_rendered(text, known, node, source), node.at) if has_placeholder(text) else text_node(text, node.at)
-    )
+    if has_placeholder(text):
+        text = _rendered(text, known, node, source)
+    return text_node(text, node.at)
 
 
 def _rendered(text: str, known: Mapping[str, Node], node: Scalar, source: Source) -> str:

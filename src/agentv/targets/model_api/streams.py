@@ -184,8 +184,8 @@ def _add_counts(reply: dict[str, Json], key: str, counts: Json) -> None:
     """Add the usage that an event reports to that of the events before it."""
     if isinstance(counts, Mapping):
         known = reply.get(key)
-        told = {name: value for name, value in counts.items() if value is not None}
-        reply[key] = {**(known if isinstance(known, Mapping) else {}), **told}
+        said = {name: value for name, value in counts.items() if value is not None}
+        reply[key] = {**(known if isinstance(known, Mapping) else {}), **said}
 
 
 class _Call:

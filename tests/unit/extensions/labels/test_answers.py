@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers, stratum_of
+from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import errored_score, finished, scored, trial
@@ -21,6 +21,10 @@ def _there(tmp_path, monkeypatch):
 
 def answers(root, verdicts, **given):
     return graded_answers(open_run(judged_run(root, verdicts, **given), action="label"))
+
+
+def stratum_of(one):
+    return (*one.judge, one.passed)
 
 
 @st.composite
