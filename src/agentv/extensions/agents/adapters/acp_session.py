@@ -6,7 +6,6 @@ import asyncio
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +23,14 @@ from acp.schema import (
 from pydantic import ValidationError
 
 from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
-from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, start_agent
+from agentv.extensions.agents.adapters.process import (
+    GRACE_S,
+    AgentProcess,
+    KeptStream,
+    argv_of,
+    environment_of,
+    start_argv,
+)
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import (
     AGENT_STOPPED,
@@ -51,82 +57,6 @@ from agentv.user_code.files import temporary_prefix
 from agentv.version import __version__
 
 NATIVE_NAME = "acp.jsonl"
-
-
-@dataclass(slots=True)
-class SessionFacts:
-    """What an agent says of itself and its session.
-
-    Attributes:
-        agent: its answer to the initialization.
-        id: of the session.
-        model: that the session is set to; None: the agent does not say.
-        earlier_cost_usd, earlier_tokens: of the turns that have ended.
-    """
-
-    agent: InitializeResponse | None = None
-    id: str = ""
-    model: str | None = None
-    earlier_cost_usd: float = 0.0
-    earlier_tokens: TokenUsage | None = None
-
-    def end_turn(self, builder: TraceBuilder, response: TargetResponse) -> None:
-        """A turn has ended with an answer: what it took belongs to the earlier ones from now on."""
-        self.earlier_cost_usd = builder.cost_usd or self.earlier_cost_usd
-        used, earlier = response.token_usage, self.earlier_tokens
-        self.earlier_tokens = used if earlier is None else earlier + (used or TokenUsage())
-
-    def cost(self, builder: TraceBuilder) -> float | None:
-        """Of this turn: the agent gives that of the session."""
-        whole = builder.cost_usd
-        return None if whole is None else max(0.0, whole - self.earlier_cost_usd)
-
-    def trace(self, builder: TraceBuilder, transport: AcpTransport, reason: str, ended: Any) -> Trace:
-        """The trace of a turn.
-
-        Args:
-            builder: has its steps.
-            transport: has the stream as it came.
-            reason: why the agent ended it, in its own words.
-            ended: the agent's answer to the prompt, or None.
-        """
-        steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
-        agent = self.agent and self.agent.agent_info
-        reported, cost = usage_of(getattr(ended, "usage", None)), self.cost(builder)
-        usage = usage_of_turn(agent.name if agent else "", reported, called_tools=bool(builder.calls))
-        if usage is not None or cost is not None:
-            steps = (*steps, UsageStep(builder.model or self.model, usage, cost))
-        return Trace(
-            steps,
-            source="acp",
-            agent=agent.name if agent else "",
-            agent_version=agent.version if agent else "",
-            session_id=self.id,
-            stop_reason=reason,
-            duration_ms=builder.now_ms,
-            metadata=self.metadata(builder, transport),
-            native=bytes(transport.native),
-            native_name=NATIVE_NAME,
-        )
-
-    def metadata(self, builder: TraceBuilder, transport: AcpTransport) -> dict[str, Any]:
-        """What is known of the agent beside its steps."""
-        agent = self.agent
-        facts: dict[str, Any] = {"session_id": self.id, "turns": builder.turns}
-        if agent is not None:
-            capabilities = agent.agent_capabilities
-            facts |= {
-                "protocol_version": agent.protocol_version,
-                "capabilities": capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
-                if capabilities
-                else {},
-            }
-            if agent.agent_info is not None:
-                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
-        model = builder.model or self.model
-        facts |= {"model": model} if model else {}
-        facts |= {"noise_lines": transport.noise} if transport.noise else {}
-        return facts | ({"native_truncated": True} if transport.native.truncated else {})
 
 
 def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
@@ -212,13 +142,17 @@ class AcpSession:
         self._client.trace = self._trace
         self._transport = AcpTransport(process, self._updated)
         self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
-        self._facts = SessionFacts()
+        self._agent: InitializeResponse | None = None  # what it says of itself
+        self._id = ""
+        self._model: str | None = None
+        self._earlier_cost_usd = 0.0
+        self._earlier_tokens: TokenUsage | None = None
         self._on_activity = request.on_activity
         self.usable = False
 
     def _updated(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
         """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
-        if session_id in {None, self._facts.id}:
+        if session_id in {None, self._id}:
             return self._trace.update(fields)
         return self._trace.update(fields) if is_call(fields) else None
 
@@ -243,7 +177,7 @@ class AcpSession:
     async def _opened(self, request: TargetRequest) -> Failure | None:
         info = Implementation(name="agentv", version=__version__)
         connection = self._connection
-        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
+        self._agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
         if agent.protocol_version != PROTOCOL_VERSION:
             message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
             return self._failed(PROTOCOL, message)
@@ -260,22 +194,22 @@ class AcpSession:
                 raise
             await connection.authenticate(method)
             made = await connection.new_session(self._root, mcp_servers=servers)
-        self._facts.id = made.session_id
+        self._id = made.session_id
         options = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
-        self._facts.model = model_in(options) or None
+        self._model = model_in(options) or None
         return await self._configured(options)
 
     async def _configured(self, options: Any) -> Failure | None:
         """Set the model and the mode that the target names; why that cannot be."""
         settings = self._settings
-        if settings.model is not None and settings.model != self._facts.model:
+        if settings.model is not None and settings.model != self._model:
             found = next((one for one in options or () if one.get("category") == "model"), None)
             if found is None:
                 return self._failed(PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
-            await self._connection.set_config_option(found["id"], self._facts.id, settings.model)
-            self._facts.model = settings.model
+            await self._connection.set_config_option(found["id"], self._id, settings.model)
+            self._model = settings.model
         if settings.mode is not None:
-            await self._connection.set_session_mode(settings.mode, self._facts.id)
+            await self._connection.set_session_mode(settings.mode, self._id)
         self.usable = True
         return None
 
@@ -289,10 +223,10 @@ class AcpSession:
             self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
         moment = file_clock()
-        blocks = prompt_blocks(messages, self._facts.agent)
+        blocks = prompt_blocks(messages, self._agent)
         if isinstance(blocks, Failure):
             return blocks
-        asking = asyncio.ensure_future(self._connection.prompt(self._facts.id, blocks))
+        asking = asyncio.ensure_future(self._connection.prompt(self._id, blocks))
         asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
             limits = self.limits
@@ -325,7 +259,9 @@ class AcpSession:
         if forbids and trace is not None and self._trace.denied and did_nothing(trace, self._root, moment):
             return failed(DENIED, self._traced("").denial_message, response)
         self.limits.end(self._trace.turns, len(self._trace.calls))
-        self._facts.end_turn(self._trace, response)
+        self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
+        used, earlier = response.token_usage, self._earlier_tokens
+        self._earlier_tokens = used if earlier is None else earlier + (used or TokenUsage())
         self.usable = True
         return response
 
@@ -333,7 +269,7 @@ class AcpSession:
         """Have the agent end its turn, and give what it has done until then."""
         with suppress(Exception):
             async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
-                await self._connection.cancel(self._facts.id)
+                await self._connection.cancel(self._id)
                 await asyncio.wait([asking])
         return failed(self.limits.code, why, self._response("cancelled", None))
 
@@ -344,9 +280,9 @@ class AcpSession:
             more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
             error_text = f"{error} ({error.code})" if not more else f"{error} ({error.code}): {str(more)[:500]}"
             if error.code == AUTH_REQUIRED:
-                error_text = (
-                    f"{error_text}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
-                )
+                methods = (self._agent.auth_methods if self._agent else None) or ()
+                offered = ", ".join(str(one.id) for one in methods) or "no method"
+                error_text = f"{error_text}; it offers {offered}; 'auth_method' of the target chooses one"
             return self._failed(API, f"the agent reports an error: {error_text}")
         if isinstance(error, ValidationError):
             first = error.errors()[0]
@@ -380,21 +316,61 @@ class AcpSession:
         )
 
     def _traced(self, reason: str, ended: Any = None) -> Trace:
-        return self._facts.trace(self._trace, self._transport, reason, ended)
+        """The trace of a turn.
+
+        Args:
+            reason: why the agent ended it, in its own words.
+            ended: the agent's answer to the prompt, or None.
+        """
+        builder, info = self._trace, self._agent and self._agent.agent_info
+        steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
+        name, version = (info.name, info.version) if info else ("", "")
+        reported, whole = usage_of(getattr(ended, "usage", None)), builder.cost_usd
+        usage = usage_of_turn(name, reported, called_tools=bool(builder.calls))
+        cost = None if whole is None else max(0.0, whole - self._earlier_cost_usd)  # the agent gives the session's
+        if usage is not None or cost is not None:
+            steps = (*steps, UsageStep(builder.model or self._model, usage, cost))
+        return Trace(
+            steps,
+            source="acp",
+            agent=name,
+            agent_version=version,
+            session_id=self._id,
+            stop_reason=reason,
+            duration_ms=builder.now_ms,
+            metadata=self._metadata(),
+            native=bytes(self._transport.native),
+            native_name=NATIVE_NAME,
+        )
+
+    def _metadata(self) -> dict[str, Any]:
+        """What is known of the agent beside its steps."""
+        agent, transport = self._agent, self._transport
+        facts: dict[str, Any] = {"session_id": self._id, "turns": self._trace.turns}
+        if agent is not None:
+            known = agent.agent_capabilities
+            facts["protocol_version"] = agent.protocol_version
+            facts["capabilities"] = known.model_dump(mode="json", by_alias=True, exclude_none=True) if known else {}
+            if agent.agent_info is not None:
+                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
+        model = self._trace.model or self._model
+        facts |= {"model": model} if model else {}
+        facts |= {"noise_lines": transport.noise} if transport.noise else {}
+        return facts | ({"native_truncated": True} if transport.native.truncated else {})
 
     def _progressed(self) -> None:
         trace, limits = self._trace, self.limits
         limits.check(trace.turns, len(trace.calls))
         if self._on_activity is None:
             return
-        used = self._facts.earlier_tokens
+        used = self._earlier_tokens
         self._on_activity(
             AgentActivity(
                 trace.latest.names.name if trace.latest is not None else "",
                 limits.turns + trace.turns,
                 limits.tool_calls + len(trace.calls),
                 None if used is None else used.total,
-                trace.cost_usd if trace.cost_usd is not None else self._facts.earlier_cost_usd or None,
+                trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None,
             )
         )
 
@@ -418,7 +394,7 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
     root = request.workspace_path or (directory.name if directory else "")
     process: AgentProcess | Failure | None = None
     try:
-        process = await start_agent(settings.started, request, root)
+        process = await start_argv(argv_of(settings.started), request, root, environment_of(request))
     finally:
         if directory is not None and not isinstance(process, AgentProcess):
             directory.cleanup()
@@ -443,8 +419,3 @@ def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | Non
         if variables and all(variable.name in env or getattr(variable, "optional", False) for variable in variables):
             return str(one.id)
     return None
-
-
-def _methods(agent: InitializeResponse | None) -> str:
-    methods = [str(one.id) for one in (agent.auth_methods if agent else None) or ()]
-    return ", ".join(methods) or "no method"

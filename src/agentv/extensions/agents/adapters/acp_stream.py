@@ -84,10 +84,16 @@ class AcpTransport:
             message = self._message(line)
             if message is None:
                 continue
-            if "method" in message and "id" not in message:
-                self._notified(message)
+            if "method" not in message or "id" in message:
+                return message
+            if message["method"] != "session/update":
                 continue
-            return message
+            params = message.get("params")
+            known = params if isinstance(params, Mapping) else {}
+            update = known.get("update")
+            fault = self._on_update(known.get("sessionId"), update) if isinstance(update, Mapping) else "has no update"
+            if fault is not None:
+                self.broken = _not_protocol(f"a session/update {fault}", json.dumps(message).encode())
         self.ended.set()
         return None
 
@@ -118,24 +124,13 @@ class AcpTransport:
             self.noise += 1
         return None
 
-    def _notified(self, message: Mapping[str, Any]) -> None:
-        params = message.get("params")
-        if message["method"] != "session/update":
-            return
-        known = params if isinstance(params, Mapping) else {}
-        update = known.get("update")
-        fault = self._on_update(known.get("sessionId"), update) if isinstance(update, Mapping) else "has no update"
-        if fault is not None:
-            self.broken = _not_protocol(f"a session/update {fault}", json.dumps(message).encode())
-
 
 def _looks_like_message(line: bytes) -> bool:
     return line.startswith(b"{") or b'"jsonrpc"' in line
 
 
 def _not_protocol(what: str, line: bytes) -> Failure:
-    shown = line[:_SHOWN].decode(errors="replace")
-    return Failure("agent-protocol", f"{what}: {shown}")
+    return Failure("agent-protocol", f"{what}: {line[:_SHOWN].decode(errors='replace')}")
 
 
 def masked(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,13 +189,8 @@ def usage_of(usage: Any) -> TokenUsage | None:
     """Token counts of a PromptResponse."""
     if usage is None:
         return None
-    return TokenUsage(
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.total_tokens,
-        usage.cached_read_tokens,
-        usage.thought_tokens,
-    )
+    given, said, total = usage.input_tokens, usage.output_tokens, usage.total_tokens
+    return TokenUsage(given, said, total, usage.cached_read_tokens, usage.thought_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,16 +87,28 @@ class Claude(NativeProvider):
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line. All that is set is set by flags, so that the user's own files stay as they are."""
-        files = {name: made for name, made in self._files(request).items() if made}
+        servers, rules = (*request.mcp_servers, *self.servers), self.permissions
         argv = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
-        for name, flag in _FLAGS.items():
-            argv += [flag, f"{directories.config}/{name}"] if name in files else []
+        files = {}
+        for name, flag, made in (
+            ("mcp.json", "--mcp-config", json.dumps({"mcpServers": _servers(servers)}) if servers else ""),
+            ("settings.json", "--settings", "" if isinstance(rules, str) else json.dumps(_rules(rules))),
+            ("system-prompt.md", "--system-prompt-file", self.system_prompt),
+            ("append-system-prompt.md", "--append-system-prompt-file", self.append_system_prompt),
+        ):
+            if made:
+                files[f"{_DIRECTORY}/{name}"] = made
+                argv += [flag, f"{directories.config}/{_DIRECTORY}/{name}"]
         argv += ["--model", self.model] if self.model else []
         argv += ["--effort", self.reasoning_effort] if self.reasoning_effort else []
         turns = [one for one in (self.max_turns, request.max_turns) if one is not None]
         argv += ["--max-turns", str(min(turns))] if turns else []
         argv += ["--resume", session_id] if session_id else []
-        argv += self._permissions()
+        if rules == "allow" or (not isinstance(rules, str) and rules[-1:] == (PermissionRule("allow"),)):
+            argv += ["--dangerously-skip-permissions"]
+        else:
+            argv += ["--permission-mode", "dontAsk"]
+        argv += ["--allowedTools", ",".join(self.allowed_tools)] if self.allowed_tools else []
         if self.skills and not directories.fresh_home:
             argv += ["--add-dir", directories.config]
         return Launch(tuple(argv), self._env(request), files, _SKILLS, request.prompt.encode(errors="replace"))
@@ -104,23 +116,6 @@ class Claude(NativeProvider):
     def reader(self, recorder: Recording, memory: Memory) -> ClaudeStream:
         """A reader for one turn."""
         return ClaudeStream(recorder, memory.usage)
-
-    def _files(self, request: TargetRequest) -> dict[str, str]:
-        servers = mcp_servers_json((*request.mcp_servers, *self.servers))
-        rules = self.permissions
-        return {
-            f"{_DIRECTORY}/mcp.json": json.dumps({"mcpServers": servers}) if servers else "",
-            f"{_DIRECTORY}/settings.json": "" if isinstance(rules, str) else json.dumps(_rules(rules)),
-            f"{_DIRECTORY}/system-prompt.md": self.system_prompt or "",
-            f"{_DIRECTORY}/append-system-prompt.md": self.append_system_prompt or "",
-        }
-
-    def _permissions(self) -> list[str]:
-        policy = self.permissions
-        allowed = ["--allowedTools", ",".join(self.allowed_tools)] if self.allowed_tools else []
-        if policy == "allow" or (not isinstance(policy, str) and policy[-1:] == (PermissionRule("allow"),)):
-            return ["--dangerously-skip-permissions", *allowed]
-        return ["--permission-mode", "dontAsk", *allowed]
 
     def _env(self, request: TargetRequest) -> dict[str, str]:
         gateway = request.gateway
@@ -131,15 +126,6 @@ class Claude(NativeProvider):
             **({"ANTHROPIC_BASE_URL": url} if url else {}),
             **({"ANTHROPIC_API_KEY": key} if key else {}),
         }
-
-
-_FLAGS = {
-    f"{_DIRECTORY}/mcp.json": "--mcp-config",
-    f"{_DIRECTORY}/settings.json": "--settings",
-    f"{_DIRECTORY}/system-prompt.md": "--system-prompt-file",
-    f"{_DIRECTORY}/append-system-prompt.md": "--append-system-prompt-file",
-}
-"""Settings file → the flag that names it."""
 
 
 class ClaudeStream:
@@ -305,18 +291,15 @@ def _native_names(tool: str) -> Sequence[str]:
     return () if tool == "*" else (tool,)
 
 
-def mcp_servers_json(servers: Iterable[McpServer]) -> dict[str, Any]:
-    """Name → server, as most agents take it under `mcpServers`."""
-    return {one.name: _server(one) for one in servers}
-
-
-def _server(server: McpServer) -> dict[str, Any]:
-    if server.transport == "http":
-        return {"type": "http", "url": server.url, **({"headers": dict(server.headers)} if server.headers else {})}
-    program, *arguments = server.command
-    return {
-        "type": "stdio",
-        "command": program,
-        "args": arguments,
-        **({"env": dict(server.env)} if server.env else {}),
-    }
+def _servers(servers: Iterable[McpServer]) -> dict[str, Any]:
+    """Name → server, as its configuration has them."""
+    made: dict[str, Any] = {}
+    for one in servers:
+        if one.transport == "http":
+            headers = {"headers": dict(one.headers)} if one.headers else {}
+            made[one.name] = {"type": "http", "url": one.url, **headers}
+        else:
+            program, *arguments = one.command
+            env = {"env": dict(one.env)} if one.env else {}
+            made[one.name] = {"type": "stdio", "command": program, "args": arguments, **env}
+    return made

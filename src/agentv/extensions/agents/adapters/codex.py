@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text, text_of
 from agentv.extensions.agents.adapters.trials import API
-from agentv.model.suite.tools import McpServer, ModelProtocol
+from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
@@ -78,7 +78,11 @@ class Codex(NativeProvider):
         skills = f"{_DIRECTORY}/skills" if directories.fresh_home else ""
         argv += ["-"]
         stdin = request.prompt.encode(errors="replace")
-        return Launch(tuple(argv), self._env(request, directories), files, skills, stdin, report)
+        key = request.gateway.token if request.gateway is not None else self.api_key
+        env = {_KEY: key} if key else {}
+        if directories.fresh_home:
+            env |= {"CODEX_HOME": f"{directories.home}/{_DIRECTORY}", "TMPDIR": f"{directories.home}/{_TEMPORARY}"}
+        return Launch(tuple(argv), env, files, skills, stdin, report)
 
     def reader(self, recorder: Recording, memory: Memory) -> CodexStream:
         """A reader for one turn."""
@@ -112,14 +116,14 @@ class Codex(NativeProvider):
         if self.append_system_prompt:
             config["developer_instructions"] = toml(self.append_system_prompt)
         for server in (*request.mcp_servers, *self.servers):
-            config[f"mcp_servers.{server.name}"] = toml(_server(server))
+            if server.transport == "http":
+                headers = {"http_headers": dict(server.headers)} if server.headers else {}
+                made = {"url": server.url, **headers}
+            else:
+                program, *arguments = server.command
+                made = {"command": program, "args": arguments, **({"env": dict(server.env)} if server.env else {})}
+            config[f"mcp_servers.{server.name}"] = toml(made)
         return config
-
-    def _env(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
-        gateway = request.gateway
-        key = gateway.token if gateway is not None else self.api_key
-        own = {"CODEX_HOME": f"{directories.home}/{_DIRECTORY}", "TMPDIR": f"{directories.home}/{_TEMPORARY}"}
-        return {**(own if directories.fresh_home else {}), **({_KEY: key} if key else {})}
 
 
 class CodexStream:
@@ -157,7 +161,10 @@ class CodexStream:
             self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
             self._ended, self._works = self._ended + 1, False
-            self._recorder.usage(None, _tokens(self._of_turn(mapping(event, "usage"))))
+            used = self._of_turn(mapping(event, "usage"))
+            taken, given = count(used, "input_tokens"), count(used, "output_tokens")
+            cached, reasoning = count(used, "cached_input_tokens"), count(used, "reasoning_output_tokens")
+            self._recorder.usage(None, TokenUsage(taken, given, taken + given, cached, reasoning))
         elif kind == "turn.failed":
             self._ended, self._works = self._ended + 1, False
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
@@ -166,7 +173,7 @@ class CodexStream:
             if self._ended:
                 self._failure = Failure(API, f"the agent reports an error after its turn: {self._trouble}")
         elif kind == "response_item":
-            self._recorded(mapping(event, "payload"))
+            self._take_recorded(mapping(event, "payload"))
 
     def ending(self) -> Ending:
         """How the turn ended. An error that nothing followed is its end, too."""
@@ -181,7 +188,7 @@ class CodexStream:
             repeated=self._ended > 1,
         )
 
-    def _recorded(self, payload: JsonObject) -> None:
+    def _take_recorded(self, payload: JsonObject) -> None:
         """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""
         parts = (text(one, "text") for one in items(payload, "output"))
         output, call_id = text(payload, "output") or "\n".join(parts), text(payload, "call_id")
@@ -247,34 +254,16 @@ def _result(item: JsonObject, kind: str) -> tuple[Any, str | None]:
         failed = isinstance(code, int) and code != 0
         return output, (output or f"exit status {code}") if failed else None
     if kind == "mcp_tool_call":
-        error = _message(mapping(item, "error"))
-        return _content(mapping(item, "result")), error or None
+        error, result = _message(mapping(item, "error")), mapping(item, "result")
+        if result.get("structured_content") is not None:
+            return result["structured_content"], error or None
+        found = [text(one, "text") for one in items(result, "content") if one.get("type") == "text"]
+        return "\n".join(found) if found else None, error or None
     return None, None
-
-
-def _content(result: JsonObject) -> Any:
-    """The result of an MCP tool: its structured content, else its text."""
-    if result.get("structured_content") is not None:
-        return result["structured_content"]
-    found = [text(one, "text") for one in items(result, "content") if one.get("type") == "text"]
-    return "\n".join(found) if found else None
 
 
 def _message(error: JsonObject) -> str:
     return text(error, "message")[:500]
-
-
-def _tokens(usage: JsonObject) -> TokenUsage:
-    taken, given = count(usage, "input_tokens"), count(usage, "output_tokens")
-    cached, reasoning = count(usage, "cached_input_tokens"), count(usage, "reasoning_output_tokens")
-    return TokenUsage(taken, given, taken + given, cached, reasoning)
-
-
-def _server(server: McpServer) -> dict[str, Any]:
-    if server.transport == "http":
-        return {"url": server.url, **({"http_headers": dict(server.headers)} if server.headers else {})}
-    program, *arguments = server.command
-    return {"command": program, "args": arguments, **({"env": dict(server.env)} if server.env else {})}
 
 
 def toml(value: object) -> str:

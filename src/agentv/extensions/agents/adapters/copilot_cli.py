@@ -9,14 +9,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyModelSettings, model_access, native_tools
-from agentv.extensions.agents.adapters.native_settings import (
-    AgentProgram,
-    Directories,
-    Ending,
-    Launch,
-    Memory,
-    StreamReader,
-)
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, difference, items, mapping, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, NO_TOOLS
 from agentv.model.suite.tools import McpServer
@@ -76,26 +69,23 @@ class CopilotCli(AnyModelSettings):
         servers = (*request.mcp_servers, *self.servers)
         if servers:
             files[_MCP] = json.dumps({"mcpServers": {one.name: _server(one) for one in servers}})
-        argv = self._arguments(directories, session_id, with_servers=bool(servers))
         skills = ".copilot/skills" if directories.fresh_home else ""
-        return Launch(argv, env, files, skills, request.prompt.encode(), _USAGE)
-
-    def _arguments(self, directories: Directories, session_id: str, *, with_servers: bool) -> tuple[str, ...]:
         allow = ("--allow-all",) if self.permissions == "allow" else ()
         kinds = [_KINDS[name] for name in self.allowed_tools if name in _KINDS]
         names = [name for name in self.allowed_tools if name not in _KINDS]
         tools = (*kinds, *native_tools("copilot", names, "{server}({tool})"))
         named = (f"--resume={session_id}",) if session_id else ("--session-id", str(uuid4()))
-        return (
+        argv = (
             *("--output-format", "json", "--no-auto-update", "--no-ask-user", *allow),
             *(f"--allow-tool={name}" for name in dict.fromkeys(tools)),
-            *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if with_servers else ()),
+            *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if servers else ()),
             *("--usage-output-file", f"{directories.config}/{_USAGE}"),
             *(("--reasoning-effort", self.reasoning_effort) if self.reasoning_effort else ()),
             *named,
         )
+        return Launch(argv, env, files, skills, request.prompt.encode(), _USAGE)
 
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> CopilotReader:
         """A reader for one turn."""
         return CopilotReader(recorder, memory.usage)
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, NativeProvider, model_access, native_tools
-from agentv.extensions.agents.adapters.native_settings import (
-    AgentProgram,
-    Directories,
-    Ending,
-    Launch,
-    Memory,
-    StreamReader,
-)
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT
 from agentv.model.suite.tools import McpServer, ModelProtocol
@@ -80,23 +73,21 @@ class GeminiCli(NativeProvider):
             files[_SYSTEM_PROMPT] = self.system_prompt
             env["GEMINI_SYSTEM_MD"] = f"{directories.config}/{_SYSTEM_PROMPT}"
         if self.append_system_prompt is not None:
+            if not directories.fresh_home:
+                return Failure("cannot-start", "Gemini CLI takes no 'append_system_prompt' with the HOME of the user")
             files[_INSTRUCTIONS] = self.append_system_prompt
-        if not directories.fresh_home and self.append_system_prompt is not None:
-            return Failure("cannot-start", "Gemini CLI takes no 'append_system_prompt' with the HOME of the user")
         skills = ".gemini/skills" if directories.fresh_home else ""
-        return Launch(self._arguments(session_id), env, files, skills, request.prompt.encode())
-
-    def _arguments(self, session_id: str) -> tuple[str, ...]:
         mode = "yolo" if self.permissions == "allow" else "default"
         allowed = ",".join(native_tools("gemini", self.allowed_tools, "mcp_{server}_{tool}"))
-        return (
+        argv = (
             *("--output-format", "stream-json", "--approval-mode", mode),
             *(("--model", self.model) if self.model else ()),
             *(("--allowed-tools", allowed) if allowed else ()),
             *(("--resume", session_id) if session_id else ()),
         )
+        return Launch(argv, env, files, skills, request.prompt.encode())
 
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
+    def reader(self, recorder: Recording, memory: Memory) -> GeminiReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one turn."""
         return GeminiReader(recorder)
 
@@ -166,11 +157,15 @@ class GeminiReader:
         if not self._results:
             return Ending(session_id=self._session_id)
         result = self._results[-1]
+        # The totals of all models. Thoughts and what tools added are in the total alone.
+        stats = mapping(result, "stats")
+        total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
+        thoughts = max(0, total - given - said)
         return Ending(
             "".join(self._text),
             self._failure(result),
             self._session_id,
-            _tokens(mapping(result, "stats")),
+            TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None,
             stop_reason=text(result, "status"),
             complete=not self._works,
             repeated=len(self._results) > 1,
@@ -188,10 +183,3 @@ class GeminiReader:
         if kind == _CANCELLED:
             return Failure(AGENT_STOPPED, f"Gemini CLI was cancelled: {message}")
         return Failure(API, f"Gemini CLI reports an error: {message}")
-
-
-def _tokens(stats: JsonObject) -> TokenUsage | None:
-    """The totals of all models. Thoughts and what tools added are in the total alone."""
-    total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
-    thoughts = max(0, total - given - said)
-    return TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.extensions.agents.adapters.model_access import AnyModelSettings, model_access
-from agentv.extensions.agents.adapters.native_settings import (
-    AgentProgram,
-    Directories,
-    Ending,
-    Launch,
-    Memory,
-    StreamReader,
-)
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
 from agentv.model.suite.tools import ModelProtocol
@@ -92,7 +85,7 @@ class MiniSweAgent(AnyModelSettings):
         argv = ("--config", "mini.yaml", "--config", f"{place}/{_CONFIG}", "--output", f"{place}/{_TRAJECTORY}")
         return Launch(argv, env, {_CONFIG: json.dumps(config)}, report=_TRAJECTORY)
 
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
+    def reader(self, recorder: Recording, memory: Memory) -> MiniSweAgentReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one run."""
         return MiniSweAgentReader(recorder)
 
@@ -124,7 +117,11 @@ class MiniSweAgentReader:
             if extra.get("exit_status") == _SUBMITTED:
                 self._recorder.tool_result(self._last_call, text(extra, "submission"))
         if "response" in extra:  # of a call whose reply was no good too
-            self._used(mapping(extra, "response"), number(extra, "cost"))
+            response = mapping(extra, "response")
+            usage, model = mapping(response, "usage"), text(response, "model")
+            self._recorder.agent(model=model)
+            if usage:
+                self._recorder.usage(model or None, _tokens(usage), number(extra, "cost"))
 
     def _called(self, identity: str, message: JsonObject) -> None:
         said, thought = text(message, "content"), text(message, "reasoning_content")
@@ -139,12 +136,6 @@ class MiniSweAgentReader:
             error = f"exit status {count(extra, 'returncode')}"
         error = "" if error == _SUBMITTING else error
         self._recorder.tool_result(text(message, "tool_call_id"), result, error=error or None)
-
-    def _used(self, response: JsonObject, cost: float | None) -> None:
-        usage, model = mapping(response, "usage"), text(response, "model")
-        self._recorder.agent(model=model)
-        if usage:
-            self._recorder.usage(model or None, _tokens(usage), cost)
 
     def ending(self) -> Ending:
         """How the run ended."""

@@ -20,7 +20,6 @@ from agentv.extensions.agents.adapters.native_settings import (
     UNTESTED,
     Directories,
     Ending,
-    Launch,
     Memory,
     NativeAgentSettings,
     StreamReader,
@@ -303,7 +302,14 @@ class NativeSession:
             self.limits.begin(request)
             request = structs.replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
         self.usable = False
-        recording = Recording(prompt_text(tuple(messages)), self._activity, self._reporter(request))
+
+        def progressed(activity: AgentActivity) -> None:
+            if self._running is not None:
+                self.limits.check(recording.turns, recording.tool_calls)
+            if request.on_activity is not None:
+                request.on_activity(activity)
+
+        recording = Recording(prompt_text(tuple(messages)), self._activity, progressed)
         recording.agent(version=version)
         running = await self._started(request, recording)
         if isinstance(running, Failure):
@@ -317,47 +323,30 @@ class NativeSession:
         self.usable = isinstance(answer, TargetResponse)
         return answer
 
-    def _reporter(self, request: TargetRequest) -> Any:
-        def report(activity: AgentActivity) -> None:
-            running = self._running
-            if running is not None:
-                self.limits.check(running.recording.turns, running.recording.tool_calls)
-            if request.on_activity is not None:
-                request.on_activity(activity)
-
-        return report
-
     async def _started(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
         paths = self._directories.paths
         self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
         launch = self._settings.launch(request, paths, self._session_id)
         if isinstance(launch, Failure):
             return launch
-        problem = self._prepared(launch)
+        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
+        if problem is None and self._settings.skills and not launch.skills:
+            problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
+        problem = problem or self._directories.copy_skills(self._settings.skills, launch.skills)
         if problem is not None:
             return problem
         reader = self._settings.reader(recording, self._memory)
         lines = StreamLines(reader, self._secrets(request), launch.discarded)
         began = file_clock()
-        env = environment_of(request, {"HOME": paths.home, **launch.env})
-        process = await start_argv(self._argv(launch), request, paths.workspace, env)
+        words = argv_of(self._settings.started)
+        if self._settings.started.shell is not None and words[:2] == ("/bin/sh", "-c"):
+            words = (*words[:2], f'{words[2]} "$@"', "sh")
+        env = environment_of(request) | {"HOME": paths.home, **launch.env}
+        process = await start_argv((*words, *launch.argv, *self._settings.args), request, paths.workspace, env)
         if isinstance(process, Failure):
             return process
         process.feed(launch.stdin)
         return _Running(process, recording, reader, lines, began, launch.report)
-
-    def _prepared(self, launch: Launch) -> Failure | None:
-        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
-        if problem is None and self._settings.skills and not launch.skills:
-            problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
-        return problem or self._directories.copy_skills(self._settings.skills, launch.skills)
-
-    def _argv(self, launch: Launch) -> tuple[str, ...]:
-        """The command line: the program, the adapter's arguments, those of the target."""
-        words = argv_of(self._settings.started)
-        if self._settings.started.shell is not None and words[:2] == ("/bin/sh", "-c"):
-            words = (*words[:2], f'{words[2]} "$@"', "sh")
-        return (*words, *launch.argv, *self._settings.args)
 
     def _secrets(self, request: TargetRequest) -> Iterable[str]:
         if self._settings.api_key:
@@ -485,7 +474,21 @@ class NativeSession:
         if ending.tokens is not None or ending.cost_usd is not None:
             steps = tuple(one for one in steps if not isinstance(one, UsageStep))
             steps = (*steps, UsageStep(facts.model or None, ending.tokens, ending.cost_usd))
+        missing = [] if ending.complete else ["the agent was ended, or ended, before its stream was complete"]
+        if lines.unread:
+            missing.append(f"{plural(lines.unread, 'event')} of the agent's stream could not be read")
         name = self._settings.program.name
+        known: dict[str, Any] = {
+            "session_id": ending.session_id,
+            "agent": facts.name or name,
+            "agent_version": facts.version,
+            "model": facts.model,
+            "turns": recording.own_turns,
+            "noise_lines": lines.noise,
+            "unread_events": lines.unread,
+            "native_truncated": lines.native.truncated,
+            **version_note(self._settings.program, facts.version),
+        }
         return Trace(
             steps,
             source=name,
@@ -494,27 +497,11 @@ class NativeSession:
             session_id=ending.session_id,
             stop_reason=ending.stop_reason,
             duration_ms=recording.now_ms,
-            metadata=self._facts(running, ending),
+            metadata={key: one for key, one in known.items() if one},
             native=bytes(lines.native),
             native_name=f"{name}.jsonl",
-            partial="; ".join(_missing_steps(running.lines, ending)),
+            partial="; ".join(missing),
         )
-
-    def _facts(self, running: _Running, ending: Ending) -> dict[str, Any]:
-        """What is known of the agent beside its steps."""
-        facts, lines = running.recording.facts, running.lines
-        known: dict[str, Any] = {
-            "session_id": ending.session_id,
-            "agent": facts.name or self._settings.program.name,
-            "agent_version": facts.version,
-            "model": facts.model,
-            "turns": running.recording.own_turns,
-            "noise_lines": lines.noise,
-            "unread_events": lines.unread,
-            "native_truncated": lines.native.truncated,
-            **version_note(self._settings.program, facts.version),
-        }
-        return {name: one for name, one in known.items() if one}
 
     async def close(self, grace_s: float) -> None:
         """End the agent, if it runs, and remove the directories."""
@@ -525,14 +512,6 @@ class NativeSession:
                 await self._running.process.end(grace_s)
         finally:
             self._directories.remove()
-
-
-def _missing_steps(lines: StreamLines, ending: Ending) -> Iterator[str]:
-    """Why steps may be missing in the trace of a turn."""
-    if not ending.complete:
-        yield "the agent was ended, or ended, before its stream was complete"
-    if lines.unread:
-        yield f"{plural(lines.unread, 'event')} of the agent's stream could not be read"
 
 
 def _missing_tools(tools: Sequence[str] | None, servers: Sequence[McpServer]) -> list[str]:

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyModelSettings, model_access, native_tools
-from agentv.extensions.agents.adapters.native_settings import (
-    AgentProgram,
-    Directories,
-    Ending,
-    Launch,
-    Memory,
-    StreamReader,
-)
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, number, text
 from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, DENIED, LIMIT
@@ -103,7 +96,7 @@ class OpenCode(AnyModelSettings):
         allowed = (*_HARMLESS, *native_tools("opencode", self.allowed_tools, "{server}_{tool}"))
         return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> OpenCodeReader:
         """A reader for one turn."""
         return OpenCodeReader(recorder, memory.servers, self.on_denied)
 
@@ -155,7 +148,11 @@ class OpenCodeReader:
         elif kind == "tool_use":
             self._called(part)
         elif kind == "step_finish":
-            self._finished(part)
+            self._reason, tokens = text(part, "reason"), mapping(part, "tokens")
+            if self._message != message:
+                self._answer = ""
+            if tokens:
+                self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
 
     def _called(self, part: JsonObject) -> None:
         """A call that has ended, with its result."""
@@ -166,23 +163,14 @@ class OpenCodeReader:
             name, error = text(arguments, "tool") or name, text(arguments, "error") or "invalid"
         withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
         self._calls += 1
-        self._recorder.tool_call(identity, name, arguments, name=self._canonical(name))
+        server = next((one for one in self._servers if name.startswith(f"{one}_")), None)
+        canonical = "" if server is None else f"{server}.{name[len(server) + 1 :]}"
+        self._recorder.tool_call(identity, name, arguments, name=canonical)
         rejected = error is not None and any(one in error for one in _REJECTIONS)
         if error is not None and (withheld or rejected):
             self._denied = error if rejected else self._denied  # it goes on without a tool that it has not got
             self._recorder.denied(name, error, identity)
         self._recorder.tool_result(identity, state.get("output"), error=error)
-
-    def _canonical(self, native: str) -> str:
-        server = next((one for one in self._servers if native.startswith(f"{one}_")), None)
-        return "" if server is None else f"{server}.{native[len(server) + 1 :]}"
-
-    def _finished(self, part: JsonObject) -> None:
-        self._reason, tokens = text(part, "reason"), mapping(part, "tokens")
-        if self._message != text(part, "messageID"):
-            self._answer = ""
-        if tokens:
-            self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
 
     def ending(self) -> Ending:
         """How the turn ended."""

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agentv.extensions.agents.adapters.model_access import AnyModelSettings, model_access
-from agentv.extensions.agents.adapters.native_settings import (
-    AgentProgram,
-    Directories,
-    Ending,
-    Launch,
-    Memory,
-    StreamReader,
-)
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_TOOLS
 from agentv.model.suite.tools import ModelProtocol
@@ -95,7 +88,7 @@ class PiCli(AnyModelSettings):
             argv += ["--session", session_id]
         return Launch(tuple(argv), env, files, _SKILLS, request.prompt.encode(), discarded=(UPDATES,))
 
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
+    def reader(self, recorder: Recording, memory: Memory) -> PiReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one turn."""
         return PiReader(recorder)
 
@@ -119,7 +112,9 @@ class PiReader:
         elif kind == "message_end" and message.get("role") == "assistant":
             self._said(message)
         elif kind == "tool_execution_end":
-            self._returned(event)
+            result = "".join(text(one, "text") for one in items(mapping(event, "result"), "content"))
+            error = (result or "the tool failed") if event.get("isError") else None
+            self._recorder.tool_result(text(event, "toolCallId"), result, error=error)
         elif kind in {"agent_start", "agent_end", "auto_retry_start", "compaction_start"}:  # it may try again
             self._ended = kind == "agent_end"
 
@@ -135,13 +130,12 @@ class PiReader:
             if one.get("type") == "toolCall":
                 self._calls += 1
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
-        if count(usage, "totalTokens"):
-            self._recorder.usage(model or None, _tokens(usage), number(mapping(usage, "cost"), "total"))
-
-    def _returned(self, event: JsonObject) -> None:
-        result = "".join(text(one, "text") for one in items(mapping(event, "result"), "content"))
-        error = (result or "the tool failed") if event.get("isError") else None
-        self._recorder.tool_result(text(event, "toolCallId"), result, error=error)
+        given, said, read, written, total = (
+            count(usage, name) for name in ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
+        )
+        if total:  # cached tokens are counted apart
+            tokens = TokenUsage(given + read + written, said, total, read, None)
+            self._recorder.usage(model or None, tokens, number(mapping(usage, "cost"), "total"))
 
     def ending(self) -> Ending:
         """How the turn ended: its last message decides, whatever the exit status says."""
@@ -164,11 +158,3 @@ class PiReader:
         if reason == "stop" and not self._answer.strip() and not self._calls:
             return Failure(AGENT_STOPPED, "pi reports success, and neither said nor did anything")
         return None
-
-
-def _tokens(usage: JsonObject) -> TokenUsage:
-    """Counts with cached tokens in the input, as everywhere here."""
-    given, said, read, written, total = (
-        count(usage, name) for name in ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
-    )
-    return TokenUsage(given + read + written, said, total, read, None)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agentv.model.values.response import Failure
-from agentv.ports import Sandbox, TargetRequest
+from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.processes import STDERR_KEPT, end_program, interrupt_program, start_program
 
@@ -187,10 +187,8 @@ class AgentProcess:
         try:
             await end_program(self._process, grace_s)
         finally:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(
-                    min(_LOG_S, grace_s / 4)
-                ):  # a pipe that somebody else holds open is not waited for
+            with suppress(TimeoutError):  # a pipe that somebody else holds open is not waited for
+                async with asyncio.timeout(min(_LOG_S, grace_s / 4)):
                     await asyncio.shield(self._log)
             self._log.cancel()
             for one in (self._feeding, self._discarding):
@@ -199,17 +197,6 @@ class AgentProcess:
             transport = getattr(self._process, "_transport", None)
             if transport is not None:
                 transport.close()
-
-
-async def start_agent(command: Command, request: TargetRequest, cwd: str) -> AgentProcess | Failure:
-    """Start an agent's program in its directory, confined by the sandbox of the request.
-
-    Args:
-        command: of the target.
-        request: whose environment it gets.
-        cwd: absolute.
-    """
-    return await start_argv(argv_of(command), request, cwd, environment_of(request))
 
 
 async def start_argv(
@@ -252,8 +239,7 @@ def _placed(word: str, directory: str, *, program: bool) -> str:
     return word
 
 
-def environment_of(request: TargetRequest, further: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment_of(request: TargetRequest) -> dict[str, str]:
     """The environment of an agent's programs: that of the request, with the HOME of the sandbox."""
-    sandbox: Sandbox | None = request.sandbox
-    home = {} if sandbox is None or not sandbox.home else {"HOME": sandbox.home}
-    return {**request.env, **home, **(further or {})}
+    sandbox = request.sandbox
+    return {**request.env, **({} if sandbox is None or not sandbox.home else {"HOME": sandbox.home})}

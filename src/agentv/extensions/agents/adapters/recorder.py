@@ -40,14 +40,6 @@ class AgentFacts:
     tools: tuple[str, ...] | None = None
 
 
-class _Texts:
-    """The texts of a message that is being streamed."""
-
-    def __init__(self) -> None:
-        self.text: list[str] = []
-        self.reasoning: list[str] = []
-
-
 class Recording:
     """Takes what the lines of a stream mean in one turn, and builds the trace.
 
@@ -78,7 +70,7 @@ class Recording:
         self._open: dict[str | None, tuple[str, int]] = {}
         self._after_result: dict[str | None, bool] = {}
         self._last_tool = self._before.last_tool
-        self._texts: dict[int, _Texts] = {}
+        self._texts: dict[int, tuple[list[str], list[str]]] = {}  # and thoughts, by the place of the message
         self.tokens: TokenUsage | None = None
         self._costs: list[float | None] = []
         self.facts = AgentFacts()
@@ -97,9 +89,16 @@ class Recording:
         if not follows:
             self._begin_turn(parent, new=bool(message_id))
         self._after_result[parent] = False
+        place = place if follows else -1
         if text or reasoning:
-            place = self._said(text, reasoning, place if follows else -1, parent)
-        self._open[parent] = (message_id, place if text or reasoning or follows else -1)
+            if place < 0:
+                place = len(self._steps)
+                self._steps.append(MessageStep("assistant", "", None, self.now_ms, parent or None))
+                self._texts[place] = ([], [])
+            texts, thoughts = self._texts[place]
+            texts.append(text)
+            thoughts.append(reasoning)
+        self._open[parent] = (message_id, place)
         self._progress()
 
     def tool_call(
@@ -110,8 +109,12 @@ class Recording:
         `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
         """
         place = self._calls.get(call_id) if call_id else None
-        if place is not None:
-            self._replace(place, native_name, arguments)
+        step = self._steps[place] if place is not None else None
+        if place is not None and isinstance(step, ToolCallStep):
+            native = native_name or step.native_name
+            self._steps[place] = structs.replace(
+                step, name=canonical_name(native), native_name=native, arguments={**step.arguments, **arguments}
+            )
         else:
             self._begin_turn(parent)
             name = name or canonical_name(native_name)
@@ -124,15 +127,6 @@ class Recording:
             self._last_tool = name
         self._progress()
 
-    def _replace(self, place: int, native_name: str, arguments: JsonObject) -> None:
-        step = self._steps[place]
-        if isinstance(step, ToolCallStep):
-            native = native_name or step.native_name
-            merged = {**step.arguments, **arguments}
-            self._steps[place] = structs.replace(
-                step, name=canonical_name(native), native_name=native, arguments=merged
-            )
-
     def tool_result(self, call_id: str, result: Json, *, error: str | None = None) -> None:
         """The tool has ended: `completed`, or `failed` with an error."""
         place = self._calls.get(call_id)
@@ -142,14 +136,8 @@ class Recording:
         ended: ToolStatus = "completed"
         if error is not None:
             ended = "denied" if step.status == "denied" else "failed"
-        started = step.started_ms
-        self._steps[place] = structs.replace(
-            step,
-            result=result,
-            error=error,
-            status=ended,
-            duration_ms=None if started is None else round(self.now_ms - started, 3),
-        )
+        took = None if step.started_ms is None else round(self.now_ms - step.started_ms, 3)
+        self._steps[place] = structs.replace(step, result=result, error=error, status=ended, duration_ms=took)
         self._after_result[step.parent] = True
         self._open.pop(step.parent, None)
         self._progress()
@@ -189,8 +177,8 @@ class Recording:
         """The text of the agent's last message that has any, not that of a sub-agent."""
         for place in range(len(self._steps) - 1, 0, -1):
             step = self._steps[place]
-            if isinstance(step, MessageStep) and step.parent is None and any(self._texts[place].text):
-                return "".join(self._texts[place].text)
+            if isinstance(step, MessageStep) and step.parent is None and any(self._texts[place][0]):
+                return "".join(self._texts[place][0])
         return ""
 
     def steps(self, *, cancelled: bool = False) -> tuple[Step, ...]:
@@ -199,8 +187,8 @@ class Recording:
 
     def _finished(self, place: int, step: Step, cancelled: bool) -> Step:
         if isinstance(step, MessageStep) and place in self._texts:
-            said = self._texts[place]
-            return structs.replace(step, text="".join(said.text), reasoning="".join(said.reasoning) or None)
+            texts, thoughts = self._texts[place]
+            return structs.replace(step, text="".join(texts), reasoning="".join(thoughts) or None)
         if cancelled and isinstance(step, ToolCallStep) and step.status == "unknown":
             return structs.replace(step, status="cancelled")
         return step
@@ -222,15 +210,6 @@ class Recording:
             before.tokens if self.tokens is None else (before.tokens or 0) + total_tokens(self.tokens),
             before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd,
         )
-
-    def _said(self, text: str, reasoning: str, place: int, parent: str | None) -> int:
-        if place < 0:
-            place = len(self._steps)
-            self._steps.append(MessageStep("assistant", "", None, self.now_ms, parent or None))
-            self._texts[place] = _Texts()
-        self._texts[place].text.append(text)
-        self._texts[place].reasoning.append(reasoning)
-        return place
 
     def _begin_turn(self, parent: str | None, *, new: bool = False) -> None:
         if new or self._after_result.get(parent, True):
