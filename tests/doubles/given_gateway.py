@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.extensions.agents.gateway.session import SeenCall
+from agentv.extensions.agents.gateway.session import CountedCall
 from agentv.model.suite.tools import GatewayAccess
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -26,8 +26,14 @@ class GivenSession:
     def usages(self):
         return self.steps
 
-    def seen(self):
-        return tuple(SeenCall("chat", b"", None, step) for step in self.steps)
+    @property
+    def calls(self):
+        calls = []
+        for one in self.steps:
+            call = CountedCall(1, one.model or "", one.started_ms or 0.0, ended=True, duration_ms=one.duration_ms)
+            call.tokens, call.cost_usd = one.tokens, one.cost_usd
+            calls.append(call)
+        return calls
 
     def notes(self):
         return ("noted",)

@@ -12,19 +12,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.gateway.session import SeenCall
+from agentv.extensions.agents.gateway.session import CountedCall
 from agentv.extensions.agents.traces.messages import messages_in
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import items, mapping
 from agentv.model.values.json_text import parse
-from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 
 _TRACE = "gateway"
 
 
-def trace_of_calls(calls: Sequence[SeenCall], new: int, began_ms: float, answer: str | None = None) -> Trace:
+def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answer: str | None = None) -> Trace:
     """The trace of the latest calls of a trial.
 
     Args:
@@ -47,37 +47,36 @@ def trace_of_calls(calls: Sequence[SeenCall], new: int, began_ms: float, answer:
             "gen_ai.input.messages": rows[place][known:],
             "gen_ai.output.messages": _said(call, rows[place], rows[place + 1 :]),
         }
-        ended = None if call.step.duration_ms is None else (call.step.started_ms or 0.0) + call.step.duration_ms
-        spans.append(OtelSpan(_TRACE, str(place), "start", "chat", about, (), call.step.started_ms, ended, "", {}))
+        ended = None if call.duration_ms is None else call.started_ms + call.duration_ms
+        spans.append(OtelSpan(_TRACE, str(place), "start", "chat", about, (), call.started_ms, ended, "", {}))
     [trace] = traces_of(spans)
     counted = iter(calls[len(calls) - new :])
-    steps = [_of_gateway(step, counted) for step in trace.steps]
+    steps: list[Step] = []
+    for step in trace.steps:
+        if isinstance(step, UsageStep):  # one a call, in their order
+            steps.append(replace(next(counted).step(), started_ms=step.started_ms))
+        else:
+            steps.append(replace(step, evidence="gateway") if isinstance(step, ToolCallStep) else step)
     last = next((one for one in reversed(steps) if isinstance(one, MessageStep | ToolCallStep)), None)
     if answer and not (isinstance(last, MessageStep) and last.role == "assistant"):
         steps.append(MessageStep("assistant", answer))
     return Trace(tuple(steps), source="gateway", duration_ms=trace.duration_ms)
 
 
-def _of_gateway(step: Any, calls: Iterator[SeenCall]) -> Any:
-    if isinstance(step, UsageStep):  # one a call, in their order
-        return replace(next(calls).step, started_ms=step.started_ms)
-    return replace(step, evidence="gateway") if isinstance(step, ToolCallStep) else step
-
-
-def _given(call: SeenCall) -> list[Any]:
+def _given(call: CountedCall) -> list[Any]:
     """The messages of a request, as its API has them."""
     body = _body(call)
     value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
     return [{"role": "user", "content": value}] if isinstance(value, str) else [*items(value)]
 
 
-def _said(call: SeenCall, given: Sequence[Any], later: Sequence[Sequence[Any]]) -> list[Any]:
+def _said(call: CountedCall, given: Sequence[Any], later: Sequence[Sequence[Any]]) -> list[Any]:
     """What the model answered: by its reply, else as the next request of the same conversation repeats it."""
     replied = [*_replied(call)]
-    if replied or call.step.error is not None:
+    if replied or call.step().error is not None:
         return replied
     found = next((rows for rows in later if len(rows) > len(given) and _same(rows[: len(given)], given)), [])
-    return list(takewhile(_is_said, found[len(given) :]))
+    return list(takewhile(lambda row: all(one.role == "assistant" for one in messages_in([row])), found[len(given) :]))
 
 
 def _same(rows: Sequence[Any], others: Sequence[Any]) -> bool:
@@ -86,11 +85,7 @@ def _same(rows: Sequence[Any], others: Sequence[Any]) -> bool:
     return read[0] == read[1]
 
 
-def _is_said(row: Any) -> bool:
-    return all(one.role == "assistant" for one in messages_in([row]))
-
-
-def _replied(call: SeenCall) -> Iterator[Any]:
+def _replied(call: CountedCall) -> Iterator[Any]:
     """The messages of a reply."""
     reply = mapping(call.reply)
     choice = mapping(next(iter(items(reply.get("choices"))), None))
@@ -103,7 +98,7 @@ def _replied(call: SeenCall) -> Iterator[Any]:
         yield choice.get("message") or candidate["content"]
 
 
-def _body(call: SeenCall) -> JsonObject:
+def _body(call: CountedCall) -> JsonObject:
     """The body of a request to a model that answers; empty for others, and beyond what is kept."""
     try:
         return {} if call.api == "embeddings" else mapping(parse(call.request))

@@ -188,8 +188,11 @@ class Prompt:
 def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
     """The prompt of a request, whatever its protocol. A body that is no JSON object is all parameter."""
     path = placeholders.in_text(f"{request.protocol}{request.path.partition('?')[0]}")
-    body = _object_in(request.body)
-    if body is None:
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        body = None
+    if not isinstance(body, dict):
         text = placeholders.in_text(request.body.decode(errors="replace"))
         return Prompt(request.method, path, "", "", "", _digest(text), ())
     clean = {key: placeholders.in_json(value) for key, value in body.items() if key not in _PER_RUN}
@@ -226,14 +229,6 @@ def shared(before: Sequence[str], now: Sequence[str]) -> int:
 def shortened(text: str) -> str:
     """The beginning of a long text."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
-
-
-def _object_in(body: bytes) -> dict[str, Json] | None:
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _messages_of(body: dict[str, Json]) -> Iterator[JsonObject]:
@@ -275,9 +270,8 @@ def _names_of(tools: Json) -> Iterator[str]:
         if isinstance(name, str):
             yield name
         else:
-            inner = (tools.get(key) for key in ("function", "functionDeclarations", "function_declarations"))
-            for one in inner:
-                yield from _names_of(one)
+            for key in ("function", "functionDeclarations", "function_declarations"):
+                yield from _names_of(tools.get(key))
 
 
 def _digest(value: Json) -> str:

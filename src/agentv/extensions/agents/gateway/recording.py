@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -161,7 +162,7 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
 def conversation_of(prompt: Prompt) -> tuple[str, ...]:
     """A key of a conversation within a trial: the agent's own, one of a sub-agent, or a side call."""
     first = prompt.messages[0].digest if prompt.messages else ""
-    return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools, first)
+    return (*_head(prompt), first)
 
 
 _BEFORE, _BEHIND = 20, 60
@@ -263,7 +264,9 @@ class TrialReplay:
         self._live[place] = _Live(live.conversation, prompt)
         if found in self._left:
             self._left.remove(found)
-            self._compare(found.line, prompt, live.last)
+            different = list(_differences(found.line, prompt, live.last))
+            self.differing += bool(different)
+            self._differences += [f"call {found.line.exchange}: {one}" for one in different]
         return self._texts.given(found.line.reply.reply())
 
     def finish(self, *, complete: bool) -> Failure | None:
@@ -318,11 +321,6 @@ class TrialReplay:
             return exact or left[0]
         cut = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
         return next(cut, None)
-
-    def _compare(self, line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> None:
-        found = list(_differences(line, prompt, last))
-        self.differing += bool(found)
-        self._differences += [f"call {line.exchange}: {one}" for one in found]
 
 
 _COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
@@ -426,11 +424,7 @@ class CassetteExchanges:
             return TrialReplay(self._cassette.path.name, found, self._ended)
         if not self._records:
             return found
-
-        def keep(recorded: RecordedTrial | None) -> None:
-            self._keep(call, recorded)
-
-        return TrialRecording(call, keep)
+        return TrialRecording(call, partial(self._keep, call))
 
     def notes(self) -> Iterator[str]:
         """Notes for people about the agents of the run."""

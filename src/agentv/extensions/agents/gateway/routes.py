@@ -76,7 +76,11 @@ class Route:
 
 def route_of(method: str, path: str) -> Route | None:
     """The route of a request by its path as it was sent; None: it is refused."""
-    if _leads_elsewhere(path):
+    decoded = path
+    for _ in range(_DECODED):
+        decoded = unquote(decoded)
+    # a server could read it as the path of another resource: with the real key, `models/../files` is one
+    if any(part in {".", ".."} for part in _SEPARATOR.split(decoded)):
         return None
     if method == "POST":
         for protocol, pattern, api in _CALLS:
@@ -89,13 +93,6 @@ def route_of(method: str, path: str) -> Route | None:
         if found is not None:
             return Route(protocol, found[1])
     return None
-
-
-def _leads_elsewhere(path: str) -> bool:
-    """Whether a server could read a path as that of another resource: with the real key, `models/../files` is one."""
-    for _ in range(_DECODED):
-        path = unquote(path)
-    return any(part in {".", ".."} for part in _SEPARATOR.split(path))
 
 
 def protocol_of(path: str) -> ModelProtocol:
@@ -154,19 +151,14 @@ def read_body(data: bytes, route: Route) -> CallBody:
     if route.api == "responses" and values.get("background"):
         raise RefusedBodyError("background responses are not supported, since their usage cannot be counted")
     model, streamed = route.model or values.get("model"), route.streams or values.get("stream") is True
-    body = CallBody(values, data, model if isinstance(model, str) else "", streamed)
-    return _with_usage(body) if streamed and route.api == "chat" else body
-
-
-def _with_usage(body: CallBody) -> CallBody:
-    """The body of a streamed chat completion, which reports usage only where it is asked to."""
-    values, options = dict(body.values), body.values.get("stream_options")
-    given: dict[str, Any] = dict(options) if isinstance(options, dict) else {}
-    if given.get("include_usage") is True:
-        return body
-    values["stream_options"] = {**given, "include_usage": True}
+    model, options = model if isinstance(model, str) else "", values.get("stream_options")
+    options = options if isinstance(options, dict) else {}
+    if not streamed or route.api != "chat" or options.get("include_usage") is True:
+        return CallBody(values, data, model, streamed)
+    # a streamed chat completion reports usage only where it is asked to
+    values["stream_options"] = {**options, "include_usage": True}
     data = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
-    return CallBody(values, data, body.model, body.streamed, hides_usage=True)
+    return CallBody(values, data, model, streamed, hides_usage=True)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -266,7 +258,8 @@ class StreamRedaction:
         if not self._key:
             return chunk
         data = (self._held + chunk).replace(self._key, REDACTED)
-        begun = self._begun(data)
+        longest = min(len(self._key) - 1, len(data))
+        begun = next((size for size in range(longest, 0, -1) if data.endswith(self._key[:size])), 0)
         self._held = data[len(data) - begun :]
         return data[: len(data) - begun]
 
@@ -274,8 +267,3 @@ class StreamRedaction:
         """The rest of the stream."""
         held, self._held = self._held, b""
         return held
-
-    def _begun(self, data: bytes) -> int:
-        """How many bytes at the end of the data are the beginning of the key."""
-        longest = min(len(self._key) - 1, len(data))
-        return next((size for size in range(longest, 0, -1) if data.endswith(self._key[:size])), 0)

@@ -38,13 +38,13 @@ from agentv.extensions.agents.gateway.routes import (
     token_in,
 )
 from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
-from agentv.extensions.agents.gateway.usage import endpoint_of_upstream
 from agentv.extensions.agents.sockets import listening_at
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import SpendingLog
+from agentv.targets.http.failures import endpoint_of
 from agentv.targets.model_api.prices import load_prices
 from agentv.user_code.connections import proxy_for, unlimited_connector
 
@@ -74,9 +74,11 @@ class GatewayServer:
         """
         app = Application(client_max_size=LONGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = AppRunner(
-            app, access_log=None, logger=_silent(), handler_cancellation=True, shutdown_timeout=1.0
-        )
+        # What an agent sends wrongly is answered, and is no concern of the terminal.
+        silent = logging.getLogger("agentv.extensions.agents.gateway")
+        silent.propagate = False
+        silent.addHandler(logging.NullHandler())
+        self._runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
         site = TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -194,14 +196,6 @@ class GatewayServer:
             return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
 
 
-def _silent() -> logging.Logger:
-    """A logger that prints nothing: what an agent sends wrongly is answered, and is no concern of the terminal."""
-    logger = logging.getLogger("agentv.extensions.agents.gateway")
-    logger.propagate = False
-    logger.addHandler(logging.NullHandler())
-    return logger
-
-
 def _restrict(socket: str) -> None:
     Path(socket).chmod(0o600)
 
@@ -250,12 +244,13 @@ class LocalGateway:
         except (OSError, ValueError) as error:
             return Failure("gateway-failed", f"the gateway cannot listen: {error}")
         token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
+        endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
         access = GatewayAccess(f"http://127.0.0.1:{server.port}", token, socket)
         session = TrialSession(
             access,
             upstream,
             trial,
-            self._throttle.model_calls(spec, endpoint_of_upstream(upstream), trial.budget_usd),
+            self._throttle.model_calls(spec, endpoint, trial.budget_usd),
             self._clock,
             server.forget,
             lambda call: self._spent(trial, call),

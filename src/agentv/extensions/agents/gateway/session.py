@@ -106,21 +106,6 @@ class GatewayTrial:
     exchanges: TrialExchanges | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenCall:
-    """One model call as it passed the gateway.
-
-    Attributes:
-        request, reply: the bodies; empty, and None, beyond what is kept of a trial.
-        step: what it used. Its time counts from when the trial's session was opened.
-    """
-
-    api: Api
-    request: bytes
-    reply: JsonObject | None
-    step: UsageStep
-
-
 @dataclass(slots=True)
 class TrialSession:
     """The gateway as one trial uses it.
@@ -217,10 +202,6 @@ class TrialSession:
     def usages(self) -> tuple[UsageStep, ...]:
         """The model calls so far."""
         return tuple(call.step() for call in self.calls)
-
-    def seen(self) -> tuple[SeenCall, ...]:
-        """The model calls so far with their bodies."""
-        return tuple(SeenCall(call.api, call.request, call.reply, call.step()) for call in self.calls)
 
     def notes(self) -> tuple[str, ...]:
         """What is noteworthy of the calls."""

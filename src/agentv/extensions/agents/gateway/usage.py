@@ -17,7 +17,7 @@ from agentv.model.values.usage import Ceiling, TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject, objects_in
 from agentv.targets.anthropic import messages as anthropic
 from agentv.targets.gemini import messages as gemini
-from agentv.targets.http.failures import endpoint_of, failure_of, host_of, other_server
+from agentv.targets.http.failures import failure_of, host_of, other_server
 from agentv.targets.model_api.prices import RequestSettings, cost_of
 from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream, StreamedReply
 from agentv.targets.openai_api import replies as openai
@@ -31,37 +31,6 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 
 class TooLongEventError(Exception):
     """An event of a stream has no end."""
-
-
-class EventSplitter:
-    """Splits a stream into its events."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-        self._searched = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that are complete now, each with the empty line that ends it.
-
-        Raises:
-            TooLongEventError: an event is longer than it may be.
-        """
-        rest = self._rest
-        rest += chunk
-        events, begin, at = [], 0, self._searched
-        while (found := _END.search(rest, at)) is not None:
-            events.append(bytes(rest[begin : found.end()]))
-            begin = at = found.end()
-        if begin:
-            del rest[:begin]
-        self._searched = max(0, len(rest) - 3)
-        if len(rest) > LONGEST_EVENT:
-            raise TooLongEventError
-        return events
-
-    def rest(self) -> bytes:
-        """What follows the last complete event."""
-        return bytes(self._rest)
 
 
 def data_of(event: bytes) -> bytes:
@@ -204,7 +173,8 @@ class StreamReader:
     def __init__(self, reader: ReplyReader, *, hides_usage: bool = False) -> None:
         self._reader = reader
         self._hides_usage = hides_usage
-        self._splitter = EventSplitter()
+        self._rest = bytearray()
+        self._searched = 0
 
     def feed(self, chunk: bytes) -> bytes:
         """What of the stream so far is passed on.
@@ -212,13 +182,24 @@ class StreamReader:
         Raises:
             TooLongEventError: an event is longer than it may be.
         """
-        events = self._splitter.feed(chunk)
-        shown = [event for event in events if not self._reader.read_event(data_of(event))] if events else []
+        rest, shown = self._rest, []
+        rest += chunk
+        begin, at = 0, self._searched
+        while (found := _END.search(rest, at)) is not None:
+            event = bytes(rest[begin : found.end()])
+            begin = at = found.end()
+            if not self._reader.read_event(data_of(event)):
+                shown.append(event)
+        if begin:
+            del rest[:begin]
+        self._searched = max(0, len(rest) - 3)
+        if len(rest) > LONGEST_EVENT:
+            raise TooLongEventError
         return b"".join(shown) if self._hides_usage else chunk
 
     def end(self) -> bytes:
         """What is left: some servers leave out the last empty line."""
-        rest = self._splitter.rest()
+        rest = bytes(self._rest)
         hidden = self._reader.read_event(data_of(rest)) if rest.strip() else False
         self._reader.end()
         return rest if self._hides_usage and not hidden else b""
@@ -237,15 +218,17 @@ _LARGEST = 1e12
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def endpoint_of_upstream(upstream: ModelUpstream) -> str:
-    """Key of the rate limit that calls share with targets of the same API and key."""
-    return endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
-
-
 def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
     """The most that a call can cost, by its body."""
-    longest, answers = _limits_in(body)
-    most = RequestSettings(_prices(upstream), model, longest).ceiling_of_body(body, answers=answers)
+    # Tokens that an answer may have, and how many answers are asked for: the largest numbers that the body names.
+    names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "maxOutputTokens")
+    places = [body, *(one for key in _CONFIGS if isinstance(one := body.get(key), Mapping))]
+    longest = max((_count(place.get(name)) for place in places for name in names), default=0) or None
+    counts = ("n", "best_of", "candidateCount", "candidate_count")
+    answers = max((_count(place.get(name)) for place in places for name in counts), default=0) or 1
+    prompts = body.get("prompt")  # of completions: each of several texts, or lists of tokens, gets answers of its own
+    several = len(prompts) if isinstance(prompts, list) and not all(isinstance(one, int) for one in prompts) else 1
+    most = RequestSettings(_prices(upstream), model, longest).ceiling_of_body(body, answers=answers * several)
     return most if upstream.price is None else Ceiling(upstream.price.at_most(most.tokens), most.tokens)
 
 
@@ -301,18 +284,6 @@ def ending(finish: str) -> Failure | None:
 def _prices(upstream: ModelUpstream) -> str:
     """The provider as the price list takes it."""
     return other_server(upstream.base_url, _DOMAINS[upstream.protocol]) or _PRICES[upstream.protocol]
-
-
-def _limits_in(body: JsonObject) -> tuple[int | None, int]:
-    """Tokens that an answer may have, by a body, and how many answers it asks for: the largest numbers it names."""
-    names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "maxOutputTokens")
-    places = [body, *(one for key in _CONFIGS if isinstance(one := body.get(key), Mapping))]
-    longest = [place.get(name) for place in places for name in names]
-    answers = [place.get(name) for place in places for name in ("n", "best_of", "candidateCount", "candidate_count")]
-    prompts = body.get("prompt")  # of completions: each of several texts, or lists of tokens, gets answers of its own
-    several = len(prompts) if isinstance(prompts, list) and not all(isinstance(one, int) for one in prompts) else 1
-    count = max(map(_count, answers), default=0) or 1
-    return max(map(_count, longest), default=0) or None, count * several
 
 
 def _count(value: Json) -> int:

@@ -32,6 +32,7 @@ REPORTED = "reported_usage"
 """Key of a trace's metadata: what the agent itself says that it used."""
 
 _GRADED = frozenset({"passed", "failed", "shown"})
+_COUNTS = ("input", "output", "total", "cached", "reasoning")
 
 Answer = TargetResponse | Failure
 
@@ -131,9 +132,8 @@ class GatewayUse(Struct):
         elif trace is None:
             self._untraced += steps
         else:
-            said: dict[str, Json] = {} if tokens is None else {**_as_json(tokens)}
-            if cost is not None:
-                said["cost_usd"] = cost
+            counts = {} if tokens is None else {name: getattr(tokens, name) for name in _COUNTS}
+            said: dict[str, Json] = {name: one for name, one in {**counts, "cost_usd": cost}.items() if one is not None}
             metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
             shown = None if trace.tool_calls else self._conversation(len(steps), response.output)
             if shown is not None and shown.tool_calls:  # the agent does not report them
@@ -159,7 +159,7 @@ class GatewayUse(Struct):
         if not calls:
             return None
         asked_ms = (self._asked_s - self.opened_s) * 1000
-        trace = trace_of_calls(self.session.seen(), calls, asked_ms, answer)
+        trace = trace_of_calls(self.session.calls, calls, asked_ms, answer)
         return structs.replace(trace, duration_ms=round((self.run_context.clock.monotonic() - self._asked_s) * 1000, 3))
 
     def completed(self, trace: Trace | None) -> Trace | None:
@@ -182,17 +182,13 @@ class GatewayUse(Struct):
         result = structs.replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
         if self.replays:
             result = structs.replace(result, reused=True)
-        failure = self._recorded(result) or self._failure(result.error)
+        failure = self._failure(result.error)
+        if self.exchanges is not None:  # only an answer that is graded is recorded; it says why a replay does not count
+            is_graded = result.status in _GRADED or bool(result.scores)
+            failure = self.exchanges.finish(complete=is_graded and self.session.failure is None) or failure
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
             return result
         return structs.replace(result, status="errored", score=None, error=failure)
-
-    def _recorded(self, result: TrialResult) -> Failure | None:
-        """Keep the recording of a trial whose agent's answer is graded; why a replay of it does not count."""
-        if self.exchanges is None:
-            return None
-        is_graded = result.status in _GRADED or bool(result.scores)
-        return self.exchanges.finish(complete=is_graded and self.session.failure is None)
 
     def _differences(self, tokens: TokenUsage | None, cost: float | None) -> Iterable[str]:
         """Where the agent's own count differs from ours."""
@@ -217,19 +213,9 @@ async def open_use(
     upstream = trial.target.upstream
     if upstream is None:
         return None
-    case = trial.case
-    opened = await run_context.gateway.open(
-        trial.target,
-        upstream,
-        GatewayTrial(
-            case.id,
-            trial.target.name,
-            socket_directory,
-            limits_of(trial).budget_usd,
-            trial.key,
-            exchanges,
-        ),
-    )
+    target, budget = trial.target, limits_of(trial).budget_usd
+    given = GatewayTrial(trial.case.id, target.name, socket_directory, budget, trial.key, exchanges)
+    opened = await run_context.gateway.open(target, upstream, given)
     if isinstance(opened, Failure):
         return opened
     return GatewayUse(trial, opened, run_context, [], run_context.clock.monotonic(), exchanges)
@@ -261,8 +247,3 @@ def _merged(steps: Iterable[Step], usages: Iterable[UsageStep]) -> tuple[Step, .
             found.append(waiting.pop(0))
         found.append(step)
     return (*found, *waiting)
-
-
-def _as_json(tokens: TokenUsage) -> dict[str, Json]:
-    names = ("input", "output", "total", "cached", "reasoning")
-    return {name: value for name in names if (value := getattr(tokens, name)) is not None}

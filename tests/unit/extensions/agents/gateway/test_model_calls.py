@@ -6,23 +6,25 @@ from typing import Any
 import pytest
 
 from agentv.extensions.agents.gateway.model_calls import trace_of_calls
-from agentv.extensions.agents.gateway.session import SeenCall
+from agentv.extensions.agents.gateway.session import CountedCall
 from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
+from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, UsageStep
 
 ARGUMENTS = {"order_id": "A-42"}
 
 
-def called(api: Any, request: Any, reply: Any = None, at: float = 10.0, error: str | None = None) -> SeenCall:
+def called(api: Any, request: Any, reply: Any = None, at: float = 10.0, error: str | None = None) -> CountedCall:
     reader = ReplyReader(api)
     if isinstance(reply, bytes):
         StreamReader(reader).feed(reply)
         reader.end()
     elif reply is not None:
         reader.read_whole(json.dumps(reply).encode())
-    return SeenCall(
-        api, json.dumps(request).encode(), reader.answer, UsageStep("m", None, None, at, 5.0, error, evidence="gateway")
-    )
+    failure = None if error is None else Failure("connection", error)
+    call = CountedCall(1, "m", at, failure, duration_ms=5.0, ended=True, api=api)
+    call.request, call.reply = json.dumps(request).encode(), reader.answer
+    return call
 
 
 def events(*rows: Any) -> bytes:
@@ -98,7 +100,8 @@ def test_the_tools_of_an_agent_are_seen_in_each_protocol(first, second):
 
 @pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b'{"messages": 7}', b'{"messages": [7]}'])
 def test_bodies_that_cannot_be_read_leave_the_counts(body):
-    step = UsageStep("m", evidence="gateway", started_ms=1.0)
-    trace = trace_of_calls([SeenCall("chat", body, {"choices": 7}, step), SeenCall("embeddings", b'{"input": "x"}', {}, step)], 2, 0.0)  # fmt: skip
+    chat = CountedCall(1, "m", 1.0, ended=True, request=body, reply={"choices": 7})
+    other = CountedCall(2, "m", 1.0, ended=True, api="embeddings", request=b'{"input": "x"}', reply={})
+    trace = trace_of_calls([chat, other], 2, 0.0)
     assert [type(one) for one in trace.steps] == [UsageStep, UsageStep]
     assert not isinstance(trace.steps[0], ToolCallStep)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError, ending
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError, ending
 
 CHAT = [
     {
@@ -164,9 +164,9 @@ def test_a_reply_that_is_none_raises_nothing(body):
 
 def test_an_event_without_an_end_is_given_up(monkeypatch):
     monkeypatch.setattr("agentv.extensions.agents.gateway.usage.LONGEST_EVENT", 1000)
-    splitter = EventSplitter()
+    stream = StreamReader(ReplyReader("chat"))
     with pytest.raises(TooLongEventError):
-        splitter.feed(b"data: " + b"x" * 2000)
+        stream.feed(b"data: " + b"x" * 2000)
 
 
 KEYS = [
