@@ -208,11 +208,11 @@ async def open_use(
     trial: Trial, run_context: WorkContext, socket_directory: str, exchanges: TrialExchanges | None = None
 ) -> GatewayUse | Failure | None:
     """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
-    from agentv.extensions.agents.gateway.session import GatewayTrial
-
     upstream = trial.target.upstream
     if upstream is None:
         return None
+    from agentv.extensions.agents.gateway.session import GatewayTrial
+
     target, budget = trial.target, limits_of(trial).budget_usd
     given = GatewayTrial(trial.case.id, target.name, socket_directory, budget, trial.key, exchanges)
     opened = await run_context.gateway.open(target, upstream, given)

@@ -43,16 +43,14 @@ def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         del context
-        # What the agent sees.
         result = await calls.call(params.name, params.arguments or {})
         if result.timed_out:
             raise MCPError(REQUEST_TIMEOUT, "Request timed out")
         value = result.error if result.error is not None else result.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        structured = value if isinstance(value, dict) else None
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],
-            structured_content=structured,
+            structured_content=value if isinstance(value, dict) else None,
             is_error=result.error is not None,
         )
 
@@ -78,7 +76,9 @@ class SocketServer:
             return
         self._sessions.add(task)
         try:
-            await self._serve(reader, writer)
+            lines: Any = _Lines(reader, writer)
+            async with stdio_server(lines, lines) as (heard, answers):
+                await self._server.run(heard, answers, self._server.create_initialization_options())
         except (OSError, ValueError, ExceptionGroup):  # the agent broke it off
             pass
         except asyncio.CancelledError:  # closed: this task is nobody's to wait for but `close`
@@ -86,11 +86,6 @@ class SocketServer:
         finally:
             self._sessions.discard(task)
             writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        lines: Any = _Lines(reader, writer)
-        async with stdio_server(lines, lines) as (heard, answers):
-            await self._server.run(heard, answers, self._server.create_initialization_options())
 
     async def close(self) -> None:
         """End all sessions."""

@@ -50,44 +50,42 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
     """
     if trace is None:
         return Trace(tuple(calls), source="tools")
-    steps: list[Step] = list(trace.steps)
-    free = [place for place, step in enumerate(steps) if isinstance(step, ToolCallStep)]
+    reported = {place: step for place, step in enumerate(trace.steps) if isinstance(step, ToolCallStep)}
     seen: dict[int, ToolCallStep] = {}
     extra: dict[int, list[ToolCallStep]] = {}
     last = -1
     for call in calls:
-        place = _match(call, steps, free)
+        # with the same arguments if there is one, else the first of that name
+        named = [place for place, step in reported.items() if _is_named(step, call)]
+        place = next((one for one in named if reported[one].arguments == call.arguments), next(iter(named), None))
         if place is None:
             extra.setdefault(last, []).append(replace(call, started_ms=None))  # the agent's clock began later
             continue
-        free.remove(place)
-        seen[place] = call
+        step = reported.pop(place)
+        took = step.duration_ms if step.duration_ms is not None else call.duration_ms
+        ours = replace(call, native_name=step.native_name, id=step.id, parent=step.parent)
+        seen[place] = replace(ours, started_ms=step.started_ms, duration_ms=took)
         last = place
-    missing = [place for place in free if _is_claimed(steps[place], servers)]
+    missing = {place: step for place, step in reported.items() if _is_claimed(step, servers)}
+    said = [place for place, one in enumerate(trace.steps) if isinstance(one, MessageStep) and one.role == "assistant"]
     made: list[Step] = []
-    begin = min([*seen, _first_answer(steps)])
-    for place, step in enumerate(steps):
+    begin = min([*seen, said[-1] if said else len(trace.steps)])  # if the agent reports none: before its last message
+    for place, one in enumerate(trace.steps):
         made += extra.get(-1, ()) if place == begin else ()
-        if place in missing:
-            made += _renamed(step)
-            continue
-        made.append(_confirmed(step, seen[place]) if place in seen else step)
-        made += extra.get(place, ())
-    made += extra.get(-1, ()) if begin == len(steps) else ()
-    names = [step.name for place in missing if isinstance(step := steps[place], ToolCallStep)]
+        if place not in missing:
+            made += [seen.get(place, one), *extra.get(place, ())]
+        elif missing[place].status not in {"completed", "unknown"}:
+            name = f"unconfirmed:{missing[place].name}"
+            made.append(replace(missing[place], name=name, native_name=name))
+    made += extra.get(-1, ()) if begin == len(trace.steps) else ()
+    names = [step.name for step in missing.values()]
     metadata = {**trace.metadata, UNCONFIRMED: names} if names else trace.metadata
     return replace(trace, steps=tuple(made), metadata=metadata)
 
 
-def _match(call: ToolCallStep, steps: Sequence[Step], free: Sequence[int]) -> int | None:
-    """The agent's report of a recorded call: with the same arguments if there is one, else the first of that name."""
-    named = [place for place in free if _is_named(steps[place], call)]
-    same = (place for place in named if _arguments(steps[place]) == call.arguments)
-    return next(same, named[0] if named else None)
-
-
-def _is_named(step: Step, call: ToolCallStep) -> bool:
-    if not isinstance(step, ToolCallStep) or step.evidence != "agent":
+def _is_named(step: ToolCallStep, call: ToolCallStep) -> bool:
+    """Whether an agent's report of a call can be that of a recorded one, by its name."""
+    if step.evidence != "agent":
         return False
     server, _, tool = call.name.partition(".")
     if {step.name, step.native_name} & {call.name, *(f"{server}{joint}{tool}" for joint in _JOINTS)}:
@@ -96,44 +94,11 @@ def _is_named(step: Step, call: ToolCallStep) -> bool:
     return call.native_name in (step.name, step.native_name, *words[:1])
 
 
-def _arguments(step: Step) -> object:
-    return step.arguments if isinstance(step, ToolCallStep) else None
-
-
-def _is_claimed(step: Step, servers: Sequence[str]) -> bool:
+def _is_claimed(step: ToolCallStep, servers: Sequence[str]) -> bool:
     """Whether the agent reports a call of one of our tools. Names count in any case, as they do for assertions."""
-    if not isinstance(step, ToolCallStep):
-        return False
     names = (step.name.casefold(), step.native_name.casefold())
     ours = [f"{server.casefold()}{joint}" for server in servers for joint in _JOINTS]
     return any(name.startswith(one) for name in names for one in ours)
-
-
-def _renamed(step: Step) -> Sequence[Step]:
-    """A call that failed on the agent's side, renamed so that it is not one of our tools; empty for any other."""
-    if not isinstance(step, ToolCallStep) or step.status in {"completed", "unknown"}:
-        return ()
-    name = f"unconfirmed:{step.name}"
-    return (replace(step, name=name, native_name=name),)
-
-
-def _confirmed(step: Step, call: ToolCallStep) -> Step:
-    if not isinstance(step, ToolCallStep):
-        return step
-    return replace(
-        call,
-        native_name=step.native_name,
-        id=step.id,
-        parent=step.parent,
-        started_ms=step.started_ms,
-        duration_ms=step.duration_ms if step.duration_ms is not None else call.duration_ms,
-    )
-
-
-def _first_answer(steps: Sequence[Step]) -> int:
-    """Where calls go if the agent reports none: before its last message."""
-    said = [place for place, step in enumerate(steps) if isinstance(step, MessageStep) and step.role == "assistant"]
-    return said[-1] if said else len(steps)
 
 
 _HIDDEN_DIRECTORY = ".agentv-tools-"

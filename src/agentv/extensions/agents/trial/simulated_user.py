@@ -63,10 +63,6 @@ _BEGIN = "(The conversation begins. You write first.)"
 _NO_TEXT = "(The agent answered without a text.)"
 
 
-class UnreadableReplyError(Exception):
-    """A reply is neither a message nor the end of the conversation; the message completes "the reply …"."""
-
-
 class TrialUser:
     """The user of one trial, an `agentv.work_ports.ConversationUser`.
 
@@ -135,10 +131,10 @@ class TrialUser:
                 return CallFailure(code, f"{self._name} failed: {answer.message}", answer.retryable, stops=stops)
             self._used.append(answer)
             said = answer.output or ""
-            try:
-                return read_reply(said)
-            except UnreadableReplyError as error:
-                problem = str(error)
+            reply = read_reply(said)
+            if isinstance(reply, UserReply):
+                return reply
+            problem = reply
             again = f"Your reply {problem}. Reply with one JSON object: a message, or how the conversation has ended."
             messages = (*messages, Message("assistant", said), Message("user", again))
         shown = f"; it was {shorten(said, 200)!r}" if said.strip() else ""
@@ -157,12 +153,8 @@ class TrialUser:
         )
 
 
-def read_reply(said: str) -> UserReply:
-    """What a user's reply says: a message, or how the conversation has ended.
-
-    Raises:
-        UnreadableReplyError: it is not one JSON object that says one of them.
-    """
+def read_reply(said: str) -> UserReply | str:
+    """What a user's reply says: a message, or how the conversation has ended; else what is wrong with the reply."""
     text = spoken(said.strip()).strip()
     fenced = _FENCE.fullmatch(text)
     try:
@@ -170,14 +162,14 @@ def read_reply(said: str) -> UserReply:
     except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, Mapping):
-        raise UnreadableReplyError("is not a JSON object" if text else "is empty")
+        return "is not a JSON object" if text else "is empty"
     message, done = reply.get("message"), reply.get("done")
     if done in _ENDS:
         return UserReply(done=done)
     if done not in (None, False):
-        raise UnreadableReplyError(f"has 'done': {json.dumps(done)}, which is neither 'achieved' nor 'gave_up'")
+        return f"has 'done': {json.dumps(done)}, which is neither 'achieved' nor 'gave_up'"
     if not isinstance(message, str) or not message.strip():
-        raise UnreadableReplyError("has no text under 'message'" if "message" in reply else "has no 'message'")
+        return "has no text under 'message'" if "message" in reply else "has no 'message'"
     return UserReply(message)
 
 
@@ -188,22 +180,17 @@ def _conversation(user: SimulatedUser, transcript: Iterable[Message]) -> tuple[M
     """
     if user.function:
         return tuple(Message("user" if role == "user" else "assistant", text) for role, text in _exchanges(transcript))
-    shown = [Message("system", _ROLE.format(about="".join(_about(user)))), Message("user", _BEGIN)]
+    about = f"\nWho you are: {user.persona}\n" if user.persona else ""
+    about += f"\nWhat you want: {user.goal}\n"
+    if user.knows:
+        about += "\nWhat you know:\n"
+        for name, value in user.knows.items():
+            about += f"- {name}: {value if isinstance(value, str) else json.dumps(value)}\n"
+    shown = [Message("system", _ROLE.format(about=about)), Message("user", _BEGIN)]
     for role, text in _exchanges(transcript):
         said = json.dumps({"message": text}, ensure_ascii=False) if role == "user" else text or _NO_TEXT
         shown.append(Message("assistant" if role == "user" else "user", said))
     return tuple(shown)
-
-
-def _about(user: SimulatedUser) -> Iterator[str]:
-    if user.persona:
-        yield f"\nWho you are: {user.persona}\n"
-    yield f"\nWhat you want: {user.goal}\n"
-    if user.knows:
-        facts = (
-            f"- {name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in user.knows.items()
-        )
-        yield "\nWhat you know:\n" + "\n".join(facts) + "\n"
 
 
 def _exchanges(transcript: Iterable[Message]) -> Iterator[tuple[str, str]]:

@@ -25,14 +25,6 @@ ARGUMENTS = "arguments"
 RAISED = "target-raised"
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a function gave, and the state that it left."""
-
-    value: Json
-    state: JsonObject
-
-
 async def checked(tool: ScriptedTool, executor: Executor) -> Failure | None:
     """Why the function of a tool cannot be called."""
     found = await executor.python(_call(tool, "check", {"parameters": list(tool.parameters)}))
@@ -50,8 +42,8 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
 
 async def called(
     tool: ScriptedTool, given: Mapping[str, Any], state: JsonObject, executor: Executor
-) -> Returned | Failure:
-    """Call a function with the state: what it changes counts only if it returns.
+) -> tuple[Json, JsonObject] | Failure:
+    """What a function gives, and the state that it leaves: what it changes counts only if it returns.
 
     Returns:
         A Failure `RAISED` for an exception, which is an answer to the agent; another code if the tool is broken.
@@ -63,7 +55,7 @@ async def called(
         return Failure("timeout", f"{tool.name} returned nothing within {CODE_TIMEOUT_S:g} s")
     if not isinstance(found, Raised):
         value, left = found.value
-        return Returned(value, left)
+        return value, left
     if found.code == "bad-result":
         return Failure("bad-result", f"{tool.name} must return JSON and keep JSON in its state: {found.cause}")
     return Failure(found.code, found.cause or found.message)
@@ -82,15 +74,7 @@ async def _awaited(value: Awaitable[Any], state: JsonObject) -> Any:
 
 def _call(tool: ScriptedTool, adapter: str, payload: Mapping[str, Any]) -> CodeCall:
     file, _, name = tool.function.rpartition(":")
-    return CodeCall(
-        "world",
-        f"agentv.extensions.agents.trial.tool_calls:{adapter}",
-        payload,
-        code=RAISED,
-        what=tool.name,
-        function=name,
-        file=file,
-    )
+    return CodeCall("world", f"{__name__}:{adapter}", payload, code=RAISED, what=tool.name, function=name, file=file)
 
 
 TIMEOUT = "timeout"
@@ -143,7 +127,18 @@ class ToolCalls:
                 return Result(error="too many calls")
             began = time.monotonic()
             result = await self._answered(name, arguments)
-            self._keep(name, arguments, result, began)
+            step = ToolCallStep(
+                name=f"{self._server.name}.{name}",
+                arguments=dict(arguments),
+                native_name=name,
+                result=result.value,
+                error=result.error,
+                status="completed" if result.error is None else "failed",
+                started_ms=round((began - self._began) * 1000, 3),
+                duration_ms=round((time.monotonic() - began) * 1000, 3),
+                evidence="tools",
+            )
+            self.record.append(step)
             return result
 
     async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Result:
@@ -156,31 +151,16 @@ class ToolCalls:
             return Result(error=wrong)
         failure = tool.failure
         if failure is not None and (not failure.calls or self._counts[name] in failure.calls):
-            return (
-                Result(error="timed out", timed_out=True) if failure.error == TIMEOUT else Result(error=failure.error)
-            )
+            timed_out = failure.error == TIMEOUT
+            return Result(error="timed out" if timed_out else failure.error, timed_out=timed_out)
         if not tool.function:
             return Result(tool.returns)
         found = await called(tool, arguments, self.state, self._executor)
         if isinstance(found, Failure):
             self.broken = self.broken or (found if found.code != RAISED else None)
             return Result(error=found.message)
-        self.state = found.state
-        return Result(found.value)
-
-    def _keep(self, name: str, arguments: Mapping[str, Any], result: Result, began: float) -> None:
-        step = ToolCallStep(
-            name=f"{self._server.name}.{name}",
-            arguments=dict(arguments),
-            native_name=name,
-            result=result.value,
-            error=result.error,
-            status="completed" if result.error is None else "failed",
-            started_ms=round((began - self._began) * 1000, 3),
-            duration_ms=round((time.monotonic() - began) * 1000, 3),
-            evidence="tools",
-        )
-        self.record.append(step)
+        value, self.state = found
+        return Result(value)
 
 
 def _wrong_argument(tool: ScriptedTool, arguments: Mapping[str, Any]) -> str | None:
@@ -189,6 +169,6 @@ def _wrong_argument(tool: ScriptedTool, arguments: Mapping[str, Any]) -> str | N
 
     found = schema_from(dict(tool.schema)).complaints(arguments)
     complaint = found.message if isinstance(found, Failure) else next(iter(found), None)
-    return (
-        f"invalid arguments for {tool.name}: {complaint.removeprefix('$.').removeprefix('$: ')}" if complaint else None
-    )
+    if not complaint:
+        return None
+    return f"invalid arguments for {tool.name}: {complaint.removeprefix('$.').removeprefix('$: ')}"

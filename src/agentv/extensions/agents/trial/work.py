@@ -104,20 +104,16 @@ class AgentTrial(Struct):
             request = self.gateway.request(request)
         if self.spans is not None:
             request = replace(request, env={**request.env, **self.spans.env()})
-        self._asked = self._forwarding(request)
-        return self._asked
-
-    def _forwarding(self, request: TargetRequest) -> TargetRequest:
-        """The request in a sandbox with the ports by which the agent reaches us, where it has a network of its own."""
-        if request.sandbox is None or self.network != "loopback":
-            return request
-        forwards = dict(self.servers.forwards) if self.servers is not None else {}
-        gateway = request.gateway
-        if gateway is not None and gateway.socket:
-            forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
-        if self.spans is not None and self.spans.socket:
-            forwards[self.spans.receiver.port] = self.spans.socket
-        return replace(request, sandbox=request.sandbox.forwarding(forwards))
+        if request.sandbox is not None and self.network == "loopback":  # by these ports the agent reaches us
+            forwards = dict(servers.forwards) if servers is not None else {}
+            gateway = request.gateway
+            if gateway is not None and gateway.socket:
+                forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
+            if self.spans is not None and self.spans.socket:
+                forwards[self.spans.receiver.port] = self.spans.socket
+            request = replace(request, sandbox=request.sandbox.forwarding(forwards))
+        self._asked = request
+        return request
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
         """What the agent reports of its work so far, with what the gateway counted."""
@@ -164,14 +160,8 @@ class AgentTrial(Struct):
                 return changes
             self.changes = changes
         case = self.trial.case
-        if (
-            case.solution is not None
-            and case.tools
-            and any(
-                isinstance(one.assertion, ToolState) and one.assertion.after == "solution"
-                for one in case.all_assertions()
-            )
-        ):
+        states = [one.assertion for one in case.all_assertions() if isinstance(one.assertion, ToolState)]
+        if case.solution is not None and case.tools and any(one.after == "solution" for one in states):
             left = await self.run_context.scripted_tools.state_after(case.solution.calls, case.tools)
             if isinstance(left, Failure):
                 return left
@@ -229,10 +219,8 @@ class AgentTrial(Struct):
             serves, has_transcript = bool(self.trial.case.tools), context.has_transcript
         if not serves or self.trace is None or not has_transcript:
             return context.messages
-        messages = messages_of(self.trace)
-        if any(one.role == "user" for one in context.messages):
-            return messages
-        return tuple(one for one in messages if one.role != "user")
+        with_user = any(one.role == "user" for one in context.messages)
+        return tuple(one for one in messages_of(self.trace) if with_user or one.role != "user")
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
         """The limit that the agent passed, though nothing ended it."""
@@ -279,12 +267,9 @@ class AgentTrial(Struct):
         changed = self.changes.protected if self.changes is not None else ()
         if not changed:
             return result
-        paths = list(changed)
-        named = ", ".join(paths[:SHOWN_PATHS]) + (
-            f" and {len(paths) - SHOWN_PATHS:,} more" if len(paths) > SHOWN_PATHS else ""
-        )
-        reason = f"the agent changed protected files: {named}"
-        checks = tuple(Check(f"{path} is unchanged", False, "changed by the agent") for path in paths[:SHOWN_PATHS])
+        shown, more = changed[:SHOWN_PATHS], len(changed) - SHOWN_PATHS
+        reason = f"the agent changed protected files: {', '.join(shown)}{f' and {more:,} more' if more > 0 else ''}"
+        checks = tuple(Check(f"{path} is unchanged", False, "changed by the agent") for path in shown)
         entry = AssertionEntry("protected-files", _ProtectedFiles(), AssertionSettings(required=True))
         score = Score(entry, Grade(0.0, False, checks, reason), 0.0)
         return structs.replace(result, status="failed", score=0.0, error=None, scores=(*result.scores, score))
@@ -295,14 +280,17 @@ class AgentTrial(Struct):
         if self.gateway is not None and self._was_called:
             await self.gateway.session.close()
             result = self.gateway.settled(result, grades_at_limits=self.grades_at_limits)
-        kept = await _whole(self._close(self._keeps(result)))
+        spec, interrupted = self.trial.case.workspace, is_interrupted(result.error)
+        policy = spec.keep if spec is not None else "none"
+        has_failed = result.status in ("failed", "errored") and not interrupted
+        kept = await _whole(self._close(policy == "all" or (policy == "failed" and has_failed)))
         work = AgentWork(
             self._sandbox(),
             self.trace if self.gateway is None else self.gateway.completed(self.trace),
             self.changes,
             self.logs,
             kept if isinstance(kept, str) else None,
-            self.trial.case.workspace.ignore if self.trial.case.workspace is not None else (),
+            spec.ignore if spec is not None else (),
             self._tool_state(),
         )
         result = structs.replace(result, work=work)
@@ -331,11 +319,6 @@ class AgentTrial(Struct):
         if not self._closed:
             self._closed = True
             await _whole(self._close(keep=False))
-
-    def _keeps(self, result: TrialResult) -> bool:
-        spec, interrupted = self.trial.case.workspace, is_interrupted(result.error)
-        policy = spec.keep if spec is not None else "none"
-        return policy == "all" or (policy == "failed" and result.status in ("failed", "errored") and not interrupted)
 
     async def _close(self, keep: bool) -> str | Failure | None:
         try:

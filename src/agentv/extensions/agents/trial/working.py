@@ -6,7 +6,6 @@ Names of tools come from agents, and names of cases from files: none of them ste
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.formatting import elapsed, money, plural
@@ -23,19 +22,6 @@ _LOG_NAME = 40
 """Columns of a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingAgent:
-    """One agent that is working.
-
-    Attributes:
-        began: when it was first asked, in seconds of the view's clock.
-    """
-
-    progress: AgentProgress
-    activity: AgentActivity
-    began: float
-
-
 class AgentsView:
     """The agents of a run, in the order in which they began.
 
@@ -46,7 +32,7 @@ class AgentsView:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._began: dict[str, float] = {}
-        self._working: dict[str, WorkingAgent] = {}
+        self._working: dict[str, tuple[AgentProgress, AgentActivity, float]] = {}  # and when it was first asked
         self._targets: set[str] = set()
 
     def take(self, progress: AgentProgress) -> None:
@@ -56,7 +42,7 @@ class AgentsView:
             self._working.pop(progress.key, None)
             return
         began = self._began.setdefault(progress.key, self._clock())
-        self._working[progress.key] = WorkingAgent(progress, progress.activity, began)
+        self._working[progress.key] = (progress, progress.activity, began)
 
     def __len__(self) -> int:
         """How many are working."""
@@ -68,29 +54,26 @@ class AgentsView:
         if most < 1 or not working:
             return []
         shown = working if len(working) <= most else working[: most - 1]
-        now = self._clock()
-        found = [fitted(f"  {self._said(one, now)}", width) for one in shown]
+        found = [fitted(f"  {self._said(*one)}", width) for one in shown]
         more = len(working) - len(shown)
         return [*found, fitted(f"  and {plural(more, 'more agent')}", width)] if more else found
 
     def log_line(self) -> str:
         """What the first of them do, for a log: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
-        now = self._clock()
         working = list(self._working.values())
-        parts = [self._said(one, now) for one in working[:LISTED]]
+        parts = [self._said(*one) for one in working[:LISTED]]
         more = len(working) - LISTED
         return "; ".join([*parts, *([f"and {plural(more, 'more agent')}"] if more > 0 else [])])
 
-    def _said(self, one: WorkingAgent, now: float) -> str:
-        activity = one.activity
+    def _said(self, progress: AgentProgress, activity: AgentActivity, began: float) -> str:
         words = [
             fitted(one_line(activity.last_tool, _LONGEST) or "working", _LOG_NAME),
             f"turn {activity.turns}" if activity.turns else "",
             money(activity.cost_usd) if activity.cost_usd is not None else "",
             tokens(activity.tokens) if activity.tokens is not None else "",
-            elapsed(now - one.began),
+            elapsed(self._clock() - began),
         ]
-        return f"{self._name(one.progress)}: {', '.join(filter(None, words))}"
+        return f"{self._name(progress)}: {', '.join(filter(None, words))}"
 
     def _name(self, progress: AgentProgress) -> str:
         """The case, and what tells its trial from others of it: of a long case, its end gives way."""

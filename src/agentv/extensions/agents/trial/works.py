@@ -107,43 +107,48 @@ async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Fail
     uncounted = _uncounted(trial)
     if uncounted is not None:
         return uncounted
-    if trial.case.workspace is not None:
-        opened = await new_workspace(trial, run_context)
-        if isinstance(opened, Failure):
-            return opened
-        work.workspace = opened
-    if trial.case.tools:
-        try:
-            home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, home, work.network)
-        except BaseException:
-            await work.discard()
-            raise
-        if isinstance(servers, Failure):
-            await work.discard()
-            return servers
-        work.servers = servers
-    return await _receiving(await _at_gateway(work, exchanges))
-
-
-async def _receiving(work: AgentTrial | Failure) -> AgentTrial | Failure:
-    """The work with a receiver for the spans of its target, where the target asks for one."""
-    wanted = False if isinstance(work, Failure) else getattr(work.trial.target.settings, "otel", False)
-    if isinstance(work, Failure) or wanted is False:
-        return work
-    if wanted is True:  # a server sends to the usual port, unless its author chose another
-        wanted = 0 if getattr(work.trial.target.settings, "confined", False) else DEFAULT_PORT
-    opened = await work.run_context.receivers.open(wanted, str(Path(apart, SOCKET)) if (apart := _apart(work)) else "")
-    if isinstance(opened, Failure):
+    try:
+        failure = await _filled(work, exchanges)
+    except BaseException:
         await work.discard()
-        return opened
-    work.spans = opened
+        raise
+    if failure is not None:
+        await work.discard()
+        return failure
     return work
 
 
-def _apart(work: AgentTrial) -> str:
-    """The directory that an agent with a network of its own shares with us; empty: it has none of its own."""
-    return work.workspace.sandbox.home if work.workspace is not None and work.network != "host" else ""
+async def _filled(work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
+    """Give a work its workspace, tools, session of the gateway, and receiver of spans; why one cannot be had."""
+    trial, context = work.trial, work.run_context
+    if trial.case.workspace is not None:
+        opened = await new_workspace(trial, context)
+        if isinstance(opened, Failure):
+            return opened
+        work.workspace = opened
+    home = work.workspace.sandbox.home if work.workspace is not None else ""
+    if trial.case.tools:
+        servers = await context.scripted_tools.start(trial.case.tools, home, work.network)
+        if isinstance(servers, Failure):
+            return servers
+        work.servers = servers
+    apart = home if work.network != "host" else ""  # an agent with a network of its own shares this directory with us
+    use = await open_use(trial, context, apart, exchanges)
+    if isinstance(use, Failure):
+        return use
+    work.gateway = use
+    if use is not None and exchanges is not None:
+        exchanges.set_placeholders(placeholders_of(trial, work.workspace, use.session.access.token))
+    wanted = getattr(trial.target.settings, "otel", False)
+    if wanted is False:
+        return None
+    if wanted is True:  # a server sends to the usual port, unless its author chose another
+        wanted = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
+    spans = await context.receivers.open(wanted, str(Path(apart, SOCKET)) if apart else "")
+    if isinstance(spans, Failure):
+        return spans
+    work.spans = spans
+    return None
 
 
 def _uncounted(trial: Trial) -> Failure | None:
@@ -157,21 +162,3 @@ def _uncounted(trial: Trial) -> Failure | None:
     if getattr(target.settings, "faults", None):
         return Failure("no-gateway", f"{calls}, so that its 'faults' cannot be injected; is its API key set?")
     return None
-
-
-async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> AgentTrial | Failure:
-    """The work with a session of the gateway, where its target's model calls pass it."""
-    if work.trial.target.upstream is None:
-        return work
-    try:
-        use = await open_use(work.trial, work.run_context, _apart(work), exchanges)
-    except BaseException:
-        await work.discard()
-        raise
-    if isinstance(use, Failure):
-        await work.discard()
-        return use
-    work.gateway = use
-    if use is not None and exchanges is not None:
-        exchanges.set_placeholders(placeholders_of(work.trial, work.workspace, use.session.access.token))
-    return work
