@@ -54,11 +54,7 @@ def _counts(word: bytes, words: Iterator[bytes]) -> tuple[bytes, tuple[int, int]
     if not path:  # of a rename: both paths follow
         next(words)
         path = next(words)
-    return path, (_number(added), _number(deleted))
-
-
-def _number(text: bytes) -> int:
-    return int(text) if text.isdigit() else 0
+    return path, (int(added) if added.isdigit() else 0, int(deleted) if deleted.isdigit() else 0)
 
 
 def _file_change(

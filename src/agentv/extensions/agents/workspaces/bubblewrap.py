@@ -52,10 +52,7 @@ class Bubblewrap(ProcessGroup):
         """The command line that runs a program confined, in the workspace or in `cwd`."""
         inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.places.workspace)
         forwarding = sockets.command_line(self.forwards) if self.forwards else ()
-        return command_line(
-            (*inside, "--", *forwarding, *map(_script, argv)),
-            hidden_variable=STARTED_BY,
-        )
+        return command_line((*inside, "--", *forwarding, *map(_script, argv)), hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
@@ -100,9 +97,8 @@ class Bubblewrap(ProcessGroup):
         for one in (places.home, places.workspace)[places.host_home :]:
             yield from ("--bind", one, one)
         for path, below in self.mounts.items():  # as links, since an agent may have made the directory one
-            yield from (
-                ("--symlink", f"{places.workspace}/{below}", path) if below else ("--bind", places.workspace, path)
-            )
+            link = ("--symlink", f"{places.workspace}/{below}", path)
+            yield from link if below else ("--bind", places.workspace, path)
         for one in masks:
             yield from ("--remount-ro", one)
 

@@ -56,22 +56,19 @@ class Capabilities:
 @cache
 def capabilities() -> Capabilities:
     """Try what there is, once in a process. It blocks for some milliseconds."""
-    bwrap, namespaces, problem = _bwrap()
-    return Capabilities(bwrap, problem, namespaces)
-
-
-def _bwrap() -> tuple[str | None, bool, str]:
     if sys.platform != "linux":
-        return None, False, "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine."
+        return Capabilities(
+            None, "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine.", False
+        )
     program = shutil.which("bwrap")
     if program is None:
-        return None, False, "Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap`."
+        return Capabilities(None, "Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap`.", False)
     said = _failed(program, "--unshare-user", *_PROBE)
     if not said:
-        return program, True, ""
+        return Capabilities(program, "", True)
     if os.geteuid() == 0 and not _failed(program, *_PROBE):
-        return program, False, ""
-    return None, False, f"{program} does not work here ({said}). {_remedy(said)}"
+        return Capabilities(program, "", False)
+    return Capabilities(None, f"{program} does not work here ({said}). {_remedy(said)}", False)
 
 
 def _remedy(said: str) -> str:
@@ -149,22 +146,19 @@ class SandboxMaker:
                 mounts=spec.mounts,
             )
         if name == "bwrap" and self.found.bwrap:
+            hidden = (one.source for one in spec.hidden)
+            template = spec.template.source if spec.template else ""
+            private = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
             return Bubblewrap(
                 places,
                 env,
                 network,
                 program=self.found.bwrap,
                 user_namespace=self.found.user_namespaces,
-                private=self._private(),
+                private=tuple(filter(None, private)),
                 mounts=spec.mounts,
             )
         return ProcessGroup(places, env)
-
-    def _private(self) -> tuple[str, ...]:
-        hidden = (one.source for one in self.spec.hidden)
-        template = self.spec.template.source if self.spec.template else ""
-        places = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
-        return tuple(filter(None, places))
 
 
 def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capabilities) -> SandboxName | Failure:

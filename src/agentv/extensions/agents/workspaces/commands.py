@@ -38,12 +38,7 @@ async def run_confined(
     words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
     started = Command(argv=sandbox.argv(words, cwd))
     environment = sandbox.environment({**env, **command.env})
-    return _result(
-        await run_program(
-            started, stdin=_stdin(command) or stdin, env=environment, timeout_s=command.timeout_s, limit=OUTPUT_LIMIT
-        ),
-        command,
-    )
+    return await _run(command, started, environment, stdin)
 
 
 async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str, str]) -> ProgramResult | Failure:
@@ -51,12 +46,7 @@ async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str
     command = written.placed(workspace)
     environment = {**allowed(os.environ, _FOR_HOOKS), **env, **command.env}
     started = Command(argv=command.argv, shell=command.shell, cwd=str(Path(command.directory) / command.cwd))
-    return _result(
-        await run_program(
-            started, stdin=_stdin(command), env=environment, timeout_s=command.timeout_s, limit=OUTPUT_LIMIT
-        ),
-        command,
-    )
+    return await _run(command, started, environment)
 
 
 async def run_hooks(
@@ -93,11 +83,11 @@ def _directory(workspace: str, inside: str) -> str | Failure:
     return cwd if Path(cwd).is_dir() else Failure("workspace-failed", f"the workspace has no directory '{inside}'")
 
 
-def _stdin(command: WorkspaceCommand) -> bytes:
-    return command.stdin.encode(errors="surrogateescape")
-
-
-def _result(ended: Finished | Failure, command: WorkspaceCommand) -> ProgramResult | Failure:
+async def _run(
+    command: WorkspaceCommand, started: Command, env: Mapping[str, str], stdin: bytes = b""
+) -> ProgramResult | Failure:
+    stdin = command.stdin.encode(errors="surrogateescape") or stdin
+    ended = await run_program(started, stdin=stdin, env=env, timeout_s=command.timeout_s, limit=OUTPUT_LIMIT)
     if isinstance(ended, Finished):
         return ProgramResult(ended.status, ended.stdout, ended.stderr)
     if ended.code == "timeout":

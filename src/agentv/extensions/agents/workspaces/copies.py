@@ -85,17 +85,16 @@ def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
     Raises:
         OSError: a file cannot be read or written.
     """
-    return sorted(_removed(directory, redactor)) if redactor else []
-
-
-def _removed(directory: str, redactor: Redactor) -> Iterator[str]:
+    done: list[str] = []
+    if not redactor:
+        return done
     for folder, folders, files in os.walk(directory, topdown=False):
         for name in files:
             path = Path(folder, name)
             shown = redactor.redact(os.path.relpath(path, directory))
             how = _without_secrets(path, name, redactor)
             if how:
-                yield f"{shown}: {how}"
+                done.append(f"{shown}: {how}")
         for name in folders:
             path = Path(folder, name)
             if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
@@ -104,7 +103,8 @@ def _removed(directory: str, redactor: Redactor) -> Iterator[str]:
                     path.unlink()
                 else:
                     path.rename(path.with_name(redactor.redact(name)))
-                yield f"{shown}: renamed"
+                done.append(f"{shown}: renamed")
+    return sorted(done)
 
 
 def _without_secrets(path: Path, name: str, redactor: Redactor) -> str:

@@ -34,11 +34,11 @@ class RunDirectory:
 
     def prepared(self) -> Places:
         """New directories for a workspace that is prepared once. Their paths are as long as those of a trial."""
-        return _made(self.path / "setups" / _numbered(next(self._prepared)))
+        return _made(self.path / "setups" / f"{next(self._prepared):06}")
 
     def trial(self) -> Places:
         """New directories for a trial."""
-        return _made(self.path / "trials" / _numbered(next(self._trials)))
+        return _made(self.path / "trials" / f"{next(self._trials):06}")
 
     def remove(self) -> bool:
         """Remove all of it; whether it is gone. It blocks."""
@@ -51,10 +51,6 @@ def grading(places: Places) -> Places:
     for name in ("home", "tmp"):
         (top / name).mkdir()
     return Places(places.trial, places.workspace, str(top / "home"), str(top / "tmp"))
-
-
-def _numbered(number: int) -> str:
-    return f"{number:06}"
 
 
 def _made(top: Path) -> Places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
@@ -59,14 +59,13 @@ def allowed(host: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str
 
 def without_directories(path: str, excluded: Iterable[str]) -> str:
     """A PATH without relative entries, and without those below some directories, where an agent may have planted."""
-    roots = [os.path.realpath(one) for one in excluded if one]
-    kept = [one for one in path.split(os.pathsep) if Path(one).is_absolute() and not any(map(_is_below(one), roots))]
+    roots = tuple(os.path.realpath(one).rstrip(os.sep) + os.sep for one in excluded if one)
+    kept = [
+        one
+        for one in path.split(os.pathsep)
+        if Path(one).is_absolute() and not f"{os.path.realpath(one)}{os.sep}".startswith(roots)
+    ]
     return os.pathsep.join(kept) or _DEFAULT_PATH
-
-
-def _is_below(directory: str) -> Callable[[str], bool]:
-    resolved = os.path.realpath(directory)
-    return lambda root: resolved == root or resolved.startswith(root.rstrip(os.sep) + os.sep)
 
 
 LONGEST_S = 30.0

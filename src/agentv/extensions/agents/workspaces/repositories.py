@@ -60,7 +60,7 @@ class Checkouts:
             return Failure("workspace-failed", f"'{wanted.commit}' cannot be the name of a commit")
         try:
             place.mkdir(parents=True, exist_ok=True)
-            if is_local(wanted.repository):
+            if Path(wanted.repository).is_absolute():  # it is on this machine
                 source = self._shared(wanted.repository, room)
                 sha = self._resolved(Path(wanted.repository), wanted.commit or "HEAD", wanted.ancestor)
                 self._write(source, sha, place, wanted.sparse)
@@ -186,11 +186,6 @@ class Checkouts:
         if required and ended.status:
             raise _GitError(reason_of(ended))
         return ended
-
-
-def is_local(repository: str) -> bool:
-    """Whether a repository is a directory of this machine."""
-    return Path(repository).is_absolute()
 
 
 def _cache_name(url: str) -> str:

@@ -180,7 +180,10 @@ def parts(path: bytes, text: str) -> list[str]:
     """The parts of such a file that are about tests."""
     name = PurePosixPath(shown_path(path)).name
     if name == _PACKAGE:
-        return [json.dumps(_of_package(_document(text)))]
+        document = _document(text)
+        scripts = _scripts(document)
+        kept = [*map(document.get, _PACKAGE_KEYS), *map(scripts.get, _PACKAGE_SCRIPTS)]
+        return [json.dumps(kept)]
     return [one.strip() for one in _IN_PART[name].findall(text)]
 
 
@@ -212,8 +215,3 @@ def _document(text: str) -> dict[str, Any]:
 def _scripts(document: dict[str, Any]) -> dict[str, Any]:
     scripts = document.get("scripts")
     return scripts if isinstance(scripts, dict) else {}
-
-
-def _of_package(document: dict[str, Any]) -> list[Any]:
-    scripts = _scripts(document)
-    return [*(document.get(key) for key in _PACKAGE_KEYS), *(scripts.get(name) for name in _PACKAGE_SCRIPTS)]

@@ -47,10 +47,13 @@ def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) ->
     """
     hidden = {os.path.realpath(one) for one in (*private, *homes()) if one}
     tools = (*_toolchains(path, hidden), *_files(programs, hidden))
-    rules = dict.fromkeys((*_system(), *_targets()), True) | dict.fromkeys(unreadable_for_others(), False)
+    top = [Path(f"/{one}") for one in SYSTEM]
+    system = [str(one) for one in top if one.is_dir() and not one.is_symlink()]
+    targets = [real for one in _LINKED if (real := os.path.realpath(one)) != one and Path(real).is_file()]
+    rules = dict.fromkeys((*system, *targets), True) | dict.fromkeys(unreadable_for_others(), False)
     rules |= dict.fromkeys(tools, True)
     rules |= dict.fromkeys(hidden, False)
-    links = {one: str(Path(f"/{one}").readlink()) for one in SYSTEM if Path(f"/{one}").is_symlink()}
+    links = {one.name: str(one.readlink()) for one in top if one.is_symlink()}
     return VisiblePaths(links, tuple(_needed(rules)))
 
 
@@ -59,17 +62,6 @@ def homes() -> frozenset[str]:
     """Home directories."""
     found = {os.path.expanduser("~"), "/home", "/root", "/Users"}  # noqa: PTH111  # None is no error here
     return frozenset(os.path.realpath(one) for one in found if Path(one).is_dir() and one != os.sep)
-
-
-def _system() -> Iterator[str]:
-    yield from (f"/{one}" for one in SYSTEM if Path(f"/{one}").is_dir() and not Path(f"/{one}").is_symlink())
-
-
-def _targets() -> Iterator[str]:
-    for one in _LINKED:
-        real = os.path.realpath(one)
-        if real != one and Path(real).is_file():
-            yield real
 
 
 @cache

@@ -53,7 +53,7 @@ from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, Workspac
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import WorkspaceChanges
-from agentv.ports import FailingTests, JudgeWorkspace, ProgramResult, Sandbox
+from agentv.ports import FailingTests, JudgeWorkspace, ProgramResult
 
 REPORT_LIMIT = 10_000_000
 """Bytes of the report of failing tests that are read."""
@@ -62,84 +62,49 @@ REMOVED_SECRETS = "removed-secrets.txt"
 """Beside a kept workspace: the files that a secret was taken out of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """The state just before the agent starts.
+@dataclass(eq=False)
+class LocalWorkspace:
+    """A workspace on this machine.
 
     Attributes:
-        commit: in the repository of baselines.
-    """
-
-    snapshot: Snapshot
-    commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunStorage:
-    """What the workspaces of one run have in common.
-
-    Attributes:
-        baselines: the repository of all baselines.
+        spec: of the case.
+        places: its directories.
+        sandbox: what confines the agent.
+        env: what the suite sets, for hooks and graders.
+        baseline: the state just before the agent starts.
+        commit: of the baseline, in the repository of all of them.
+        baselines: that repository.
         kept_directory: where workspaces go that are kept.
         redactor: takes secrets out of them.
     """
 
+    spec: WorkspaceSpec
+    places: Places
+    sandbox: ProcessGroup
+    env: Mapping[str, str]
+    baseline: Snapshot
+    commit: str
     baselines: Baselines
     kept_directory: str
     redactor: Redactor
-
-
-class LocalWorkspace:
-    """A workspace on this machine.
-
-    Args:
-        spec: of the case.
-        places: its directories.
-        sandbox: what confines the agent.
-        baseline: what the diff is against.
-        storage: of the run.
-        env: what the suite sets, for hooks and graders.
-    """
-
-    def __init__(
-        self,
-        *,
-        spec: WorkspaceSpec,
-        places: Places,
-        sandbox: ProcessGroup,
-        baseline: Baseline,
-        storage: RunStorage,
-        env: Mapping[str, str],
-    ) -> None:
-        self._spec = spec
-        self._places = places
-        self._sandbox = sandbox
-        self._baseline = baseline
-        self._storage = storage
-        self._env = env
-        self._plants_modules = False
-        self._graded = False
-        self._test_config: tuple[bytes, ...] = ()
-        self._before: Path | None = None
+    _plants_modules: bool = False
+    _graded: bool = False
+    _test_config: tuple[bytes, ...] = ()
+    _before: Path | None = None
 
     @property
     def path(self) -> str:
         """Absolute path of the directory that the agent works in."""
-        return self._places.workspace
+        return self.places.workspace
 
     @cached_property
     def _hidden(self) -> dict[str, Path]:
         """The path in the workspace of each hidden file, and what it is copied from."""
-        return {path: source for one in self._spec.hidden for path, source in _placed(one)}
-
-    @property
-    def sandbox(self) -> Sandbox:
-        """What confines the agent."""
-        return self._sandbox
+        return {path: source for one in self.spec.hidden for path, source in _placed(one)}
 
     async def finish(self) -> WorkspaceChanges | Failure:
         """End all processes of the agent, compare with the baseline, then copy the hidden files in."""
-        if not await asyncio.to_thread(self._sandbox.end, GRACE_S):
+        if not await asyncio.to_thread(self.sandbox.end, GRACE_S):
             return Failure("workspace-failed", "processes of the agent could not be ended, even by SIGKILL")
         try:
             now = await asyncio.to_thread(self._final)
@@ -149,8 +114,8 @@ class LocalWorkspace:
         if isinstance(changes, Failure):
             return changes
         self._test_config = await self._changed_test_config(now)
-        self._plants_modules = plants_modules(self._baseline.snapshot, now, self._test_config)
-        failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
+        self._plants_modules = plants_modules(self.baseline, now, self._test_config)
+        failure = await asyncio.to_thread(place_files, self.spec.hidden, self.path)
         if failure is not None:
             return failure
         links = await asyncio.to_thread(self._links_to_hidden, now)
@@ -162,10 +127,10 @@ class LocalWorkspace:
 
     async def _changed_test_config(self, now: Snapshot) -> tuple[bytes, ...]:
         """The files that the agent changed which decide how hidden and protected tests run."""
-        before = self._baseline.snapshot
+        before = self.baseline
         hidden = await asyncio.to_thread(lambda: {path: _text(source) for path, source in self._hidden.items()})
         found = []
-        for path in changed_test_config(hidden, matching(self._spec.protected, before), before, now):
+        for path in changed_test_config(hidden, matching(self.spec.protected, before), before, now):
             if path in before.files and before.files[path].binary:  # its content is not stored
                 continue
             head = await asyncio.to_thread(self.read, os.fsdecode(path), 8)
@@ -181,8 +146,8 @@ class LocalWorkspace:
 
     async def _earlier(self, path: bytes) -> str:
         """The text of a file at the baseline; empty where there was none."""
-        there = path in self._baseline.snapshot.files
-        return await self._storage.baselines.text(self._baseline.commit, path) if there else ""
+        there = path in self.baseline.files
+        return await self.baselines.text(self.commit, path) if there else ""
 
     async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
         """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
@@ -200,7 +165,7 @@ class LocalWorkspace:
         return await self._remember() or tuple(restored)
 
     def _restore(self, path: bytes, name: str, earlier: str) -> None:
-        state, place = self._baseline.snapshot.files.get(path), Path(self.path, name)
+        state, place = self.baseline.files.get(path), Path(self.path, name)
         mode = REGULAR if state is None else state.mode
         if is_in_part(path) and place.is_file() and not place.is_symlink():
             text = content(self.path, path).decode(errors="replace")
@@ -219,7 +184,7 @@ class LocalWorkspace:
         """
         if self._before is None:
             return None
-        now, mark = Path(self._places.trial, "after"), f".agentv-{token_hex(8)}"
+        now, mark = Path(self.places.trial, "after"), f".agentv-{token_hex(8)}"
         try:
             await asyncio.to_thread(Path(self.path).rename, now)
             await asyncio.to_thread(self._before.rename, self.path)
@@ -245,7 +210,7 @@ class LocalWorkspace:
     async def _remember(self) -> Failure | None:
         """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""
         texts = map(_text, self._hidden.values())
-        self._before = Path(self._places.trial, "before")
+        self._before = Path(self.places.trial, "before")
         await asyncio.to_thread(remove_directory, str(self._before))
         if not any(failing(path, text, "") for path, text in zip(self._hidden, texts, strict=True)):
             self._before = None
@@ -258,7 +223,7 @@ class LocalWorkspace:
         root = os.path.realpath(self.path)
         hidden = {os.path.realpath(f"{root}/{path}") for path in self._hidden}
         found = []
-        for path in changed_paths(self._baseline.snapshot, now):
+        for path in changed_paths(self.baseline, now):
             if path in now.files and now.files[path].mode == LINK:
                 target = os.path.realpath(f"{root}/{os.fsdecode(path)}")
                 if target != root and any(one == target or one.startswith(f"{target}/") for one in hidden):
@@ -269,28 +234,27 @@ class LocalWorkspace:
         self, command: WorkspaceCommand, stdin: bytes = b"", *, replaces_hidden: bool = True
     ) -> ProgramResult | Failure:
         """Run a grader's command in the final workspace, confined as the agent was, without the agent's HOME."""
-        if (
-            self._graded and self._spec.hidden and replaces_hidden
-        ):  # what an earlier command ran may have written to them
-            failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
+        # what an earlier command ran may have written to them
+        if self._graded and self.spec.hidden and replaces_hidden:
+            failure = await asyncio.to_thread(place_files, self.spec.hidden, self.path)
             if failure is not None:
                 return failure
         self._graded = True
         try:
-            places = await asyncio.to_thread(grading, self._places)
+            places = await asyncio.to_thread(grading, self.places)
         except OSError as error:
             return Failure("workspace-failed", f"cannot run a command in the workspace: {error.strerror}")
         planted = SAFE_PATH if self._plants_modules else {}
-        sandbox = self._sandbox.for_grading(places, {**planted, **self._env, **self._spec.env})
+        sandbox = self.sandbox.for_grading(places, {**planted, **self.env, **self.spec.env})
         ended = await run_confined(command, sandbox, self.path, {}, stdin)
-        await asyncio.to_thread(self._sandbox.end, 0.0)
+        await asyncio.to_thread(self.sandbox.end, 0.0)
         return ended
 
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
         """A copy of the final workspace with a HOME of its own, confined as the agent was, on the host's network."""
         try:
-            places = await asyncio.to_thread(grading, self._places)
-            before = await asyncio.to_thread(take, self.path, self._baseline.snapshot)
+            places = await asyncio.to_thread(grading, self.places)
+            before = await asyncio.to_thread(take, self.path, self.baseline)
             place = await asyncio.to_thread(mkdtemp, prefix="work-", dir=Path(places.home).parent)
             failure = await copy_directory(self.path, place)
             if failure is not None:
@@ -298,15 +262,15 @@ class LocalWorkspace:
             await asyncio.to_thread(disarm, place)
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be copied for a judge: {error.strerror}")
-        sandbox = self._sandbox.for_grading(dataclasses.replace(places, workspace=place), {})
+        sandbox = self.sandbox.for_grading(dataclasses.replace(places, workspace=place), {})
         sandbox = dataclasses.replace(sandbox, network="host")  # the judge calls its model
         return JudgeWorkspace(place, sandbox, digest_of(before))
 
     async def is_as(self, sha256: str) -> bool:
         """Whether the workspace is what a copy was made of, once the judge's processes have ended."""
-        await asyncio.to_thread(self._sandbox.end, 0.0)
+        await asyncio.to_thread(self.sandbox.end, 0.0)
         try:
-            now = await asyncio.to_thread(take, self.path, self._baseline.snapshot)
+            now = await asyncio.to_thread(take, self.path, self.baseline)
         except OSError:
             return False
         return digest_of(now) == sha256
@@ -320,7 +284,7 @@ class LocalWorkspace:
 
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
-        failure = await run_hooks(self._spec.hooks.after_each, self._sandbox, self.path, self._env)
+        failure = await run_hooks(self.spec.hooks.after_each, self.sandbox, self.path, self.env)
         return failure or await asyncio.to_thread(self._leave, keep)
 
     async def discard(self) -> None:
@@ -334,35 +298,31 @@ class LocalWorkspace:
             remove_directory(self.path)
             place.mkdir(parents=True)
         place.chmod(stat.S_IMODE(place.stat().st_mode) | stat.S_IRWXU)
-        return take(self.path, self._baseline.snapshot)
+        return take(self.path, self.baseline)
 
     async def _changes(self, now: Snapshot) -> WorkspaceChanges | Failure:
-        before, spec = self._baseline.snapshot, self._spec
+        before, spec = self.baseline, self.spec
         protected = changed_protected(spec.protected, before, now)
         shown, earlier = without(spec.ignore, now), without(spec.ignore, before)
-        final = await self._storage.baselines.store(self.path, shown, self._baseline.commit, earlier)
+        final = await self.baselines.store(self.path, shown, self.commit, earlier)
         if isinstance(final, Failure):
             return final
-        if final == self._baseline.commit:
+        if final == self.commit:
             return WorkspaceChanges(protected=protected)
-        changes = await self._storage.baselines.changes(self._baseline.commit, final, now)
-        if isinstance(changes, Failure):
-            return changes
-        return replace(changes, protected=protected)
+        changes = await self.baselines.changes(self.commit, final, now)
+        return changes if isinstance(changes, Failure) else replace(changes, protected=protected)
 
     def _leave(self, keep: bool) -> str | Failure | None:
         """Remove the directories of the trial, and keep the workspace where it is asked for."""
-        self._sandbox.end(0.0)
-        kept: str | Failure | None = None
-        if keep:
-            kept = self._spec.existing or self._keep()
-        remove_directory(self._places.trial)
+        self.sandbox.end(0.0)
+        kept = self.spec.existing or self._keep() if keep else None
+        remove_directory(self.places.trial)
         return kept
 
     def _keep(self) -> str | Failure:
         try:
-            Path(self._storage.kept_directory).mkdir(parents=True, exist_ok=True)
-            kept = mkdtemp(prefix=f"{Path(self._places.trial).name}-", dir=self._storage.kept_directory)
+            Path(self.kept_directory).mkdir(parents=True, exist_ok=True)
+            kept = mkdtemp(prefix=f"{Path(self.places.trial).name}-", dir=self.kept_directory)
             place = os.path.join(kept, "workspace")  # noqa: PTH118  # as text
             make_writable(self.path)
             try:
@@ -370,7 +330,11 @@ class LocalWorkspace:
             except OSError:  # another file system
                 with suppress(shutil.Error):  # pipes and devices are left out
                     shutil.copytree(self.path, place, symlinks=True)
-            removed = _without_secrets(place, self._storage.redactor)
+            try:
+                removed = remove_secrets(place, self.redactor)
+            except OSError:  # one that may still hold a secret is not kept
+                remove_directory(place)
+                raise
             if removed:
                 Path(kept, REMOVED_SECRETS).write_text("".join(f"{one}\n" for one in removed), errors="replace")
         except OSError as error:
@@ -403,19 +367,6 @@ def _text(file: Path) -> str:
         return file.read_text(errors="replace") if file.is_file() and file.stat().st_size <= TEXT_LIMIT else ""
     except OSError:
         return ""
-
-
-def _without_secrets(place: str, redactor: Redactor) -> list[str]:
-    """Take the secrets out of a kept workspace; one in which that is impossible is not kept.
-
-    Raises:
-        OSError: that is impossible.
-    """
-    try:
-        return remove_secrets(place, redactor)
-    except OSError:
-        remove_directory(place)
-        raise
 
 
 def _placed(copied: CopiedFiles) -> Iterator[tuple[str, Path]]:

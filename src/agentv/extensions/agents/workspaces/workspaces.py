@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -21,7 +22,7 @@ from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, Prep
 from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup, end_processes
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
-from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
+from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.user_code.repositories import cache_home
@@ -83,7 +84,7 @@ class _Run:
         """A new workspace with its baseline, or a Failure."""
         if spec.existing and spec.hidden:
             return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
-        places = self._placed(spec, await asyncio.to_thread(self._directory.trial))
+        places = _placed(spec, await asyncio.to_thread(self._directory.trial))
         opened: LocalWorkspace | Failure | None = None
         try:
             opened = await self._opened(spec, variant, env, places)
@@ -104,18 +105,22 @@ class _Run:
         prepared = begun or await self._copied(maker, variant, env, places)
         if isinstance(prepared, Failure):
             return prepared
-        failure = await self._equip(spec, variant, env, sandbox)
+        overlays = variant.overlays if variant is not None else ()
+        failure = await asyncio.to_thread(place_files, overlays, places.workspace) if overlays else None
+        failure = failure or await run_hooks(spec.hooks.before_each, sandbox, places.workspace, env)
         baseline = failure or await self._baseline(places.workspace, prepared, copied=not spec.hooks.before_each)
         if isinstance(baseline, Failure):
             return baseline
         kept = self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
         return LocalWorkspace(
-            spec=structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec,
-            places=places,
-            sandbox=sandbox,
-            baseline=baseline,
-            storage=RunStorage(self._baselines, kept, self._settings.redactor),
-            env=env,
+            structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec,
+            places,
+            sandbox,
+            env,
+            *baseline,
+            self._baselines,
+            kept,
+            self._settings.redactor,
         )
 
     async def close(self) -> tuple[Failure, ...]:
@@ -125,12 +130,6 @@ class _Run:
         await asyncio.to_thread(end_processes, str(self._directory.path))
         await asyncio.to_thread(self._directory.remove)
         return tuple(one for one in failures if one is not None)
-
-    def _placed(self, spec: WorkspaceSpec, places: Places) -> Places:
-        """The directories of a trial, with those of the user's own that the suite asks for."""
-        if spec.home == "host":
-            places = replace(places, home=os.path.expanduser("~"), host_home=True)  # noqa: PTH111  # as text
-        return replace(places, workspace=os.path.realpath(spec.existing)) if spec.existing else places
 
     async def _maker(self, spec: WorkspaceSpec) -> SandboxMaker | Failure:
         """What makes the sandboxes of a case, with its image built once."""
@@ -168,34 +167,30 @@ class _Run:
         if spec.existing:
             return None
 
-        def for_setup(places: Places) -> ProcessGroup:
-            return maker.make(places, {**env, **spec.env}, setup=True)
-
+        for_setup = partial(maker.make, env={**env, **spec.env}, setup=True)
         prepared = await self._prepared.get(spec, variant, env, for_setup)
         if isinstance(prepared, Failure):
             return prepared
         failure = await prepared.copy_to(places, with_home=spec.home == "fresh")
         return failure or prepared
 
-    async def _equip(
-        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ProcessGroup
-    ) -> Failure | None:
-        """Apply the overlays of the variant and the hooks of the trial; why it failed."""
-        workspace = sandbox.places.workspace
-        overlays = variant.overlays if variant is not None else ()
-        failure = await asyncio.to_thread(place_files, overlays, workspace) if overlays else None
-        return failure or await run_hooks(spec.hooks.before_each, sandbox, workspace, env)
-
     async def _baseline(
         self, workspace: str, prepared: PreparedWorkspace | None, *, copied: bool
-    ) -> Baseline | Failure:
-        """The state of a workspace, read again only where it is not what was copied."""
+    ) -> tuple[Snapshot, str] | Failure:
+        """The state of a workspace, read again only where it is not what was copied, and its commit."""
         base, earlier = (prepared.commit, prepared.snapshot) if prepared is not None else ("", Snapshot())
         known = prepared.copied if prepared is not None else earlier
         snapshot = await asyncio.to_thread(take, workspace, known, copied=copied)
         commit = await self._baselines.store(workspace, snapshot, base, earlier)
         await asyncio.sleep(TICK_S)  # what the agent writes has another time than what was just copied
-        return commit if isinstance(commit, Failure) else Baseline(snapshot, commit)
+        return commit if isinstance(commit, Failure) else (snapshot, commit)
+
+
+def _placed(spec: WorkspaceSpec, places: Places) -> Places:
+    """The directories of a trial, with those of the user's own that the suite asks for."""
+    if spec.home == "host":
+        places = replace(places, home=os.path.expanduser("~"), host_home=True)  # noqa: PTH111  # as text
+    return replace(places, workspace=os.path.realpath(spec.existing)) if spec.existing else places
 
 
 def _discard(places: Places) -> None:
