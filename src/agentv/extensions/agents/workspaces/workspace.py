@@ -28,7 +28,6 @@ from agentv.extensions.agents.workspaces.baseline import (
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
 from agentv.extensions.agents.workspaces.copies import digest_of, disarm, remove_secrets
 from agentv.extensions.agents.workspaces.directories import grading
-from agentv.extensions.agents.workspaces.failing_tests import CHEATS, failing, failing_names
 from agentv.extensions.agents.workspaces.launcher import GRACE_S
 from agentv.extensions.agents.workspaces.placing import (
     copy_directory,
@@ -40,7 +39,10 @@ from agentv.extensions.agents.workspaces.placing import (
 )
 from agentv.extensions.agents.workspaces.process_group import SAFE_PATH, Places, ProcessGroup
 from agentv.extensions.agents.workspaces.runner_config import (
+    CHEATS,
     changed_test_config,
+    failing,
+    failing_names,
     is_checked_bytecode,
     is_in_part,
     parts,

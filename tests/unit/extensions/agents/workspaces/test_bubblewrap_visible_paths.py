@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.visible_paths import visible_paths
+from agentv.extensions.agents.workspaces.bubblewrap import visible_paths
 
 
 def is_visible(path: Path, rules: tuple[tuple[str, bool], ...]) -> bool:
