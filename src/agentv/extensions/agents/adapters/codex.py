@@ -45,7 +45,7 @@ class Codex(NativeProvider):
     )
     without_rules: ClassVar[str] = "knows no rules; 'deny' lets it read only, 'allow' lets it do all"
     unsupported: ClassVar[Mapping[str, str]] = {
-        "allowed_tools": "its tools need no permission with 'permissions: allow'",
+        "allowed_tools": "its tools need no permission with 'permissions: allow'"
     }
 
     base_url: Annotated[

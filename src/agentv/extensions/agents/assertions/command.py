@@ -27,7 +27,7 @@ from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob, is_glob
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.ports import FailingTests, ProgramResult, Workspace
 from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Reads, Text, Texts
 from agentv.user_code.excerpts import tail
@@ -59,11 +59,8 @@ class ReportedTest:
         """As pytest names it where the report has the parts for that."""
         return f"{self.classname}::{self.name}" if self.classname else self.name
 
-    def is_called(self, written: str) -> bool:
-        """Whether a person means this test: `test_a`, `tests.test_x.test_a`, `tests/test_x.py::TestX::test_a`."""
-        return written in self._names()
-
-    def _names(self) -> Iterator[str]:
+    def names(self) -> Iterator[str]:
+        """What a person may call it: `test_a`, `tests.test_x.test_a`, `tests/test_x.py::TestX::test_a`."""
         yield self.name
         if self.file:
             yield f"{self.file}::{self.name}"
@@ -239,7 +236,8 @@ class CommandPasses(DeclaredAssertion):
             grade = await self._confirmed(grade, workspace, command)
         details = {**grade.details, **({"restored": list(restored)} if restored else {})}
         if ended is not None and not grade.passed:
-            details |= _printed(ended)
+            streams = (("stdout", ended.stdout), ("stderr", ended.stderr))
+            details |= {name: tail(printed, _KEPT) for name, printed in streams if printed.strip()}
         return replace(grade, details=details)
 
     async def _run(
@@ -296,20 +294,17 @@ class CommandPasses(DeclaredAssertion):
             yield Check("runs a test", False, excerpt(none[0].strip()))
         if self.stdout is not None:
             printed = ended.stdout.decode("utf-8", "replace")
-            yield Check(
-                f"prints {quoted(self.stdout)}", self.stdout in printed, excerpt(printed.strip(), 120) or "nothing"
-            )
+            evidence = excerpt(printed.strip(), 120) or "nothing"
+            yield Check(f"prints {quoted(self.stdout)}", self.stdout in printed, evidence)
 
     @property
     def _reports(self) -> tuple[str, ...]:
         """The paths of the files that the command may write, of which the first counts."""
         if self.path is None:
             return ()
-        return (
-            tuple(os.path.normpath(f"{self.path}/{name}") for name in _REWARDS)
-            if self.parse == "reward"
-            else (self.path,)
-        )
+        if self.parse == "reward":
+            return tuple(os.path.normpath(f"{self.path}/{name}") for name in _REWARDS)
+        return (self.path,)
 
     def _reward(self, ended: ProgramResult, root: str) -> Grade:
         """The grade by the reward, whatever the exit status."""
@@ -342,7 +337,11 @@ class CommandPasses(DeclaredAssertion):
             if self.stdout is not None:
                 checks += [*self._outcome(ended)][1:]
             return _share(checks)
-        return _share([*_each(ran), *self._outcome(ended)])
+        checks = []
+        for test in ran:
+            passed = test.outcome == "passed"
+            checks.append(Check(f"{test.shown} passes", passed, excerpt(test.message) or test.outcome))
+        return _share([*checks, *self._outcome(ended)])
 
 
 def _rewards(data: bytes) -> dict[str, float] | str:
@@ -374,21 +373,15 @@ def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:
     return any(f"{module}::{function}" in names for module in modules)
 
 
-def _each(tests: Sequence[ReportedTest]) -> Iterator[Check]:
-    """A check for each test that did not pass, and one for all others; each test counts once."""
-    for test in tests:
-        yield Check(f"{test.shown} passes", test.outcome == "passed", excerpt(test.message) or test.outcome)
-
-
 def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
     """The check of one test by its name. Where the name fits several, each must pass; skipped is not passed."""
-    meant = [test for test in tests if test.is_called(written)]
+    meant = [test for test in tests if written in test.names()]
     if not meant:
         return Check(f"{written} passes", False, "the report has no such test")
     wrong = next((test for test in meant if test.outcome != "passed"), None)
-    return Check(
-        f"{written} passes", wrong is None, "passed" if wrong is None else excerpt(wrong.message) or wrong.outcome
-    )
+    if wrong is None:
+        return Check(f"{written} passes", True, "passed")
+    return Check(f"{written} passes", False, excerpt(wrong.message) or wrong.outcome)
 
 
 def _share(checks: Sequence[Check]) -> Grade:
@@ -396,10 +389,8 @@ def _share(checks: Sequence[Check]) -> Grade:
     held = sum(check.passed for check in checks)
     shown = [*(check for check in checks if not check.passed)][:_MOST_FAILED]
     shown += [check for check in checks if check.passed][: max(_MOST_FAILED - len(shown), 0)]
-    details = {"checks": len(checks), "passed": held}
-    return Grade(
-        round(held / len(checks), PLACES), held == len(checks), tuple(shown), details=details, has_own_threshold=True
-    )
+    details, score = {"checks": len(checks), "passed": held}, round(held / len(checks), PLACES)
+    return Grade(score, held == len(checks), tuple(shown), details=details, has_own_threshold=True)
 
 
 def _remove_report(workspace: Path, path: str) -> str:
@@ -421,12 +412,6 @@ def _remove_report(workspace: Path, path: str) -> str:
 def _status(ended: ProgramResult) -> str:
     said = _last_lines(ended)
     return f"exit {ended.status}" + (f": {said}" if said else "")
-
-
-def _printed(ended: ProgramResult) -> dict[str, Json]:
-    """The ends of what a failed command printed, for the row."""
-    streams = (("stdout", ended.stdout), ("stderr", ended.stderr))
-    return {name: tail(printed, _KEPT) for name, printed in streams if printed.strip()}
 
 
 def _last_lines(ended: ProgramResult) -> str:

@@ -198,6 +198,13 @@ class _FileAssertion(DeclaredAssertion):
         raise NotImplementedError
 
     def _of_file(self, root: str, path: str) -> Grade:
+        text = text_content(root, path)
+        if isinstance(text, Unreadable):
+            return Grade.of(False, f"{path} {self._expected}", text.reason)
+        return self._of_text(path, text, f"{path} {self._expected}")
+
+    def _of_text(self, path: str, text: str, check: str) -> Grade:
+        """The grade of a file by its text."""
         raise NotImplementedError
 
 
@@ -247,11 +254,7 @@ class FileContains(_FileAssertion):
     def _expected(self) -> str:
         return f"contains {quoted(self.value or self.pattern or '')}"
 
-    def _of_file(self, root: str, path: str) -> Grade:
-        text = text_content(root, path)
-        check = f"{path} {self._expected}"
-        if isinstance(text, Unreadable):
-            return Grade.of(False, check, text.reason)
+    def _of_text(self, path: str, text: str, check: str) -> Grade:
         if self.value is not None:
             start = text.find(self.value)
             end = start + len(self.value)
@@ -287,11 +290,8 @@ class FileEquals(_FileAssertion):
     def _expected(self) -> str:
         return "equals the expected text" if self.file is None else f"equals {Path(self.file.path or '').name}"
 
-    def _of_file(self, root: str, path: str) -> Grade:
-        text = text_content(root, path)
-        check = f"{path} {self._expected}"
-        if isinstance(text, Unreadable):
-            return Grade.of(False, check, text.reason)
+    def _of_text(self, path: str, text: str, check: str) -> Grade:
+        del path
         wanted = self.file.text if self.file is not None else self.value or ""
         one, other = (text.strip(), wanted.strip()) if self.trim else (text, wanted)
         if one == other:
@@ -334,11 +334,7 @@ class FileJson(_FileAssertion):
     def _expected(self) -> str:
         return "is JSON" if self.value is None else "has the expected JSON"
 
-    def _of_file(self, root: str, path: str) -> Grade:
-        check = f"{path} {self._expected}"
-        text = text_content(root, path)
-        if isinstance(text, Unreadable):
-            return Grade.of(False, check, text.reason)
+    def _of_text(self, path: str, text: str, check: str) -> Grade:
         try:
             value: Json | NotJson = parse_json(text)
         except UnsearchableError as error:
@@ -398,7 +394,8 @@ class FileChanges(DeclaredAssertion):
         return all_or_nothing([*self._checks(context.changes.files)])
 
     def _checks(self, files: Sequence[FileChange]) -> Iterator[Check]:
-        paths = tuple(dict.fromkeys(path for one in files for path in _paths_of(one)))
+        both = (path for one in files for path in (one.old_path, one.path))
+        paths = tuple(dict.fromkeys(path for path in both if path is not None))
         if self.none:
             yield Check("no file is changed", not paths, _shown(paths))
         if self.allow is not None:
@@ -408,9 +405,8 @@ class FileChanges(DeclaredAssertion):
             denied = tuple(path for path in paths if any(matches(glob, path) for glob in self.deny))
             yield Check(f"{listed(self.deny)} not changed", not denied, _shown(denied or paths))
         if self.max_files is not None:
-            yield Check(
-                f"at most {plural(self.max_files, 'file')} changed", len(files) <= self.max_files, _shown(paths)
-            )
+            most = plural(self.max_files, "file")
+            yield Check(f"at most {most} changed", len(files) <= self.max_files, _shown(paths))
         if self.max_lines is not None:
             lines = sum((one.added_lines or 0) + (one.deleted_lines or 0) for one in files)
             unknown = tuple(one.path for one in files if one.binary)
@@ -479,11 +475,6 @@ class Diff(DeclaredAssertion):
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided for score in scores),
         )
-
-
-def _paths_of(change: FileChange) -> tuple[str, ...]:
-    """Its path, and the one that it had before."""
-    return (change.path,) if change.old_path is None else (change.old_path, change.path)
 
 
 def _shown(paths: tuple[str, ...]) -> str:

@@ -152,13 +152,12 @@ def _failed_calls(context: AssertionContext) -> frozenset[str]:
         return frozenset()
     calls = trace.tool_calls
     are_reported = trace.source not in _LISTS or any(call.status != "unknown" for call in calls)
-    useless = {_key(call) for call in calls if _gave_nothing(call, are_reported=are_reported)}
-    return frozenset(useless - {_key(call) for call in calls if not _gave_nothing(call, are_reported=are_reported)})
-
-
-def _gave_nothing(call: ToolCallStep, *, are_reported: bool) -> bool:
-    has_no_result = are_reported and call.status == "unknown" and call.result is None
-    return call.failed or call.status in _UNSUCCESSFUL or has_no_result
+    useless, useful = set[str](), set[str]()
+    for call in calls:
+        has_no_result = are_reported and call.status == "unknown" and call.result is None
+        gave_nothing = call.failed or call.status in _UNSUCCESSFUL or has_no_result
+        (useless if gave_nothing else useful).add(_key(call))
+    return frozenset(useless - useful)
 
 
 def _key(call: ToolCall | ToolCallStep) -> str:
@@ -262,9 +261,8 @@ def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]
     program, arguments = program.rpartition("/")[2].casefold(), [one for one in arguments if one]
     if program in _SHELLS and arguments:
         yield from _in_line(arguments[-1], depth - 1)
-    elif program in _READERS and not (
-        program == "sed" and any(one.startswith(("-i", "--in-place")) for one in arguments)
-    ):
+    edits = program == "sed" and any(one.startswith(("-i", "--in-place")) for one in arguments)
+    if program in _READERS and not edits:
         for one in arguments:
             path = str(PurePosixPath(directory, one)) if directory else one
             name = skill_at(path) if path.endswith(SKILL_FILE) else None

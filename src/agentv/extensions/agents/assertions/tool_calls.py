@@ -62,18 +62,13 @@ class ExpectedCall(Declared):
     tool: Annotated[Text, Nonempty(), Doc("the tool's name")]
     args: Annotated[Json, Alias(("input",)), Doc("its arguments; `any` or omitted: not compared")] = None
     args_match: Annotated[
-        ArgsMatch | Texts | None,
-        Alias(("argsMatch",)),
-        Doc("as the assertion's own args_match, for this call only"),
+        ArgsMatch | Texts | None, Alias(("argsMatch",)), Doc("as the assertion's own args_match, for this call only")
     ] = None
     output: Annotated[Json, Doc("its output: a text, or JSON that the output must contain; omitted: not compared")] = (
         None
     )
     max_duration_ms: Annotated[
-        float | None,
-        Between(0),
-        Alias(("maxDurationMs",)),
-        Doc("maximum duration of the call, in milliseconds"),
+        float | None, Between(0), Alias(("maxDurationMs",)), Doc("maximum duration of the call, in milliseconds")
     ] = None
 
     short: ClassVar[str | None] = "tool"
@@ -207,12 +202,10 @@ class ToolTrajectory(DeclaredAssertion):
     def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
         """Whether each call is one of the allowed ones, which may be made any number of times."""
         allowed = self.expected or ()
-        checks = [
-            Check(
-                f"call {place} is allowed", any(one.is_made_by(call, self.args_match) for one in allowed), _shown(call)
-            )
-            for place, call in enumerate(calls, 1)
-        ]
+        checks = []
+        for place, call in enumerate(calls, 1):
+            is_allowed = any(one.is_made_by(call, self.args_match) for one in allowed)
+            checks.append(Check(f"call {place} is allowed", is_allowed, _shown(call)))
         return checks or [Check("every call is allowed", True, called(calls))]
 
     def _often_enough(self, calls: Sequence[ToolCall]) -> Iterator[Check]:
@@ -353,12 +346,8 @@ class _Counted(DeclaredAssertion):
             return Grade.errored("no-data", f"the trace is partial, so there may be more: {trace.partial}")
         names = Counter(found)
         evidence = ", ".join(f"{name} {times}×" if times > 1 else name for name, times in names.most_common(_SHOWN))
-        said = plural(number, what)
-        return Grade.of(
-            number <= self.max,
-            f"at most {plural(self.max, what)}",
-            excerpt(f"{said}: {evidence}" if names else said),
-        )
+        evidence = f"{plural(number, what)}: {evidence}" if names else plural(number, what)
+        return Grade.of(number <= self.max, f"at most {plural(self.max, what)}", excerpt(evidence))
 
     def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
         """What is counted, in the singular, how many there are, and the name of each that has one."""
@@ -430,9 +419,8 @@ class ToolState(DeclaredAssertion):
     def label(self) -> str:
         """The path and what is expected there."""
         if self.value is None:
-            return (
-                ", ".join(f"{path} is {shown(one)}" for path, one in self.paths.items()) or "as the solution leaves it"
-            )
+            expected = [f"{path} is {shown(one)}" for path, one in self.paths.items()]
+            return ", ".join(expected) or "as the solution leaves it"
         wanted = self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
         return f"{self.path} is {wanted}" if self.path else wanted
 
@@ -444,11 +432,8 @@ class ToolState(DeclaredAssertion):
             except ValueError as error:
                 yield Issue((option,), str(error), "bad-path")
         if self.value is not None and self.value.value == {} and self.mode == "subset":
-            yield Issue(
-                ("value",),
-                "every object has all of {}, so this checks nothing",
-                hint="for an empty object, add mode: equal",
-            )
+            hint = "for an empty object, add mode: equal"
+            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint=hint)
         if sum((bool(self.paths), self.value is not None, self.after is not None)) != 1:
             yield Issue((), "'tool-state' needs one of 'value', 'paths' and 'after'", "missing-key")
 

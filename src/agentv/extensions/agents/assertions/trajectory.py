@@ -180,14 +180,10 @@ class ToolSequence(DeclaredAssertion):
             found = [place if place < len(calls) and row[place] else None for place, row in enumerate(fitting)]
         else:
             found = in_order(fitting)
-        checks = [
-            Check(
-                f"calls {quoted(name)} as step {step}",
-                place is not None,
-                called(calls) if place is None else _at(place),
-            )
-            for step, (name, place) in enumerate(zip(self._names, found, strict=True), 1)
-        ]
+        checks = []
+        for step, (name, place) in enumerate(zip(self._names, found, strict=True), 1):
+            evidence = called(calls) if place is None else _at(place)
+            checks.append(Check(f"calls {quoted(name)} as step {step}", place is not None, evidence))
         if exact:
             checks.append(Check(f"makes {len(found)} calls and no more", len(calls) <= len(found), called(calls)))
         return all_or_nothing(checks)

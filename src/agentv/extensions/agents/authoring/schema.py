@@ -349,10 +349,7 @@ def workspace_defs() -> dict[str, Schema]:
                 "hooks": {"anyOf": [{"$ref": "#/$defs/hooks"}, _NOTHING]},
             },
         ),
-        "solution": {
-            **_mapping(AuthoredSolution, {"files": _COPIED, "commands": _COMMANDS}),
-            "minProperties": 1,
-        },
+        "solution": {**_mapping(AuthoredSolution, {"files": _COPIED, "commands": _COMMANDS}), "minProperties": 1},
         "variant": {**_mapping(AuthoredVariant, {"overlay": _COPIED}), "required": ["name"]},
         "environment-setup": {**_mapping(AuthoredSetup, {"command": _WORDS}), "required": ["command"]},
         "environment": {

@@ -211,13 +211,7 @@ _LONGEST_PROJECT = 40
     "-o", "--out", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Output file. Default: stdout."
 )
 def command(
-    form: str,
-    files: tuple[str, ...],
-    *,
-    session: str | None,
-    listed: bool,
-    out: Path | None,
-    **given: Any,
+    form: str, files: tuple[str, ...], *, session: str | None, listed: bool, out: Path | None, **given: Any
 ) -> int:
     """Turn recorded sessions of agents into rows that the `replay` target grades without running anything.
 

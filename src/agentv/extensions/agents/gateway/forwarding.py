@@ -56,12 +56,7 @@ _ANTHROPIC = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
-_OPENAI = {
-    401: "invalid_api_key",
-    402: "insufficient_quota",
-    404: "not_found",
-    429: "rate_limit_exceeded",
-}
+_OPENAI = {401: "invalid_api_key", 402: "insufficient_quota", 404: "not_found", 429: "rate_limit_exceeded"}
 _GEMINI = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",

@@ -64,8 +64,7 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
         )
 
     return replace(
-        spec,
-        hooks=Hooks(hooks.before_all, on_stdin(hooks.before_each), on_stdin(hooks.after_each), hooks.after_all),
+        spec, hooks=Hooks(hooks.before_all, on_stdin(hooks.before_each), on_stdin(hooks.after_each), hooks.after_all)
     )
 
 

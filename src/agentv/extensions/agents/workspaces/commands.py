@@ -50,12 +50,7 @@ async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str
 
 
 async def run_hooks(
-    hooks: Iterable[WorkspaceCommand],
-    sandbox: Sandbox,
-    workspace: str,
-    env: Mapping[str, str],
-    *,
-    setup: bool = False,
+    hooks: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str], *, setup: bool = False
 ) -> Failure | None:
     """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
     for command in hooks:

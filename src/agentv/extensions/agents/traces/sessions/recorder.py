@@ -130,12 +130,7 @@ class SessionRecorder:
         return isinstance(step, ToolCallStep) and step.status == "unknown"
 
     def result(
-        self,
-        identity: str,
-        result: Json,
-        *,
-        error: str | None = None,
-        status: ToolStatus | None = None,
+        self, identity: str, result: Json, *, error: str | None = None, status: ToolStatus | None = None
     ) -> None:
         """The tool has ended. Without a status it has failed if there is an error, else completed."""
         place = self._calls.get(identity)
