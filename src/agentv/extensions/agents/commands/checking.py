@@ -7,7 +7,7 @@ must, two grades of one work must agree, and hidden files must be out of reach.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -121,8 +121,10 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     }
     agent = NoAgent(hidden, {})
     nothing = _run(_prepared(settings, NOTHING, agent.act))
-    problems = [*_shown_by(nothing, solved=False), *_readable(agent.readable)]
-    solvable = {key: case for key, case in cases.items() if _is_solvable(case)} if oracle else {}
+    problems = [*_shown_by(nothing, solved=False)]
+    for key, paths in agent.readable.items():
+        problems.append(CaseProblem(*key, None, "hidden-readable", "the agent can read hidden files", paths))
+    solvable = {key: case for key, case in cases.items() if oracle and _is_solvable(case)}
     solved = _Checked()
     if solvable and not nothing.interrupted:
         solutions = {key: case.solution for key, case in solvable.items() if case.solution is not None}
@@ -133,9 +135,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         cases=len(cases),
         solved=len(solvable),
         problems=tuple(problems),
-        without_solution=tuple(sorted(case for suite, case in cases if (suite, case) not in solvable))
-        if oracle
-        else (),
+        without_solution=tuple(sorted(key[1] for key in cases if oracle and key not in solvable)),
         notes=nothing.notes,
         diagnostics=prepared.diagnostics,
         interrupted=nothing.interrupted or solved.interrupted,
@@ -201,8 +201,3 @@ def _failed(result: TrialResult) -> tuple[str, ...]:
     """The checks of a result that failed, with their evidence."""
     checks = (check for score in result.scores for check in score.grade.checks if not check.passed)
     return tuple(f"{one.text}: {one.evidence}" if one.evidence else one.text for one in checks)
-
-
-def _readable(readable: Mapping[CaseKey, tuple[str, ...]]) -> Iterator[CaseProblem]:
-    for (suite, case), paths in readable.items():
-        yield CaseProblem(suite, case, None, "hidden-readable", "the agent can read hidden files", paths)

@@ -65,9 +65,8 @@ def import_files(form: str, files: Sequence[str], test_id: str | None = None) ->
     found = [session for file in files for session in _sessions(form, file)]
     if test_id is not None:
         if len(found) > 1:
-            raise UsageError(
-                f"--test-id names one session, and there are {len(found)}", "import their files one by one"
-            )
+            what = f"--test-id names one session, and there are {len(found)}"
+            raise UsageError(what, "import their files one by one")
         found = [replace(found[0], test_id=test_id)]
     seen: dict[str, str] = {}
     for session in found:
@@ -94,45 +93,37 @@ def import_session(program: str, path: Path, test_id: str | None = None) -> Impo
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
     if isinstance(trace, Failure):
-        raise UsageError(f"{path}: {trace.message}", _other_form(program, path))
+        others = (name for name in PROGRAMS if name != program and isinstance(read_session(name, path), Trace))
+        other = next(others, None)
+        raise UsageError(f"{path}: {trace.message}", _hint(other, path) if other else None)
     trace = structs.replace(trace, native=b"")  # the file is there, and may be large
     return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
 
 
-def _other_form(program: str, path: Path) -> str | None:
-    for name in PROGRAMS:
-        if name != program and isinstance(read_session(name, path), Trace):
-            return f"it reads as {name}: agentv import {name} {path}"
-    return None
+def _hint(form: str, file: str | Path) -> str:
+    return f"it reads as {form}: agentv import {form} {file}"
 
 
 def _sessions(form: str, file: str) -> list[ImportedSession]:
     if form in PROGRAMS:
         _check_file(file)
         return [import_session(form, Path(file))]
-    data = _content(file)
-    read = FORMATS[form]
-    traces = read(data)
-    if isinstance(traces, Failure):
-        other = next((name for name, one in FORMATS.items() if name != form and isinstance(one(data), list)), None)
-        raise UsageError(
-            f"{file}: {traces.message}", f"it reads as {other}: agentv import {other} {file}" if other else None
-        )
-    stem = Path(file).name.partition(".")[0] or Path(file).name
-    alone = len(traces) == 1
-    return [
-        ImportedSession(_case_of(trace) or (stem if alone else trace.session_id or f"{stem}-{place}"), trace, file)
-        for place, trace in enumerate(traces, 1)
-    ]
-
-
-def _content(file: str) -> bytes:
-    path = Path(file)
     try:
         _check_file(file)
-        return path.read_bytes()
+        data = Path(file).read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", _beside(path)) from None
+        raise UsageError(f"cannot read {file}: {error.strerror}", _beside(Path(file))) from None
+    traces = FORMATS[form](data)
+    if isinstance(traces, Failure):
+        other = next((name for name, one in FORMATS.items() if name != form and isinstance(one(data), list)), None)
+        raise UsageError(f"{file}: {traces.message}", _hint(other, file) if other else None)
+    stem = Path(file).name.partition(".")[0] or Path(file).name
+    found = []
+    for place, trace in enumerate(traces, 1):
+        case, name = trace.metadata.get("agentv.case.id"), trace.session_id or f"{stem}-{place}"
+        own = case if isinstance(case, str) else ""
+        found.append(ImportedSession(own or (stem if len(traces) == 1 else name), trace, file))
+    return found
 
 
 def _check_file(file: str) -> None:
@@ -152,11 +143,6 @@ def _beside(path: Path) -> str | None:
     except OSError:
         return None
     return did_you_mean(path.name, names)
-
-
-def _case_of(trace: Trace) -> str:
-    said = trace.metadata.get("agentv.case.id")
-    return said if isinstance(said, str) else ""
 
 
 def _acp(data: bytes) -> list[Trace] | Failure:

@@ -51,23 +51,6 @@ class PreparedCase:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GradeRequest:
-    """Prepared work to grade.
-
-    Attributes:
-        directory: that `agentv prepare` made.
-        test_id: of its case.
-        response: path of a file with the answer; None: the last message of the trace, if there is one.
-        trace: path of a trace in one of the formats of `agentv import`, or a trace.json.
-    """
-
-    directory: str
-    test_id: str
-    response: str | None = None
-    trace: str | None = None
-
-
 def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase:
     """Make the workspace of a case in a directory, with the prompt of the case.
 
@@ -83,7 +66,7 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
     directory = Path(out)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{out} exists and is not an empty directory", "give a new directory")
-    prepared = _prepared(settings, test_id, PreparedWork("", "", None))
+    prepared = prepare(_settings(settings, test_id, PreparedWork("", "", None)))
     trial = _only(prepared, test_id)
     directory.mkdir(parents=True, exist_ok=True)
     if trial.case.workspace is not None:
@@ -105,8 +88,17 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
     return PreparedCase(directory, trial.case.workspace is not None, prepared.diagnostics)
 
 
-def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
+def work_to_grade(
+    settings: EvalSettings, prepared: str, test_id: str, response: str | None = None, trace_path: str | None = None
+) -> EvalSettings:
     """The settings of a run that grades prepared work.
+
+    Args:
+        settings: the eval file.
+        prepared: directory that `agentv prepare` made.
+        test_id: of its case.
+        response: path of a file with the answer; None: the last message of the trace, if there is one.
+        trace_path: of a trace.json.
 
     Raises:
         LoadError: the eval file is wrong.
@@ -114,35 +106,31 @@ def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
     """
     from agentv.store.files.traces import read
 
-    directory = Path(asked.directory)
+    directory = Path(prepared)
     manifest = _manifest(directory)
-    if manifest.get("test_id") != asked.test_id:
+    if manifest.get("test_id") != test_id:
         found = manifest.get("test_id")
-        raise UsageError(f"{asked.directory} was prepared for the case '{found}', not for '{asked.test_id}'")
+        raise UsageError(f"{prepared} was prepared for the case '{found}', not for '{test_id}'")
     workspace = directory / WORKSPACE
     variant = manifest.get("variant")
     settings = replace(settings, variants=(variant,) if isinstance(variant, str) else ())
-    trace = None if asked.trace is None else read(asked.trace)
+    trace = None if trace_path is None else read(trace_path)
     if isinstance(trace, Failure):
-        raise UsageError(f"{asked.trace}: {trace.message}", "give a trace.json; `agentv import` reads other formats")
-    response = _response(asked.response, trace)
-    work = PreparedWork(str(workspace.resolve()), response, trace)
-    trial = _only(_prepared(settings, asked.test_id, work), asked.test_id)
+        raise UsageError(f"{trace_path}: {trace.message}", "give a trace.json; `agentv import` reads other formats")
+    work = PreparedWork(str(workspace.resolve()), _response(response, trace), trace)
+    settings = _settings(settings, test_id, work)
+    trial = _only(prepare(settings), test_id)
     if trial.case.workspace is not None and (workspace.is_symlink() or not workspace.is_dir()):
         what = "is a link" if workspace.is_symlink() else "is missing"
         raise UsageError(f"{workspace} {what}, and must be a directory", "prepare the case again")
     if manifest.get("case_sha256") != trial.case.sha256:
-        raise UsageError(f"the case '{asked.test_id}' changed since it was prepared", "prepare it again")
-    return _settings(settings, asked.test_id, work)
+        raise UsageError(f"the case '{test_id}' changed since it was prepared", "prepare it again")
+    return settings
 
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
     target = structs.replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
     return replace(settings, filter=test_id, targets=(), given_target=target, repeat=1, until=None, cache=False)
-
-
-def _prepared(settings: EvalSettings, test_id: str, work: PreparedWork) -> Prepared:
-    return prepare(_settings(settings, test_id, work))
 
 
 def _only(prepared: Prepared, test_id: str) -> Trial:

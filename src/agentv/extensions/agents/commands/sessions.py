@@ -95,7 +95,14 @@ def read_session(program: str, path: Path) -> Trace | Failure:
     Raises:
         OSError: it cannot be read.
     """
-    return _reader(program)(_session_file(program, path))
+    from agentv.extensions.agents.traces.sessions.recorder import SessionFile
+
+    data = _content(path)
+    others = {one.name: _content(one) for one in sorted(_beside(program, path, data))}
+    root = path.parent.parent / ".project_root"
+    if program == "gemini" and root.is_file():
+        others[root.name] = _content(root)
+    return _reader(program)(SessionFile(data, others))
 
 
 def list_sessions(program: str, directory: Path | None = None) -> Iterator[FoundSession]:
@@ -188,9 +195,8 @@ def _identity_by_name(path: Path) -> str:
 def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
     said = trace.metadata.get("started_at_ms") if isinstance(trace, Trace) else None
     try:
-        return datetime.fromtimestamp(
-            said / 1000 if isinstance(said, int | float) else path.stat().st_mtime
-        ).astimezone()
+        seconds = said / 1000 if isinstance(said, int | float) else path.stat().st_mtime
+        return datetime.fromtimestamp(seconds).astimezone()
     except (OSError, OverflowError, ValueError):
         return None
 
@@ -209,17 +215,6 @@ def _reader(program: str) -> Callable[[SessionFile], Trace | Failure]:
     return read
 
 
-def _session_file(program: str, path: Path) -> SessionFile:
-    from agentv.extensions.agents.traces.sessions.recorder import SessionFile
-
-    data = _content(path)
-    others = {one.name: _content(one) for one in sorted(_beside(program, path, data))}
-    root = path.parent.parent / ".project_root"
-    if program == "gemini" and root.is_file():
-        others[root.name] = _content(root)
-    return SessionFile(data, others)
-
-
 def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
     """The files of the sub-agents of a session."""
     if program == "claude":
@@ -228,16 +223,12 @@ def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
         yield from folder.rglob("*.meta.json")
     elif program == "codex" and b"spawn_agent" in data:
         own = f'"{_identity_by_name(path)}"'.encode()
-        yield from (one for one in path.parent.glob("rollout-*.jsonl") if one != path and _is_child(one, own))
+        others = {one: _first_line(one) for one in path.parent.glob("rollout-*.jsonl") if one != path}
+        yield from (one for one, line in others.items() if _PARENT in line and own in line)
     elif program == "gemini" and b'"agentId"' in data:
         for folder in path.parent.iterdir():
             if folder.is_dir() and folder.name.encode() in data[:_FIRST_LINE]:
                 yield from islice(folder.glob("*.json*"), 1000)
-
-
-def _is_child(path: Path, parent: bytes) -> bool:
-    line = _first_line(path)
-    return _PARENT in line and parent in line
 
 
 def _content(path: Path) -> bytes:

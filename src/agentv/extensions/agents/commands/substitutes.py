@@ -171,22 +171,17 @@ async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure |
 
 
 async def _applied(solution: Solution, request: TargetRequest) -> Failure | None:
+    failed: Failure | None = None
     if solution.patch:
         arguments = ("git", "apply", "--whitespace=nowarn", "-")
         failed = await _run(WorkspaceCommand(argv=arguments), request, solution.patch.encode())
-        if failed is not None:
-            return failed
-    if solution.files:
+    if failed is None and solution.files:
         from agentv.extensions.agents.workspaces.placing import place_files
 
         failed = await asyncio.to_thread(place_files, solution.files, request.workspace_path or "")
-        if failed is not None:
-            return failed
     for command in solution.commands:
-        failed = await _run(command, request)
-        if failed is not None:
-            return failed
-    return None
+        failed = failed or await _run(command, request)
+    return failed
 
 
 async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes = b"") -> Failure | None:

@@ -134,22 +134,19 @@ def render_trace(name: str, trace: Trace, options: TraceOptions) -> str:
         trace: hostile text in it is escaped.
         options: how it is shown.
     """
-    return "\n".join(_trace(name, trace, options))
-
-
-def _trace(name: str, trace: Trace, options: TraceOptions) -> Iterator[str]:
-    yield paint(one_line(name, LONGEST), "bold", color=options.color)
-    yield one_line(", ".join(_facts(trace)), 2 * LONGEST)
+    lines = [paint(one_line(name, LONGEST), "bold", color=options.color)]
+    lines.append(one_line(", ".join(_facts(trace)), 2 * LONGEST))
     if trace.partial:
-        yield paint(f"partial: {one_line(trace.partial, 2 * LONGEST)}", "errored", color=options.color)
+        lines.append(paint(f"partial: {one_line(trace.partial, 2 * LONGEST)}", "errored", color=options.color))
     steps = trace.steps if options.full else trace.steps[:MOST_STEPS]
     depths = depths_of(steps, DEEPEST)
     counted = trace.is_counted
     rows = [_row(step, depth, options, counted=counted) for step, depth in zip(steps, depths, strict=True)]
     if rows:
-        yield from _lines(rows, options)
+        lines += _lines(rows, options)
     if len(steps) < len(trace.steps):
-        yield f"{plural(len(trace.steps) - len(steps), 'more step')}; --full shows them"
+        lines.append(f"{plural(len(trace.steps) - len(steps), 'more step')}; --full shows them")
+    return "\n".join(lines)
 
 
 def _facts(trace: Trace) -> Iterator[str]:
@@ -168,13 +165,8 @@ def _facts(trace: Trace) -> Iterator[str]:
         yield f"ended: {trace.stop_reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A step on its way into columns: when it began, how long it took, what it used; its text, and its style."""
-
-    facts: tuple[str, str, str]
-    text: str
-    style: str | None = None
+_Row = tuple[tuple[str, str, str], str, str | None]
+"""A step on its way into columns: when it began, how long it took, what it used; its text, and its style."""
 
 
 def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Row:
@@ -183,29 +175,27 @@ def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Ro
     indent = TAB * depth
     if isinstance(step, MessageStep):
         thought = f" (thought: {_shown(step.reasoning, options)})" if step.reasoning else ""
-        return _Row((started, "", ""), f"{indent}{step.role}: {_shown(step.text, options)}{thought}")
+        return (started, "", ""), f"{indent}{step.role}: {_shown(step.text, options)}{thought}", None
     if isinstance(step, PermissionStep):
         reason = f": {_shown(step.reason, options)}" if step.reason else ""
         text = f"{indent}permission for {_shown(step.tool, options)} {'allowed' if step.allowed else 'denied'}{reason}"
-        return _Row((started, "", ""), text, None if step.allowed else "failed")
+        return (started, "", ""), text, None if step.allowed else "failed"
     took = "" if step.duration_ms is None else duration(step.duration_ms)
     if isinstance(step, UsageStep):
         error = f": {_shown(step.error, options)}" if step.error else ""
         who = "the agent reports" if counted and step.evidence == "agent" else "model"
         model = step.model or ("" if counted and step.evidence == "agent" else "unknown")
         text = f"{indent}{f'{who} {_shown(model, options)}'.rstrip()}{error}"
-        return _Row((started, took, _used(step)), text, "failed" if step.error else "dim")
-    return _Row((started, took, ""), indent + _called(step, options), "failed" if step.failed else "tested")
+        return (started, took, _used(step)), text, "failed" if step.error else "dim"
+    return (started, took, ""), indent + _called(step, options), "failed" if step.failed else "tested"
 
 
 def _used(step: UsageStep) -> str:
     tokens = step.tokens or TokenUsage()
-    said = [
-        f"{tokens.input:,} in" if tokens.input is not None else "",
-        f"{tokens.output:,} out" if tokens.output is not None else "",
-    ]
-    cost = [] if step.cost_usd is None else [money(step.cost_usd)]
-    return ", ".join(filter(None, [*said, *cost]))
+    said = [] if tokens.input is None else [f"{tokens.input:,} in"]
+    said += [] if tokens.output is None else [f"{tokens.output:,} out"]
+    said += [] if step.cost_usd is None else [money(step.cost_usd)]
+    return ", ".join(said)
 
 
 def _called(step: ToolCallStep, options: TraceOptions) -> str:
@@ -229,16 +219,16 @@ def _shown(text: str, options: TraceOptions) -> str:
 
 def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
     """The rows as columns; columns that no row fills are left out."""
-    filled = [at for at in range(3) if any(row.facts[at] for row in rows)]
+    filled = [at for at in range(3) if any(facts[at] for facts, *_ in rows)]
     if not options.full:
-        cells: list[list[Cell]] = [[*((row.facts[at], "dim") for at in filled), (row.text, row.style)] for row in rows]
+        cells: list[list[Cell]] = [
+            [*((facts[at], "dim") for at in filled), (text, style)] for facts, text, style in rows
+        ]
         yield from aligned(cells, options.width, color=options.color)
         return
-    for row in rows:
-        first, *rest = row.text.split("\n")
-        yield "  ".join(
-            [*(row.facts[at] for at in filled if row.facts[at]), paint(first, row.style, color=options.color)]
-        )
+    for facts, text, style in rows:
+        first, *rest = text.split("\n")
+        yield "  ".join([*filter(None, facts), paint(first, style, color=options.color)])
         yield from (f"{TAB}{line}" for line in rest)
 
 

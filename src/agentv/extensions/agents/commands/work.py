@@ -71,11 +71,11 @@ def grade(path: str, test_id: str, prepared: str, response: str | None, trace: s
     Exit status: as of `agentv eval`.
     """
     from agentv.cli.progress import ProgressOptions, follow
-    from agentv.extensions.agents.commands.prepared_work import GradeRequest, work_to_grade
+    from agentv.extensions.agents.commands.prepared_work import work_to_grade
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     settings = EvalSettings(paths=(path,), **options)
-    settings = work_to_grade(settings, GradeRequest(prepared, test_id, response, trace))
+    settings = work_to_grade(settings, prepared, test_id, response, trace)
     return follow(settings, ProgressOptions(form, quiet=False, verbose=False, no_progress=True))
 
 
@@ -114,7 +114,18 @@ _MOST_NAMES = 20
 
 def render_check(found: CheckReport) -> str:
     """The problems by suite, then a line with what was checked."""
-    return "\n".join([*map(one_line, found.notes), *_problems(found.problems), *_unsolved(found), _closing(found)])
+    lines = [*map(one_line, found.notes), *_problems(found.problems)]
+    names = found.without_solution
+    if names:
+        more = len(names) - _MOST_NAMES
+        shown = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        lines.append(f"{plural(len(names), 'case')} without 'solution' or 'expected_output': {one_line(shown)}")
+    if found.interrupted:
+        lines.append(f"interrupted, so that not all of {plural(found.cases, 'case')} are checked")
+    else:
+        tried = f", {plural(found.solved, 'solution')} tried" if found.solved else ""
+        lines.append(f"{plural(found.cases, 'case')} checked{tried}: {found.sound} without a problem")
+    return "\n".join(lines)
 
 
 def _problems(problems: Sequence[CaseProblem]) -> Iterator[str]:
@@ -128,42 +139,24 @@ def _problems(problems: Sequence[CaseProblem]) -> Iterator[str]:
             yield f"  and {len(one.detail) - _MOST_DETAILS} more"
 
 
-def _unsolved(found: CheckReport) -> Iterator[str]:
-    names = found.without_solution
-    if names:
-        shown = ", ".join(names[:_MOST_NAMES]) + (
-            f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        )
-        yield f"{plural(len(names), 'case')} without 'solution' or 'expected_output': {one_line(shown)}"
-
-
-def _closing(found: CheckReport) -> str:
-    tried = f", {plural(found.solved, 'solution')} tried" if found.solved else ""
-    if found.interrupted:
-        return f"interrupted, so that not all of {plural(found.cases, 'case')} are checked"
-    return f"{plural(found.cases, 'case')} checked{tried}: {found.sound} without a problem"
-
-
 def check_json(found: CheckReport) -> str:
     """The same as one JSON object."""
-    return json.dumps(
+    problems = [
         {
-            "cases": found.cases,
-            "solutions": found.solved,
-            "problems": [
-                {
-                    "suite": one.suite,
-                    "test_id": one.case,
-                    "variant": one.variant,
-                    "problem": one.problem,
-                    "message": one.message,
-                    "detail": list(one.detail),
-                }
-                for one in found.problems
-            ],
-            "without_solution": list(found.without_solution),
-            "interrupted": found.interrupted,
-        },
-        ensure_ascii=False,
-        indent=2,
-    )
+            "suite": one.suite,
+            "test_id": one.case,
+            "variant": one.variant,
+            "problem": one.problem,
+            "message": one.message,
+            "detail": list(one.detail),
+        }
+        for one in found.problems
+    ]
+    facts = {
+        "cases": found.cases,
+        "solutions": found.solved,
+        "problems": problems,
+        "without_solution": list(found.without_solution),
+        "interrupted": found.interrupted,
+    }
+    return json.dumps(facts, ensure_ascii=False, indent=2)
