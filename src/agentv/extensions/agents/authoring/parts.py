@@ -112,16 +112,11 @@ def check_globs(globs: Iterable[str], node: Node | None, key: str, reading: Read
         except GlobError as error:
             reading.report.error("bad-value" if glob.strip() else "missing-value", at, f"'{key}': {error}")
             continue
-        if _is_torn(glob):
+        if "[" in glob and "]" not in glob[glob.index("[") + 2 :]:
             reading.report.error("bad-value", at, f"the pattern '{glob}' of '{key}' has a '[' without ']'")
         elif ".git" in glob.split("/"):
             message = f"'{key}' has no effect on '{glob}': '.git' is the agent's own, and is not compared"
             reading.report.error("bad-value", at, message)
-
-
-def _is_torn(glob: str) -> bool:
-    begin = glob.find("[")
-    return begin >= 0 and "]" not in glob[begin + 2 :]
 
 
 class CopyReader(Struct, frozen=True):
@@ -142,12 +137,12 @@ class CopyReader(Struct, frozen=True):
         if isinstance(node, ListNode):
             return tuple(one for item in node.items for one in self.read(item, key, reading))
         if isinstance(node, MapNode):
-            pairs = ((self._one(item, key, reading), place) for place, item in node.items.items())
-            return tuple(
-                replace(one, path=_within(inner_path(place, node, key, reading), place, one))
-                for one, place in pairs
-                if one is not None
-            )
+            found = []
+            for place, item in node.items.items():
+                one = self._one(item, key, reading)
+                if one is not None:
+                    found.append(replace(one, path=_within(inner_path(place, node, key, reading), place, one)))
+            return tuple(found)
         one = self._one(node, key, reading)
         if one is not None and self.hidden and one.source.endswith(PATCHES):
             return (replace(one, is_patch=True),)
@@ -319,22 +314,16 @@ def facts_text(hook: str, reading: Reading) -> str:
     return json.dumps({"hook_name": hook, "workspace_path": WORKSPACE, "eval_dir": reading.places.suite, "test_id": ""})
 
 
-class Extensions(Struct, frozen=True):
-    """What `extensions` add to a workspace."""
-
-    hooks: Hooks = Hooks()
-    setup: tuple[WorkspaceCommand, ...] = ()
-    files: tuple[CopiedFiles, ...] = ()
-
-
-def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> Extensions:
-    """AgentV's `extensions`: functions of JavaScript files, and `agentv:agent-rules`; what is wrong is reported."""
+def read_extensions(
+    node: Node, copies: CopyReader, reading: Reading
+) -> tuple[Hooks, tuple[WorkspaceCommand, ...], tuple[CopiedFiles, ...]]:
+    """The hooks, setup and files of AgentV's `extensions`: functions of JavaScript files, and `agentv:agent-rules`."""
     if is_empty(node):
-        return Extensions()
+        return Hooks(), (), ()
     rendered = reading.rendered(node)
     if not isinstance(rendered, ListNode):
         reading.report.error("bad-value", node, f"'extensions' must be a list, found {kind_of(node)}")
-        return Extensions()
+        return Hooks(), (), ()
     reading = reading.rendering(False)
     stages: dict[str, list[WorkspaceCommand]] = {name: [] for name in NAMES}
     files: list[CopiedFiles] = []
@@ -348,7 +337,7 @@ def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> Extensi
             if found is not None:
                 stages[found[0]].append(found[1])
     setup = tuple(stages.pop("before_all"))
-    return Extensions(Hooks(**{name: tuple(commands) for name, commands in stages.items()}), setup, tuple(files))
+    return Hooks(**{name: tuple(commands) for name, commands in stages.items()}), setup, tuple(files)
 
 
 def _agent_rules(node: MapNode, copies: CopyReader, reading: Reading) -> list[CopiedFiles]:

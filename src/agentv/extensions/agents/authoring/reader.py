@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -148,18 +148,19 @@ class WorkspaceReader:
             if reading.data:
                 refuse_data(keys.extensions, reading.report, "name code, as 'extensions' does")
                 return parts
-            added = read_extensions(keys.extensions, copies, reading)
-            parts["setup"] = (*parts.get("setup", ()), *added.setup)
-            parts["files"] = (*parts.get("files", ()), *added.files)
+            more, setup, files = read_extensions(keys.extensions, copies, reading)
+            parts["setup"] = (*parts.get("setup", ()), *setup)
+            parts["files"] = (*parts.get("files", ()), *files)
             hooks = parts.get("hooks", Hooks())
-            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(added.hooks, name) for name in NAMES})
+            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(more, name) for name in NAMES})
         if keys.sandbox is not None and not is_empty(keys.sandbox):
             if reading.data:
                 refuse_data(keys.sandbox, reading.report, "choose a sandbox")
                 return parts
-            sandbox = _sandbox(keys.sandbox, reading)
-            if sandbox is not None:
-                parts["sandbox"] = sandbox
+            rendered = reading.rendered(keys.sandbox)
+            found = INVALID if rendered is None else _SANDBOX.read(rendered, reading, "sandbox")
+            if found is not INVALID:
+                parts["sandbox"] = found if isinstance(found, tuple) else (found,)
         return parts
 
     def _made(self, parts: Parts, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec:
@@ -197,14 +198,6 @@ def _merged(base: Parts, own: Parts) -> Parts:
     if "env" in base and "env" in own:
         merged["env"] = {**base["env"], **own["env"]}
     return merged
-
-
-def _sandbox(node: Node, reading: Reading) -> tuple[SandboxName, ...] | None:
-    rendered = reading.rendered(node)
-    found = INVALID if rendered is None else _SANDBOX.read(rendered, reading, "sandbox")
-    if found is INVALID:
-        return None
-    return cast("tuple[SandboxName, ...]", found if isinstance(found, tuple) else (found,))
 
 
 def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, reading: Reading) -> None:

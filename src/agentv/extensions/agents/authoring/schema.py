@@ -350,41 +350,37 @@ def workspace_defs() -> dict[str, Schema]:
             },
         ),
         "solution": {**_mapping(AuthoredSolution, {"files": _COPIED, "commands": _COMMANDS}), "minProperties": 1},
-        "variant": {**_mapping(AuthoredVariant, {"overlay": _COPIED}), "required": ["name"]},
-        "environment-setup": {**_mapping(AuthoredSetup, {"command": _WORDS}), "required": ["command"]},
-        "environment": {
-            **_mapping(AuthoredEnvironment, {"setup": {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}}),
-            "required": ["workdir"],
-        },
+        "variant": _mapping(AuthoredVariant, {"overlay": _COPIED}, "name"),
+        "environment-setup": _mapping(AuthoredSetup, {"command": _WORDS}, "command"),
+        "environment": _mapping(
+            AuthoredEnvironment, {"setup": {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}}, "workdir"
+        ),
         "user": _mapping(AuthoredUser, {"model": {"$ref": "#/$defs/target"}}),
-        "activation": {
-            **_mapping(
-                AuthoredActivation,
-                {
-                    "skills": NAME,
-                    "queries": {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]},
-                },
-            ),
-            "required": ["skills", "queries"],
-        },
+        "activation": _mapping(
+            AuthoredActivation,
+            {
+                "skills": NAME,
+                "queries": {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]},
+            },
+            "skills",
+            "queries",
+        ),
         "agent-rules": object_of(AuthoredAgentRules),
         "tool": object_of(AuthoredTool),
         "tools": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}, "minProperties": 1},
         "tool-server": {
             "if": {"required": ["tools"]},
-            "then": {
-                **_mapping(AuthoredServer, {"tools": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}}),
-                "required": ["tools"],
-            },
+            "then": _mapping(AuthoredServer, {"tools": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}}, "tools"),
             "else": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]},
         },
     }
 
 
-def _mapping(cls: type, unread: Mapping[str, Schema]) -> Schema:
+def _mapping(cls: type, unread: Mapping[str, Schema], *required: str) -> Schema:
     return {
         "type": "object",
         "properties": properties_of(cls, unread),
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
+        **({"required": list(required)} if required else {}),
     }

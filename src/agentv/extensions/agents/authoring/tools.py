@@ -47,24 +47,17 @@ _TYPES: JsonObject = {
 }
 
 
-class ToolModule(Struct, frozen=True):
-    """The tools of a module as they would be written out, and the state that they begin with."""
-
-    tools: MapNode
-    state: JsonObject
-
-
-def tools_in(node: Node, reading: Reading) -> ToolModule | None:
-    """The tools that `tools` of a server maps or whose module it names; None where it is wrong, which is reported."""
+def tools_in(node: Node, reading: Reading) -> tuple[MapNode, JsonObject] | None:
+    """The tools that `tools` of a server maps, or whose module it names, and their state; None where that is wrong."""
     if isinstance(node, Scalar) and node.text.strip().endswith(".py"):
         return _module(node, reading)
     if isinstance(node, MapNode) and not is_empty(node):
-        return ToolModule(node, {})
+        return node, {}
     reading.report.error("bad-value", node, f"'tools' must map tools to what they do, found {kind_of(node)}")
     return None
 
 
-def _module(node: Scalar, reading: Reading) -> ToolModule | None:
+def _module(node: Scalar, reading: Reading) -> tuple[MapNode, JsonObject] | None:
     """The public functions of a module, and its literal `STATE`; None where it cannot be read, which is reported.
 
     A function's docstring is the tool's description; its parameters are the tool's, with the types of their
@@ -86,9 +79,8 @@ def _module(node: Scalar, reading: Reading) -> ToolModule | None:
         return None
     state: JsonObject = {}
     for one in body:
-        if isinstance(one, ast.Assign) and any(
-            isinstance(name, ast.Name) and name.id == _STATE for name in one.targets
-        ):
+        names = [name.id for name in one.targets if isinstance(name, ast.Name)] if isinstance(one, ast.Assign) else []
+        if isinstance(one, ast.Assign) and _STATE in names:
             try:
                 state = ast.literal_eval(one.value)
             except (ValueError, TypeError):
@@ -96,7 +88,7 @@ def _module(node: Scalar, reading: Reading) -> ToolModule | None:
                 return None
     made = node_of(tools, node.at)
     assert isinstance(made, MapNode)  # noqa: S101  # as it was made
-    return ToolModule(made, state)
+    return made, state
 
 
 def _function_tool(function: ast.FunctionDef | ast.AsyncFunctionDef, node: Scalar) -> Json:
@@ -205,21 +197,21 @@ def _server(name: str, node: Node, around: MapNode, reading: Reading) -> _Server
         node = MapNode({_TOOLS: node}, {_TOOLS: node.at}, node.at)
     if not isinstance(node, MapNode) or is_empty(node):
         message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(node)}"
-        reading.report.error(
-            "bad-value", node, message, hint="or name a module whose functions are the tools: tools.py"
-        )
+        hint = "or name a module whose functions are the tools: tools.py"
+        reading.report.error("bad-value", node, message, hint=hint)
         return None
     if _TOOLS not in node.items:
         return _Server(_tools(name, node, reading))
     read = shape_of(AuthoredServer).decode(node.items, node, reading, f"the server '{name}'")
     if read is INVALID:
         return None
-    found, state = tools_in(read.tools, reading), {} if read.state is None else read.state.value
-    if not isinstance(state, Mapping):
+    found, own = tools_in(read.tools, reading), {} if read.state is None else read.state.value
+    if not isinstance(own, Mapping):
         reading.report.error("bad-value", node.items["state"], "'state' must be an object of JSON")
-    if found is None or not isinstance(state, Mapping):
+    if found is None or not isinstance(own, Mapping):
         return None
-    return _Server(_tools(name, found.tools, reading), {**found.state, **state}, read.transport)
+    tools, state = found
+    return _Server(_tools(name, tools, reading), {**state, **own}, read.transport)
 
 
 def _tools(server: str, node: MapNode, reading: Reading) -> Mapping[str, ScriptedTool]:

@@ -104,7 +104,10 @@ class MappingReader(Struct, frozen=True):
         }
         parts: Parts = {key: found() for key, found in readers.items() if key in node.items}
         if "repos" in node.items:
-            parts["repositories"] = _repositories(read.repos, node.items["repos"], reading)
+            repos = node.items["repos"]
+            pairs = zip(read.repos, repos.items if isinstance(repos, ListNode) else [], strict=False)
+            found = [_repository(one, item, reading) for one, item in pairs if isinstance(item, MapNode)]
+            parts["repositories"] = tuple(found)
         if read.hooks is not None and not is_empty(read.hooks):
             hooks, setup = read_hooks(read.hooks, reading)
             parts["hooks"] = hooks
@@ -179,15 +182,6 @@ def _mounts(mounts: Mapping[str, str], node: Node, reading: Reading) -> dict[str
         else:
             found[path.rstrip("/")] = inner_path(below, node, "mounts", reading)
     return found
-
-
-def _repositories(
-    repos: tuple[AuthoredRepository, ...], node: Node, reading: Reading
-) -> tuple[WorkspaceRepository, ...]:
-    items = node.items if isinstance(node, ListNode) else []
-    return tuple(
-        _repository(read, item, reading) for read, item in zip(repos, items, strict=False) if isinstance(item, MapNode)
-    )
 
 
 def _repository(read: AuthoredRepository, node: MapNode, reading: Reading) -> WorkspaceRepository:
