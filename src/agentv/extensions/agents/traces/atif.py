@@ -5,7 +5,7 @@ Source: https://harborframework.com/docs/trajectory-format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,6 +75,9 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
     metrics, extra = mapping(root.get("final_metrics")), mapping(root.get("extra"))
     if _waits(reader.steps):
         reader.problems.note(f"the trajectory {UNFINISHED}")
+    costs = [
+        step.cost_usd for step in reader.steps if isinstance(step, UsageStep)
+    ]  # where a step has none: the whole's
     steps = reader.with_totals(metrics)
     return Trace(
         sound_parents(steps, reader.problems),
@@ -84,7 +87,8 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
         session_id=string(root.get("session_id")) or string(root.get("trajectory_id")),
         stop_reason=string(extra.get("stop_reason")),
         error=string(extra.get("error")),
-        session_cost_usd=reader.session_cost(metrics),
+        # of the whole, where some step does not say its own
+        session_cost_usd=number(metrics.get("total_cost_usd")) or None if None in costs else None,
         duration_ms=reader.last_ms,
         native=native,
         native_name=NATIVE_NAME if native else "",
@@ -118,8 +122,9 @@ class _Reader:
                 self.problems.note(f"step {place} has no known 'source'")
                 continue
             self._step(row, role, parent, model)
-            for identity, references in _delegated(row):
-                for reference in references:
+            for result in map(mapping, _results(row)):  # sub-agents may have worked for the call
+                identity = string(result.get("source_call_id"))
+                for reference in items(result.get("subagent_trajectory_ref")):
                     found = embedded.get(string(mapping(reference).get("trajectory_id")))
                     if found is None or depth == _DEEPEST:
                         self.problems.note("the trajectory of a sub-agent is not embedded")
@@ -136,10 +141,8 @@ class _Reader:
             self.steps.append(MessageStep(role, text, reasoning, at, parent))
         permission = mapping(extra.get("permission"))
         if permission:
-            reason = string(permission.get("reason")) or None
-            self.steps.append(
-                PermissionStep(string(permission.get("tool")), permission.get("allowed") is True, reason, at, parent)
-            )
+            tool, reason = string(permission.get("tool")), string(permission.get("reason")) or None
+            self.steps.append(PermissionStep(tool, permission.get("allowed") is True, reason, at, parent))
         used = _usage(row, string(row.get("model_name")) or model)
         if used is not None:
             self.steps.append(replace(used, started_ms=at, parent=parent))
@@ -158,9 +161,8 @@ class _Reader:
         extra = {**mapping(call.get("extra")), **mapping((result or {}).get("extra"))}
         said = None if result is None else text_of(result.get("content"))
         failed = extra.get("status") == "failed" or extra.get("is_error") is True
-        status = next(
-            (one for one in _ENDS if one == extra.get("status")), "unknown" if result is None else "completed"
-        )
+        otherwise: ToolStatus = "unknown" if result is None else "completed"
+        status = next((one for one in _ENDS if one == extra.get("status")), otherwise)
         arguments = arguments_of(call.get("arguments"))
         name, native = names_of_call(native, arguments)
         self.steps.append(
@@ -186,11 +188,6 @@ class _Reader:
         self.last_ms = round(max(at - self._start, self.last_ms or 0.0), 3)
         return round(max(at - self._start, 0.0), 3)
 
-    def session_cost(self, metrics: JsonObject) -> float | None:
-        """The cost of the whole, where some step does not say its own."""
-        costs = [step.cost_usd for step in self.steps if isinstance(step, UsageStep)]
-        return number(metrics.get("total_cost_usd")) or None if None in costs else None
-
     def with_totals(self, metrics: JsonObject) -> list[Step]:
         """The steps; with the totals of the whole, where no step says what it used."""
         if any(isinstance(step, UsageStep) for step in self.steps):
@@ -212,12 +209,6 @@ def _waits(steps: Sequence[Step]) -> bool:
 
 def _results(row: JsonObject) -> Any:
     return items(mapping(row.get("observation")).get("results"))
-
-
-def _delegated(row: JsonObject) -> Iterator[tuple[str | None, Any]]:
-    """The calls of a step that sub-agents worked for, with the references to their trajectories."""
-    for one in map(mapping, _results(row)):
-        yield string(one.get("source_call_id")) or None, items(one.get("subagent_trajectory_ref"))
 
 
 def _usage(row: JsonObject, model: str) -> UsageStep | None:

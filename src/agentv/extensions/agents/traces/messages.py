@@ -174,10 +174,8 @@ def _message(row: JsonObject, default: Role | None, where: str, problems: Proble
         if thought:
             yield Spoken("assistant", reasoning=thought)
         return
-    role = next(
-        (_ROLES[one] for one in (_lower(row, "role"), _lower(row, "type"), _lower(row, "kind")) if one in _ROLES),
-        default,
-    )
+    named = (_lower(row, key) for key in ("role", "type", "kind"))
+    role = next((_ROLES[one] for one in named if one in _ROLES), default)
     if role is None:
         problems.note(f"{where} has no known role and no known type")
     else:
@@ -223,15 +221,10 @@ def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
     if role == "tool":
         return
     single = first(row, "function_call", "functionCall")
-    calls = [
-        *found.calls,
-        *items(as_json(first(row, "tool_calls", "toolCalls"))),
-        *([] if single is None else [single]),
-    ]
-    usage, about = (
-        first(row, "usage", "usage_metadata", "token_usage"),
-        {**mapping(row.get("response_metadata")), **row},
-    )
+    calls = [*found.calls, *items(as_json(first(row, "tool_calls", "toolCalls")))]
+    calls += [] if single is None else [single]
+    usage = first(row, "usage", "usage_metadata", "token_usage")
+    about = {**mapping(row.get("response_metadata")), **row}
     *others, (last, text) = [(one, text_of(said)) for one, said in found.texts.items()] or [(role, "")]
     for other, words in others:
         yield Spoken(other, words)
@@ -273,9 +266,8 @@ def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
 
 def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:
     value = first(row, "content", "output", "response", "result", "parts")
-    says = [row.get(key) is True for key in ("is_error", "isError")] + [
-        _lower(row, key) in _FAILED for key in ("status", "outcome")
-    ]
+    says = [row.get(key) is True for key in ("is_error", "isError")]
+    says += [_lower(row, key) in _FAILED for key in ("status", "outcome")]
     hidden = isinstance(value, str) and value.startswith(_HIDDEN_ERROR)
     if isinstance(value, Mapping) and value.keys() == {"error"}:  # as Gemini's API has errors
         value, failed = value["error"], True
@@ -316,7 +308,7 @@ class Conversation:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.problems = Problems()
-        self._open: list[int] = []
+        self._open: dict[int, ToolCallStep] = {}
         self._system = ""
 
     def add(self, said: Spoken) -> None:
@@ -331,27 +323,19 @@ class Conversation:
         if said.tokens is not None:
             self.steps.append(UsageStep(said.model, said.tokens, said.cost_usd))
         for call in said.calls:
+            step = step_of(call)
             if call.status == "unknown":
-                self._open.append(len(self.steps))
-            self.steps.append(step_of(call))
+                self._open[len(self.steps)] = step
+            self.steps.append(step)
 
     def _result(self, result: SpokenResult) -> None:
-        place = next(self._matching(result), None)
-        if place is None:
-            self.problems.note("a tool's result belongs to no call")
-            return
-        self._open.remove(place)
-        step = self.steps[place]
-        assert isinstance(step, ToolCallStep)  # noqa: S101  # only calls are open
-        self.steps[place] = with_result(step, result)
-
-    def _matching(self, result: SpokenResult) -> Iterator[int]:
-        for place in self._open:
-            step = self.steps[place]
-            assert isinstance(step, ToolCallStep)  # noqa: S101  # only calls are open
+        for place, step in self._open.items():
             is_named = bool(result.call) or not result.name or step.native_name == result.name
             if is_named and (step.id == result.call or not (result.call and step.id)):
-                yield place
+                del self._open[place]
+                self.steps[place] = with_result(step, result)
+                return
+        self.problems.note("a tool's result belongs to no call")
 
 
 def step_of(call: SpokenCall, started_ms: float | None = None, parent: str | None = None) -> ToolCallStep:

@@ -196,7 +196,8 @@ class _Reader:
         about = {**root.resource, **root.attributes}
         steps = [step for step in self._steps if step is not None]
         error = self._error()
-        if not error and _waits(steps):
+        main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
+        if not error and main and isinstance(main[-1], MessageStep) and main[-1].role == "user":  # no model answered
             self._problems.note(f"the trace {UNFINISHED}")
         return Trace(
             sound_parents(steps, self._problems),
@@ -393,9 +394,8 @@ class _Reader:
             exactly: they have to be the same: the span has an id, though another than the model's (Google's ADK).
         """
         named = self._asked.get(name) or []
-        found = next(
-            (one for one in named if one[1].arguments == arguments), None if exactly or not named else named[0]
-        )
+        otherwise = None if exactly or not named else named[0]
+        found = next((one for one in named if one[1].arguments == arguments), otherwise)
         if found is None:
             return None
         named.remove(found)
@@ -450,9 +450,3 @@ def _is_same(span: OtelSpan, above: OtelSpan) -> bool:
         return True
     names = {one.attributes.get("gen_ai.tool.name") for one in (span, above)}
     return len(names) == 1 and _arguments(span) == _arguments(above)
-
-
-def _waits(steps: Sequence[Step]) -> bool:
-    """Whether the last word is the user's, so that no model answered."""
-    main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
-    return bool(main) and isinstance(main[-1], MessageStep) and main[-1].role == "user"

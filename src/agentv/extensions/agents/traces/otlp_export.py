@@ -41,7 +41,13 @@ class TraceOrigin:
 
 def otlp_of(traces: Sequence[tuple[Trace, TraceOrigin]]) -> dict[str, Json]:
     """The traces as one document of OTLP in JSON."""
-    return {"resourceSpans": [_resource(trace, origin) for trace, origin in traces]}
+    resources: list[Json] = []
+    for trace, origin in traces:
+        about = {"service.name": trace.agent or "unknown_service", "service.version": trace.agent_version}
+        scope: Json = {"name": "agentv", "version": __version__}
+        spans: Json = [{"scope": scope, "spans": _Writer(trace, origin).spans(), "schemaUrl": _SCHEMA}]
+        resources.append({"resource": {"attributes": _attributes(about)}, "scopeSpans": spans})
+    return {"resourceSpans": resources}
 
 
 def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
@@ -57,15 +63,6 @@ def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
 
 def _base64(digits: str) -> str:
     return base64.b64encode(bytes.fromhex(digits)).decode()
-
-
-def _resource(trace: Trace, origin: TraceOrigin) -> dict[str, Json]:
-    about = {"service.name": trace.agent or "unknown_service", "service.version": trace.agent_version}
-    scope: Json = {"name": "agentv", "version": __version__}
-    return {
-        "resource": {"attributes": _attributes(about)},
-        "scopeSpans": [{"scope": scope, "spans": _Writer(trace, origin).spans(), "schemaUrl": _SCHEMA}],
-    }
 
 
 class _Writer:
@@ -149,11 +146,9 @@ class _Writer:
             "agentv.message_only": True if used is None else None,
         }
         self._given = []
-        took = None if used is None else used.duration_ms
-        parent = None if step is None else step.parent
-        span = self._span(
-            self._span_id(f"step {place}"), parent, f"chat {model}".strip(), self._now, self._now + (took or 0.0), about
-        )
+        ended = self._now + ((None if used is None else used.duration_ms) or 0.0)
+        parent, identity = None if step is None else step.parent, self._span_id(f"step {place}")
+        span = self._span(identity, parent, f"chat {model}".strip(), self._now, ended, about)
         self._spans.append({**span, "kind": _CLIENT, **_status(None if used is None else used.error)})
 
     def _tool(self, step: ToolCallStep, place: int) -> None:
@@ -172,9 +167,8 @@ class _Writer:
             "agentv.evidence": step.evidence,
         }
         ended = self._now + (step.duration_ms or 0.0)
-        span = self._span(
-            self._span_id(f"step {place}"), step.parent, f"execute_tool {native}", self._now, ended, about
-        )
+        identity = self._span_id(f"step {place}")
+        span = self._span(identity, step.parent, f"execute_tool {native}", self._now, ended, about)
         status = _status(step.error or "the tool failed") if step.failed else {}
         self._spans.append({**span, "kind": _INTERNAL, **status})
 
@@ -214,14 +208,13 @@ def _status(error: str | None) -> dict[str, Json]:
 
 
 def _messages(steps: Sequence[MessageStep]) -> str:
-    return json.dumps([_message(step) for step in steps], ensure_ascii=False)
-
-
-def _message(step: MessageStep) -> dict[str, Json]:
-    thought: list[Json] = [{"type": "reasoning", "content": step.reasoning}] if step.reasoning else []
-    said: list[Json] = [{"type": "text", "content": step.text}] if step.text else []
-    row: dict[str, Json] = {"role": step.role, "parts": [*thought, *said]}
-    return {**row, "finish_reason": "stop"} if step.role == "assistant" else row
+    rows: list[Json] = []
+    for step in steps:
+        thought: list[Json] = [{"type": "reasoning", "content": step.reasoning}] if step.reasoning else []
+        said: list[Json] = [{"type": "text", "content": step.text}] if step.text else []
+        end = {"finish_reason": "stop"} if step.role == "assistant" else {}
+        rows.append({"role": step.role, "parts": [*thought, *said], **end})
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def _attributes(about: JsonObject) -> list[Json]:

@@ -144,6 +144,7 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
     identity = string(first(row, "spanId", "span_id")).lower()
     if not identity:
         return None
+    parent = string(first(row, "parentSpanId", "parent_span_id")).lower()
     status = mapping(row.get("status"))
     failed = first(status, "code") in _ERROR
     attributes = _attributes(row.get("attributes"))
@@ -152,12 +153,12 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
         for event in map(mapping, items(row.get("events")))
     )
     words = string(status.get("message")).partition("Traceback (most recent call last)")[0].strip()
-    said = words or _exception(events) or string(attributes.get("error.type"))
+    raised = next((event.attributes for event in events if event.name == "exception"), {})
+    said = words or string(first(raised, "exception.message", "exception.type")) or string(attributes.get("error.type"))
     return OtelSpan(
         trace_id=string(first(row, "traceId", "trace_id")).lower(),
         id=identity,
-        parent=string(first(row, "parentSpanId", "parent_span_id")).lower().strip("0")
-        and string(first(row, "parentSpanId", "parent_span_id")).lower(),
+        parent=parent if parent.strip("0") else "",
         name=string(row.get("name")),
         attributes=attributes,
         events=events,
@@ -166,11 +167,6 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
         error=(said or "the span ended with an error") if failed or "error.type" in attributes else "",
         resource=resource,
     )
-
-
-def _exception(events: tuple[SpanEvent, ...]) -> str:
-    found = next((event.attributes for event in events if event.name == "exception"), {})
-    return string(first(found, "exception.message", "exception.type"))
 
 
 def _ms(value: Any) -> float | None:
@@ -323,9 +319,8 @@ def _tool(span: OtelSpan) -> OtelSpan:
     about = dict(span.attributes)
     arguments, result = arguments_of(about.get("gen_ai.tool.call.arguments")), about.get("gen_ai.tool.call.result")
     message = _tool_message(result)
-    identity = first(about, "gen_ai.tool.call.id") or first(
-        {**mapping(arguments.get("kwargs")), **message}, "tool_call_id"
-    )
+    identity = about.get("gen_ai.tool.call.id")
+    identity = identity or first({**mapping(arguments.get("kwargs")), **message}, "tool_call_id")
     if message:
         result = message.get("content")
     if "input_str" in arguments:

@@ -60,7 +60,11 @@ def _read(value: Any, asked: str) -> TargetResponse | Failure | None:
     if isinstance(value, Mapping):
         return _state(value, asked) if _are_messages(value.get("messages")) else None
     rows = value if isinstance(value, list | tuple) else [value]
-    return _answer(_messages(rows, asked)) if _are_messages(rows) else _unknown(value)
+    if _are_messages(rows):
+        return _answer(_messages(rows, asked))
+    if type(value).__module__.partition(".")[0] not in _KNOWN:
+        return None
+    return Failure("bad-answer", f"{_named(value)} is not what a run returns; return the result of the run")
 
 
 def _answer(run: _Run) -> TargetResponse | Failure:
@@ -87,15 +91,17 @@ def priced(steps: Iterable[Step], model: str = "") -> tuple[Step, ...]:
         steps: of a trace.
         model: of the calls that do not name theirs.
     """
-    return tuple(_priced(step, model) if isinstance(step, UsageStep) else step for step in steps)
+    found: list[Step] = []
+    for step in steps:
+        if not isinstance(step, UsageStep):
+            found.append(step)
+            continue
+        from agentv.targets.model_api.prices import cost_of
 
-
-def _priced(step: UsageStep, model: str) -> UsageStep:
-    from agentv.targets.model_api.prices import cost_of
-
-    model = step.model or model
-    cost = cost_of("", model, step.tokens) if step.cost_usd is None and model else step.cost_usd
-    return replace(step, model=model or None, cost_usd=cost)
+        named = step.model or model
+        cost = cost_of("", named, step.tokens) if step.cost_usd is None and named else step.cost_usd
+        found.append(replace(step, model=named or None, cost_usd=cost))
+    return tuple(found)
 
 
 def _pydantic_ai(result: Any) -> _Run:
@@ -168,12 +174,15 @@ def _state(state: Mapping[Any, Any], asked: str) -> TargetResponse | Failure:
 
 def _messages(given: Iterable[Any], asked: str) -> _Run:
     rows = [_row(one) for one in given]
-    users = [place for place, row in enumerate(rows) if _is_user(row) and text_of(row.get("content")) == asked]
-    begin = users[-1] if users else 0
-    system = [row for row in rows[:begin] if isinstance(row, Mapping) and row.get("type", row.get("role")) == "system"]
+    roles = [row.get("type", row.get("role")) if isinstance(row, Mapping) else "" for row in rows]
+    users = [place for place, role in enumerate(roles) if role in {"human", "user"}]
+    begin = next((one for one in reversed(users) if text_of(rows[one].get("content")) == asked), 0)
+    system = [row for row, role in zip(rows[:begin], roles, strict=False) if role == "system"]
     rows = [*system, *rows[begin:]]
     trace = trace_of_messages([bounded(row, cut=True) for row in rows])
-    said = None if isinstance(trace, Failure) else _last_word(trace)
+    steps = () if isinstance(trace, Failure) else trace.steps
+    last = next((one for one in reversed(steps) if isinstance(one, MessageStep | ToolCallStep)), None)
+    said = last.text if isinstance(last, MessageStep) and last.role == "assistant" else None
     errors = [first(row, "error_message", "error_code") for row in rows if isinstance(row, Mapping)]
     error = next((Failure("target-error", str(one)) for one in reversed(errors) if one), None)
     authors = [string(row.get("author")) for row in rows if isinstance(row, Mapping)]
@@ -191,16 +200,6 @@ def _row(message: Any) -> Any:
         tokens = usage_of(used.model_dump(by_alias=True, exclude_none=True))
         return {**row, "usage_metadata": None if tokens is None else structs.asdict(tokens)}
     return row
-
-
-def _is_user(row: Any) -> bool:
-    return isinstance(row, Mapping) and row.get("type", row.get("role")) in {"human", "user"}
-
-
-def _last_word(trace: Trace) -> str | None:
-    """What was said after the last call of a tool; None: nothing."""
-    last = next((one for one in reversed(trace.steps) if isinstance(one, MessageStep | ToolCallStep)), None)
-    return last.text if isinstance(last, MessageStep) and last.role == "assistant" else None
 
 
 def _chat_completion(reply: Any) -> TargetResponse | Failure:
@@ -232,9 +231,8 @@ def _with_cost(answer: TargetResponse | Failure, model: str) -> TargetResponse |
 
     if isinstance(answer, Failure):
         return answer
-    return replace(
-        answer, cost_usd=cost_of("", model, answer.token_usage), metadata={**answer.metadata, "model": model}
-    )
+    cost = cost_of("", model, answer.token_usage)
+    return replace(answer, cost_usd=cost, metadata={**answer.metadata, "model": model})
 
 
 _READERS: tuple[tuple[str, tuple[str, ...], Callable[[Any], _Run | TargetResponse | Failure]], ...] = (
@@ -269,13 +267,6 @@ _KNOWN = frozenset(
     {"pydantic_ai", "agents", "crewai", "smolagents", "langchain_core", "langgraph", "openai", "anthropic", "google"}
 )
 """Packages whose objects are read."""
-
-
-def _unknown(value: Any) -> Failure | None:
-    """Why an object of a known package is no answer; None: it is of another."""
-    if type(value).__module__.partition(".")[0] not in _KNOWN:
-        return None
-    return Failure("bad-answer", f"{_named(value)} is not what a run returns; return the result of the run")
 
 
 def _named(value: Any) -> str:

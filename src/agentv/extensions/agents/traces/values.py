@@ -100,6 +100,8 @@ def tokens_of(row: Any) -> TokenUsage | None:
                 {**inner, **said},
                 "cached",
                 "cached_tokens",
+                "cached_input_tokens",
+                "cacheReadTokens",
                 "cachedReadTokens",
                 "cache_read_input_tokens",
                 "cache_read_tokens",
@@ -113,6 +115,7 @@ def tokens_of(row: Any) -> TokenUsage | None:
                 "reasoning",
                 "reasoning_tokens",
                 "output_reasoning_tokens",
+                "reasoning_output_tokens",
                 "thoughtTokens",
                 "reasoningTokens",
             )

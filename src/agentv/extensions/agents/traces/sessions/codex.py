@@ -9,14 +9,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
-from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.values import (
+    arguments_of,
+    count,
+    first,
+    items,
+    mapping,
+    string,
+    text_of,
+    tokens_of,
+)
 from agentv.model.values.json_text import parse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
 _NOT_SAID = re.compile(
@@ -37,10 +43,10 @@ def read_codex(session: SessionFile) -> Trace | Failure:
     reader.add_all(rows)
     waiting = [list(recorder.records(data)) for data in session.others.values()]
     for _ in session.others:  # a sub-agent of a sub-agent comes after it
-        for others in [one for one in waiting if reader.call_of(_thread(one)) is not None]:
+        for others in [one for one in waiting if reader.agents.get(_thread(one)) is not None]:
             waiting.remove(others)
-            recorder.parent = reader.call_of(_thread(others))
-            reader.add_subagent(others)
+            recorder.parent = reader.agents.get(_thread(others))
+            _CodexReader(recorder, others, reader.agents).add_all(others)
     for others in waiting:
         recorder.problems.note(f"the file of the sub-agent '{_thread(others)[:40]}' belongs to no call")
     return recorder.trace(session.data)
@@ -62,16 +68,8 @@ class _CodexReader:
         self._model = ""
         self._thought = ""
         self._total: Json = None
-        self._agents: dict[str, str] = {} if agents is None else agents
+        self.agents: dict[str, str] = {} if agents is None else agents  # sub-agent → the call that started it
         self._items: dict[str, JsonObject] = {}
-
-    def call_of(self, thread: str) -> str | None:
-        """The call that started a sub-agent."""
-        return self._agents.get(thread)
-
-    def add_subagent(self, rows: Sequence[JsonObject]) -> None:
-        """Take all records of a sub-agent."""
-        _CodexReader(self._recorder, rows, self._agents).add_all(rows)
 
     def add_all(self, rows: Sequence[JsonObject]) -> None:
         """Take all records."""
@@ -94,7 +92,7 @@ class _CodexReader:
         elif kind == "response_item":
             self._item(payload)
         elif kind == "token_usage_record":
-            self._recorder.usage(self._model, _tokens(mapping(payload.get("usage"))))
+            self._recorder.usage(self._model, tokens_of(mapping(payload.get("usage"))))
         elif kind == "event_msg":
             self._event(string(payload.get("type")), payload)
 
@@ -111,7 +109,7 @@ class _CodexReader:
             total = info.get("total_token_usage")
             if total is not None and total != self._total:  # it is repeated when only a rate limit has changed
                 self._total = total
-                self._recorder.usage(self._model, _tokens(mapping(info.get("last_token_usage"))))
+                self._recorder.usage(self._model, tokens_of(mapping(info.get("last_token_usage"))))
         elif kind == "item_completed":
             self._completed(mapping(payload.get("item")))
         elif kind == "error":
@@ -188,7 +186,7 @@ class _CodexReader:
         text, success = _said(output)
         spawned = arguments_of(text) if text.startswith("{") else {}
         if agent := string(first(spawned, "agent_id", "thread_id", "new_thread_id")):
-            self._agents[agent] = identity
+            self.agents[agent] = identity
         item = self._items.get(identity)
         if item is not None:
             self._ended(identity, item, first(item, "aggregated_output") or text)
@@ -213,10 +211,3 @@ def _said(output: Any) -> tuple[str, bool | None]:
         known = success if isinstance(success, bool) else None if code is None else code == 0
         return text_of(first(output, "content", "output")), known
     return text_of(output), None
-
-
-def _tokens(usage: JsonObject) -> TokenUsage | None:
-    taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    cached, reasoning = count(usage.get("cached_input_tokens")), count(usage.get("reasoning_output_tokens"))
-    found, total = counted(taken, given, cached, reasoning), count(usage.get("total_tokens"))
-    return found if found is None or total is None else replace(found, total=total)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
-from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.values import (
+    arguments_of,
+    count,
+    first,
+    items,
+    mapping,
+    string,
+    text_of,
+    tokens_of,
+)
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
 _DENIED = frozenset({"denied", "rejected", "permission_denied"})
@@ -53,7 +61,7 @@ class _CopilotReader:
         elif kind in ("session.usage_record", "assistant.usage"):
             self._counted = True
             usage = mapping(data.get("usage")) or data
-            self._recorder.usage(string(usage.get("model")), _tokens(usage))
+            self._recorder.usage(string(usage.get("model")), tokens_of(usage))
         else:
             self._session_event(kind, data)
 
@@ -62,7 +70,7 @@ class _CopilotReader:
         self._recorder.parent = None
         if not self._counted:
             for model, metrics in self._totals.items():
-                self._recorder.usage(model, _tokens(mapping(mapping(metrics).get("usage"))))
+                self._recorder.usage(model, tokens_of(mapping(mapping(metrics).get("usage"))))
 
     def _started(self, data: JsonObject) -> None:
         about = self._recorder.about
@@ -101,8 +109,3 @@ class _CopilotReader:
 
 def _call(data: JsonObject, name: str) -> tuple[str, str, JsonObject]:
     return string(data.get("toolCallId")), string(data.get(name)), arguments_of(data.get("arguments"))
-
-
-def _tokens(usage: JsonObject) -> TokenUsage | None:
-    taken, given = count(usage.get("inputTokens")), count(usage.get("outputTokens"))
-    return counted(taken, given, count(usage.get("cacheReadTokens")), count(usage.get("reasoningTokens")))

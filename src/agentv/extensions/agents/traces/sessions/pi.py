@@ -6,7 +6,6 @@ from agentv.extensions.agents.traces.sessions.recorder import SessionFile, Sessi
 from agentv.extensions.agents.traces.values import arguments_of, count, mapping, number, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
 _ENDS = frozenset({"error", "aborted"})
@@ -62,11 +61,7 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
     error = (string(message.get("errorMessage")) or ended) if ended in _ENDS else None
     recorder.error = error if ended == "error" and error else ""
     cost = number(mapping(usage.get("cost")).get("total"))
-    recorder.usage(string(message.get("model")), _tokens(usage), cost_usd=cost, error=error)
-
-
-def _tokens(usage: JsonObject) -> TokenUsage | None:
-    """Pi counts cached tokens apart."""
-    taken, given = count(usage.get("input")), count(usage.get("output"))
+    taken, given = count(usage.get("input")), count(usage.get("output"))  # cached tokens are counted apart
     read, written = count(usage.get("cacheRead")) or 0, count(usage.get("cacheWrite")) or 0
-    return counted(None if taken is None and given is None else (taken or 0) + read + written, given, read)
+    whole = None if taken is None and given is None else (taken or 0) + read + written
+    recorder.usage(string(message.get("model")), counted(whole, given, read), cost_usd=cost, error=error)

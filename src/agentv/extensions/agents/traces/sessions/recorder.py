@@ -104,30 +104,19 @@ class SessionRecorder:
 
     def call(self, identity: str, native: str, arguments: JsonObject) -> None:
         """A call of a tool; a second one with the same id is the same, unless the first one has ended."""
-        if not native or (identity and self._runs(identity)):
+        place = self._calls.get(identity) if identity else None
+        known = None if place is None else self._steps[place]
+        if not native or (isinstance(known, ToolCallStep) and known.status == "unknown"):
             return
         if identity:
             self._calls[identity] = len(self._steps)
         name, native = names_of_call(native, arguments)
-        self._steps.append(
-            ToolCallStep(
-                name,
-                arguments,
-                native_name=native,
-                id=identity or None,
-                started_ms=self._started_ms,
-                parent=self.parent,
-            )
-        )
+        began, parent = self._started_ms, self.parent
+        self._steps.append(ToolCallStep(name, arguments, native, identity or None, started_ms=began, parent=parent))
 
     def knows(self, identity: str) -> bool:
         """Whether there was such a call."""
         return identity in self._calls
-
-    def _runs(self, identity: str) -> bool:
-        place = self._calls.get(identity)
-        step = None if place is None else self._steps[place]
-        return isinstance(step, ToolCallStep) and step.status == "unknown"
 
     def result(
         self, identity: str, result: Json, *, error: str | None = None, status: ToolStatus | None = None
@@ -181,15 +170,17 @@ class SessionRecorder:
             why = f": {self.problems}" if self.problems else ""
             return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
         main = [step for step in self._steps if step.parent is None]
-        if _unfinished(main) and self.stop_reason not in ("aborted", "error"):
+        said = [step for step in main if isinstance(step, MessageStep | ToolCallStep)]
+        is_waiting = any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in said)
+        is_answered = not said or (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
+        if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
             self.problems.note(f"the session {UNFINISHED}")
         # Those of sub-agents may stand in files of their own.
         ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
-        steps = sound_parents(
-            ordered if all(one.started_ms is not None for one in ordered) else self._steps, self.problems
-        )
+        are_timed = all(one.started_ms is not None for one in ordered)
+        steps = sound_parents(ordered if are_timed else self._steps, self.problems)
         times = [step.started_ms for step in steps if step.started_ms is not None]
-        said = {"project": self.about["project"], "started_at_ms": self._first_ms}
+        facts = {"project": self.about["project"], "started_at_ms": self._first_ms}
         return Trace(
             steps,
             source=f"{self._source}-session",
@@ -200,19 +191,11 @@ class SessionRecorder:
             error=self.error,
             session_cost_usd=self.cost_usd or None,
             duration_ms=max(times) if times else None,
-            metadata={key: value for key, value in said.items() if value},
+            metadata={key: value for key, value in facts.items() if value},
             native=native,
             native_name=f"{self._source}.jsonl",
             partial=str(self.problems),
         )
-
-
-def _unfinished(steps: list[Step]) -> bool:
-    """Whether a tool has given no result, or the last word is the user's."""
-    if any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in steps):
-        return True
-    said = [step for step in steps if isinstance(step, MessageStep | ToolCallStep)]
-    return bool(said) and not (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
 
 
 def blocks_of(content: Json) -> Sequence[JsonObject]:
