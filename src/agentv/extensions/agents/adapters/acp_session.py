@@ -10,27 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, resource_link_block, text_block
-from acp.schema import (
-    ClientCapabilities,
-    EnvVariable,
-    HttpHeader,
-    HttpMcpServer,
-    Implementation,
-    InitializeResponse,
-    McpServerStdio,
-)
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, resource_link_block, schema, text_block
+from acp.schema import ClientCapabilities, Implementation, InitializeResponse
 from pydantic import ValidationError
 
 from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
-from agentv.extensions.agents.adapters.process import (
-    GRACE_S,
-    AgentProcess,
-    KeptStream,
-    argv_of,
-    environment_of,
-    start_argv,
-)
+from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, argv_of, start_argv
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import (
     AGENT_STOPPED,
@@ -100,13 +85,14 @@ def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list
     made: list[Any] = []
     for one in servers:
         if one.transport == "stdio":
-            env = [EnvVariable(name=name, value=value) for name, value in one.env.items()]
-            made.append(McpServerStdio(name=one.name, command=one.command[0], args=list(one.command[1:]), env=env))
+            env = [schema.EnvVariable(name=name, value=value) for name, value in one.env.items()]
+            command, *arguments = one.command
+            made.append(schema.McpServerStdio(name=one.name, command=command, args=arguments, env=env))
         elif not capabilities or not capabilities.http:
             return Failure("no-tools", f"the agent does not connect to MCP servers over HTTP, such as '{one.name}'")
         else:
-            headers = [HttpHeader(name=name, value=value) for name, value in one.headers.items()]
-            made.append(HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
+            headers = [schema.HttpHeader(name=name, value=value) for name, value in one.headers.items()]
+            made.append(schema.HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
     return made
 
 
@@ -394,7 +380,7 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
     root = request.workspace_path or (directory.name if directory else "")
     process: AgentProcess | Failure | None = None
     try:
-        process = await start_argv(argv_of(settings.started), request, root, environment_of(request))
+        process = await start_argv(argv_of(settings.started), request, root)
     finally:
         if directory is not None and not isinstance(process, AgentProcess):
             directory.cleanup()

@@ -200,7 +200,7 @@ class AgentProcess:
 
 
 async def start_argv(
-    argv: tuple[str, ...], request: TargetRequest, cwd: str, env: Mapping[str, str]
+    argv: tuple[str, ...], request: TargetRequest, cwd: str, env: Mapping[str, str] | None = None
 ) -> AgentProcess | Failure:
     """Start an agent's program by its command line, confined by the sandbox of the request.
 
@@ -208,13 +208,13 @@ async def start_argv(
         argv: program and arguments.
         request: of the trial.
         cwd: absolute.
-        env: its complete environment.
+        env: its complete environment; None: as `environment_of`.
     """
     if request.gateway is not None:
         argv = tuple(map(request.gateway.filled, argv))
     confined = Command(argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd)), cwd=cwd)
     try:
-        return AgentProcess(await start_program(confined, env=env))
+        return AgentProcess(await start_program(confined, env=environment_of(request) if env is None else env))
     except (OSError, ValueError) as error:
         return Failure("cannot-start", f"cannot start {argv[0]}: {error}")
 

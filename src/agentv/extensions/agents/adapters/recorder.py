@@ -11,15 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import (
-    AgentActivity,
-    MessageStep,
-    PermissionStep,
-    Step,
-    ToolCallStep,
-    ToolStatus,
-    UsageStep,
-)
+from agentv.model.values.trace import AgentActivity, MessageStep, PermissionStep, Step, ToolCallStep, UsageStep
 from agentv.model.values.usage import TokenUsage, total_tokens
 from agentv.model.values.values import Json, JsonObject, objects_in
 
@@ -133,11 +125,11 @@ class Recording:
         step = self._steps[place] if place is not None else None
         if place is None or not isinstance(step, ToolCallStep):
             return
-        ended: ToolStatus = "completed"
-        if error is not None:
-            ended = "denied" if step.status == "denied" else "failed"
+        failed = "denied" if step.status == "denied" else "failed"
         took = None if step.started_ms is None else round(self.now_ms - step.started_ms, 3)
-        self._steps[place] = structs.replace(step, result=result, error=error, status=ended, duration_ms=took)
+        self._steps[place] = structs.replace(
+            step, result=result, error=error, status="completed" if error is None else failed, duration_ms=took
+        )
         self._after_result[step.parent] = True
         self._open.pop(step.parent, None)
         self._progress()

@@ -19,6 +19,7 @@ from agentv.extensions.agents.gateway.routes import (
     CallBody,
     Route,
     StreamRedaction,
+    protocol_of,
     redacted,
     returned_headers,
     sent_headers,
@@ -106,6 +107,39 @@ def break_off(connection: Request) -> None:
     """Close the connection to the agent without an end of the reply."""
     if connection.transport is not None:
         connection.transport.abort()
+
+
+def refusal(path: str, status: int, message: str) -> Response:
+    """A reply of our own to a request that is not passed on, in the form of the API."""
+    body = error_body(protocol_of(path), status, message)
+    return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
+
+
+async def forwarded_once(
+    client: ClientSession, session: TrialSession, request: Request, route: Route, data: bytes
+) -> StreamResponse:
+    """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
+    upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
+    asked = ModelRequest(route.protocol, request.method, route.path, data)
+    if exchanges is not None and exchanges.replays:
+        return replayed_response(exchanges, asked, request)
+    record = recorder_of(exchanges, asked)
+    url = address(upstream, route.path, request, token)
+    try:
+        async with client.request(
+            request.method,
+            url,
+            data=data or None,
+            headers=sent_headers(request, upstream, token),
+            proxy=proxy_for(str(url)),
+            allow_redirects=False,
+            skip_auto_headers=("User-Agent",),
+        ) as reply:
+            found = redacted(await bounded(reply.content) or b"", upstream)
+            record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
+            return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
+    except (ClientError, OSError, ValueError) as error:
+        return refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
 
 
 LONGEST_REPLY = 64_000_000

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -53,7 +52,19 @@ class _Exchange:
         return status in _OVERLOADED or status >= 500 or not self.reply.complete
 
 
-class TrialRecording:
+class _TrialTexts:
+    """The texts that are new for each trial, in prompts that are compared, and in replies that are kept."""
+
+    def __init__(self) -> None:
+        self.set_placeholders({})
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name the texts that are new for each trial."""
+        self._placeholders = Placeholders(texts)
+        self._texts = TrialTexts(texts)
+
+
+class TrialRecording(_TrialTexts):
     """The exchanges of a trial that is being recorded.
 
     Each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
@@ -69,13 +80,7 @@ class TrialRecording:
         self._call = call
         self._keep = keep
         self._exchanges: list[_Exchange] = []
-        self._placeholders = Placeholders()
-        self._texts = TrialTexts()
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name the texts that are new for each trial."""
-        self._placeholders = Placeholders(texts)
-        self._texts = TrialTexts(texts)
+        super().__init__()
 
     def recorded(self, request: ModelRequest) -> Failure:
         """Nothing: the request is forwarded."""
@@ -196,14 +201,7 @@ class _Recorded:
         return sum(same) + (self.digests[:1] == prompt.digests[:1])
 
 
-class _Live(NamedTuple):
-    """A conversation of the replay: the recorded one that it follows, and its last prompt."""
-
-    conversation: int
-    last: Prompt | None = None
-
-
-class TrialReplay:
+class TrialReplay(_TrialTexts):
     """The exchanges of a trial that is replayed: nothing is forwarded, delayed, charged or failed on purpose.
 
     Args:
@@ -225,16 +223,10 @@ class TrialReplay:
         self._recorded = list(_whole(recording.exchanges))
         self._ended = ended
         self._left = list(self._recorded)
-        self._live: dict[tuple[str, ...], _Live] = {}
+        self._live: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # the recorded one that it follows; its last prompt
         self._differences: list[str] = []
         self._missing: Failure | None = None
-        self._placeholders = Placeholders()
-        self._texts = TrialTexts()
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name the texts that are new for each trial."""
-        self._placeholders = Placeholders(texts)
-        self._texts = TrialTexts(texts)
+        super().__init__()
 
     def begin(self, request: ModelRequest) -> int:
         """Nothing is forwarded.
@@ -251,9 +243,9 @@ class TrialReplay:
         """The recorded reply to the next request, or a Failure."""
         prompt = prompt_of(request, self._placeholders)
         place = conversation_of(prompt)
-        live = self._live.get(place) or self._begun(prompt)
-        found = self._next(live.conversation, prompt) if live is not None else None
-        if live is None or found is None:
+        conversation, last = self._live.get(place) or (self._begun(prompt), None)
+        found = self._next(conversation, prompt) if conversation is not None else None
+        if conversation is None or found is None:
             what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
             differing = f" after {self._differences[0]}" if self._differences else ""
             made = len(self._recorded) - len(self._left)
@@ -261,10 +253,10 @@ class TrialReplay:
             failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
             self._missing = self._missing or failure
             return failure
-        self._live[place] = _Live(live.conversation, prompt)
+        self._live[place] = (conversation, prompt)
         if found in self._left:
             self._left.remove(found)
-            different = list(_differences(found.line, prompt, live.last))
+            different = list(_differences(found.line, prompt, last))
             self.differing += bool(different)
             self._differences += [f"call {found.line.exchange}: {one}" for one in different]
         return self._texts.given(found.line.reply.reply())
@@ -297,9 +289,9 @@ class TrialReplay:
         """True if the agent's requests differ from the recorded ones."""
         return bool(self.differing or self._left)
 
-    def _begun(self, prompt: Prompt) -> _Live | None:
+    def _begun(self, prompt: Prompt) -> int | None:
         """A conversation that begins: it follows the most similar recorded one that nothing follows yet."""
-        followed = {live.conversation for live in self._live.values()}
+        followed = {conversation for conversation, _ in self._live.values()}
         firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
         left = {one.line.request.conversation for one in self._left}
         of_path = [
@@ -311,7 +303,7 @@ class TrialReplay:
             return None
         best = max(of_path, key=lambda pair: (pair[0] not in followed, pair[1].likeness(prompt), -pair[0]))
         same = [place for place, one in of_path if one.likeness(prompt) == _ALIKE]
-        return _Live(same[0] if same else best[0])
+        return same[0] if same else best[0]
 
     def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
         """The recorded exchange whose reply a prompt gets; one that was never answered whole may be asked again."""

@@ -1,4 +1,4 @@
-"""The gateway of a run, and its server: it answers requests with a live trial's token on loopback and Unix sockets."""
+"""The gateway of a run: it answers requests with a live trial's token on loopback and Unix sockets."""
 
 from __future__ import annotations
 
@@ -10,63 +10,92 @@ from contextlib import suppress
 from contextvars import Context
 from pathlib import Path
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
-from aiohttp.web import Application, AppRunner, BaseSite, Request, Response, SockSite, StreamResponse, TCPSite
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp.web import Application, AppRunner, BaseSite, Request, SockSite, StreamResponse, TCPSite
 
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.extensions.agents.gateway.forwarding import (
-    NOT_AGAIN,
-    SPENT,
-    ForwardedCall,
-    address,
-    bounded,
-    error_body,
-    reason_of,
-    recorder_of,
-    replayed_response,
-)
-from agentv.extensions.agents.gateway.routes import (
-    LONGEST,
-    RefusedBodyError,
-    Route,
-    protocol_of,
-    read_body,
-    redacted,
-    returned_headers,
-    route_of,
-    sent_headers,
-    token_in,
-)
+from agentv.extensions.agents.gateway.forwarding import SPENT, ForwardedCall, bounded, forwarded_once, refusal
+from agentv.extensions.agents.gateway.routes import LONGEST, RefusedBodyError, Route, read_body, route_of, token_in
 from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
 from agentv.extensions.agents.sockets import listening_at
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import SpendingLog
 from agentv.targets.http.failures import endpoint_of
 from agentv.targets.model_api.prices import load_prices
-from agentv.user_code.connections import proxy_for, unlimited_connector
+from agentv.user_code.connections import unlimited_connector
+
+SOCKET = "agentv-gateway.sock"
+"""File of the Unix socket in the directory of a trial."""
+
+_PREFIX = "agentv-trial-"
+"""How tokens begin, so that one that turns up in a file explains itself."""
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
-class GatewayServer:
-    """Listens from `start` to `stop`. Used from one event loop.
+class LocalGateway:
+    """The gateway of a run. It listens on loopback from its first trial on. Used from one event loop.
 
-    Attributes:
-        sessions: token → the live trial that it is of.
-        port: on 127.0.0.1.
+    Args:
+        throttle: admits the calls.
+        spending: keeps what each call took; None: nobody does.
+        clock: monotonic seconds.
     """
 
-    def __init__(self) -> None:
-        self.sessions: dict[str, TrialSession] = {}
-        self.port = 0
+    def __init__(self, throttle: CallThrottle, spending: SpendingLog | None, clock: Callable[[], float]) -> None:
+        load_prices()
+        self._throttle = throttle
+        self._spending = spending
+        self._clock = clock
+        self._starting = asyncio.Lock()
+        self._sessions: dict[str, TrialSession] = {}  # by their tokens
+        self._sockets: dict[str, BaseSite] = {}
         self._runner: AppRunner | None = None
         self._client: ClientSession | None = None
-        self._sockets: dict[str, BaseSite] = {}
 
-    async def start(self) -> None:
+    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> TrialSession | Failure:
+        """Let the agent of a trial call its model."""
+        try:
+            runner = await self._started()
+            socket = str(Path(trial.socket_directory, SOCKET)) if trial.socket_directory else ""
+            if socket:
+                site = SockSite(runner, listening_at(socket))
+                await site.start()
+                _restrict(socket)
+                self._sockets[socket] = site
+        except (OSError, ValueError) as error:
+            return Failure("gateway-failed", f"the gateway cannot listen: {error}")
+        token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
+        endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
+        session = TrialSession(
+            GatewayAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", token, socket),
+            upstream,
+            trial,
+            self._throttle.model_calls(spec, endpoint, trial.budget_usd),
+            self._clock,
+            self._forget,
+            lambda call: self._spent(trial, call),
+            frozenset(spec.retry.status_codes),
+        )
+        self._sessions[token] = session
+        return session
+
+    def _spent(self, trial: GatewayTrial, call: CountedCall) -> None:
+        if trial.exchanges is not None and trial.exchanges.replays:
+            return  # nobody is paid
+        if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
+            self._spending.spend(trial.case_id, trial.target, call.step(), trial.key)
+
+    async def _started(self) -> AppRunner:
+        async with self._starting:
+            if self._runner is None:
+                # nothing of the trial that happens to be first, such as its time limit, holds for those of others
+                self._runner = await asyncio.get_running_loop().create_task(self._start(), context=Context())
+        return self._runner
+
+    async def _start(self) -> AppRunner:
         """Listen on a free port of loopback.
 
         Raises:
@@ -78,11 +107,9 @@ class GatewayServer:
         silent = logging.getLogger("agentv.extensions.agents.gateway")
         silent.propagate = False
         silent.addHandler(logging.NullHandler())
-        self._runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
+        await runner.setup()
+        await TCPSite(runner, "127.0.0.1", 0).start()
         self._client = ClientSession(
             auto_decompress=False,
             connector=unlimited_connector(),
@@ -90,22 +117,11 @@ class GatewayServer:
             timeout=ClientTimeout(total=None),
             read_bufsize=1 << 18,
         )
+        return runner
 
-    async def listen_on(self, path: str) -> None:
-        """Listen on a Unix socket as well, which only this user can open.
-
-        Raises:
-            OSError: the system refuses.
-        """
-        assert self._runner is not None  # noqa: S101  # it was started
-        site = SockSite(self._runner, listening_at(path))
-        await site.start()
-        _restrict(path)
-        self._sockets[path] = site
-
-    async def forget(self, session: TrialSession) -> None:
+    async def _forget(self, session: TrialSession) -> None:
         """Refuse a token from now on, and close the socket of its trial."""
-        self.sessions.pop(session.access.token, None)
+        self._sessions.pop(session.access.token, None)
         await self._leave(session.access.socket)
 
     async def _leave(self, path: str) -> None:
@@ -114,11 +130,12 @@ class GatewayServer:
             await site.stop()
             _remove(path)
 
-    async def stop(self) -> None:
-        """Close everything."""
+    async def close(self) -> None:
+        """Stop listening."""
         runner, self._runner = self._runner, None
+        for session in tuple(self._sessions.values()):
+            await session.close()
         client, self._client = self._client, None
-        self.sessions.clear()
         for path in tuple(self._sockets):
             await self._leave(path)
         if runner is not None:
@@ -130,13 +147,13 @@ class GatewayServer:
         path = request.rel_url.raw_path
         session = self._session(request)
         if session is None:
-            return _refusal(path, 401, "this gateway of agentv takes only the token of a running trial")
+            return refusal(path, 401, "this gateway of agentv takes only the token of a running trial")
         if request.headers.get("Upgrade", "").lower() == "websocket":
-            return _refusal(path, 426, "WebSockets are not supported: use HTTP")
+            return refusal(path, 426, "WebSockets are not supported: use HTTP")
         route = route_of(request.method, path)
         if route is None or route.protocol != session.upstream.protocol:
             what = f"{request.method} {path}"[:200]
-            return _refusal(path, 404, f"the gateway of agentv does not forward {what} for this trial")
+            return refusal(path, 404, f"the gateway of agentv does not forward {what} for this trial")
         task = asyncio.current_task()
         if task is not None:
             session.running.add(task)
@@ -151,49 +168,24 @@ class GatewayServer:
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name.lower() not in _LOOPBACK:
             return None
-        found = (self.sessions.get(token) for token in token_in(request.headers, request.query))
+        found = (self._sessions.get(token) for token in token_in(request.headers, request.query))
         return next((session for session in found if session is not None), None)
 
     async def _forwarded(self, request: Request, route: Route, session: TrialSession) -> StreamResponse:
         data = await bounded(request.content, LONGEST) if (request.content_length or 0) <= LONGEST else None
         if data is None:
-            return _refusal(request.path, 413, f"the body is larger than {LONGEST:,} bytes")
+            return refusal(request.path, 413, f"the body is larger than {LONGEST:,} bytes")
         assert self._client is not None  # noqa: S101  # it was started
         if session.refusal is not None:
-            return _refusal(request.path, SPENT, session.refusal.message)
+            return refusal(request.path, SPENT, session.refusal.message)
         if route.api is None:
-            return await self._other(request, route, session, data)
+            return await forwarded_once(self._client, session, request, route, data)
         try:
             body = read_body(data, route)
         except RefusedBodyError as error:
-            return _refusal(request.path, 400, f"not forwarded: {error}")
+            return refusal(request.path, 400, f"not forwarded: {error}")
         call = session.begin(body, route.api)
         return await ForwardedCall(session, self._client, request, route, body, call).answered()
-
-    async def _other(self, request: Request, route: Route, session: TrialSession, data: bytes) -> StreamResponse:
-        """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
-        assert self._client is not None  # noqa: S101  # it was started
-        upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
-        asked = ModelRequest(route.protocol, request.method, route.path, data)
-        if exchanges is not None and exchanges.replays:
-            return replayed_response(exchanges, asked, request)
-        record = recorder_of(exchanges, asked)
-        url = address(upstream, route.path, request, token)
-        try:
-            async with self._client.request(
-                request.method,
-                url,
-                data=data or None,
-                headers=sent_headers(request, upstream, token),
-                proxy=proxy_for(str(url)),
-                allow_redirects=False,
-                skip_auto_headers=("User-Agent",),
-            ) as reply:
-                found = redacted(await bounded(reply.content) or b"", upstream)
-                record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
-                return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
-        except (ClientError, OSError, ValueError) as error:
-            return _refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
 
 
 def _restrict(socket: str) -> None:
@@ -203,81 +195,3 @@ def _restrict(socket: str) -> None:
 def _remove(socket: str) -> None:
     with suppress(OSError):
         Path(socket).unlink(missing_ok=True)
-
-
-def _refusal(path: str, status: int, message: str) -> Response:
-    body = error_body(protocol_of(path), status, message)
-    return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
-
-
-SOCKET = "agentv-gateway.sock"
-"""File of the Unix socket in the directory of a trial."""
-
-_PREFIX = "agentv-trial-"
-"""How tokens begin, so that one that turns up in a file explains itself."""
-
-
-class LocalGateway:
-    """The gateway of a run. It listens on loopback from its first trial on.
-
-    Args:
-        throttle: admits the calls.
-        spending: keeps what each call took; None: nobody does.
-        clock: monotonic seconds.
-    """
-
-    def __init__(self, throttle: CallThrottle, spending: SpendingLog | None, clock: Callable[[], float]) -> None:
-        load_prices()
-        self._throttle = throttle
-        self._spending = spending
-        self._clock = clock
-        self._server: GatewayServer | None = None
-        self._starting = asyncio.Lock()
-
-    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> TrialSession | Failure:
-        """Let the agent of a trial call its model."""
-        try:
-            server = await self._started()
-            socket = str(Path(trial.socket_directory, SOCKET)) if trial.socket_directory else ""
-            if socket:
-                await server.listen_on(socket)
-        except (OSError, ValueError) as error:
-            return Failure("gateway-failed", f"the gateway cannot listen: {error}")
-        token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
-        endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
-        access = GatewayAccess(f"http://127.0.0.1:{server.port}", token, socket)
-        session = TrialSession(
-            access,
-            upstream,
-            trial,
-            self._throttle.model_calls(spec, endpoint, trial.budget_usd),
-            self._clock,
-            server.forget,
-            lambda call: self._spent(trial, call),
-            frozenset(spec.retry.status_codes),
-        )
-        server.sessions[token] = session
-        return session
-
-    def _spent(self, trial: GatewayTrial, call: CountedCall) -> None:
-        if trial.exchanges is not None and trial.exchanges.replays:
-            return  # nobody is paid
-        if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
-            self._spending.spend(trial.case_id, trial.target, call.step(), trial.key)
-
-    async def _started(self) -> GatewayServer:
-        async with self._starting:
-            if self._server is None:
-                server = GatewayServer()
-                # nothing of the trial that happens to be first, such as its time limit, holds for those of others
-                await asyncio.get_running_loop().create_task(server.start(), context=Context())
-                self._server = server
-        return self._server
-
-    async def close(self) -> None:
-        """Stop listening."""
-        server, self._server = self._server, None
-        if server is not None:
-            for session in tuple(server.sessions.values()):
-                await session.close()
-            await server.stop()

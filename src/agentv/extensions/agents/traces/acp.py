@@ -31,16 +31,7 @@ from agentv.model.values.json_text import compact, parse
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS, canonical_name
-from agentv.model.values.trace import (
-    UNFINISHED,
-    MessageStep,
-    PermissionStep,
-    Step,
-    ToolCallStep,
-    ToolStatus,
-    Trace,
-    UsageStep,
-)
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject, lazy_pattern
 
@@ -110,7 +101,7 @@ class AcpReader:
             why = f": {self._problems}" if self._problems else ""
             return Failure("bad-trace", f"the stream has no session update of the Agent Client Protocol{why}")
         if self._waits:
-            self._problems.note(f"the stream {UNFINISHED}")
+            self._problems.note_unfinished("stream")
         steps = self._steps.steps(cancelled=self._stop_reason == "cancelled")
         return Trace(
             sound_parents(steps, self._problems),

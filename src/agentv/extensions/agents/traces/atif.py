@@ -27,16 +27,7 @@ from agentv.model.values.json_text import compact, parse
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
-from agentv.model.values.trace import (
-    UNFINISHED,
-    MessageStep,
-    PermissionStep,
-    Step,
-    ToolCallStep,
-    ToolStatus,
-    Trace,
-    UsageStep,
-)
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
@@ -74,10 +65,8 @@ def trace_of_trajectory(document: Any, native: bytes = b"") -> Trace | Failure:
     agent = mapping(root.get("agent"))
     metrics, extra = mapping(root.get("final_metrics")), mapping(root.get("extra"))
     if _waits(reader.steps):
-        reader.problems.note(f"the trajectory {UNFINISHED}")
-    costs = [
-        step.cost_usd for step in reader.steps if isinstance(step, UsageStep)
-    ]  # where a step has none: the whole's
+        reader.problems.note_unfinished("trajectory")
+    costs = [step.cost_usd for step in reader.steps if isinstance(step, UsageStep)]
     steps = reader.with_totals(metrics)
     return Trace(
         sound_parents(steps, reader.problems),

@@ -36,7 +36,7 @@ from agentv.extensions.agents.traces.values import (
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
-from agentv.model.values.trace import UNFINISHED, MessageStep, Step, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -198,7 +198,7 @@ class _Reader:
         error = self._error()
         main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
         if not error and main and isinstance(main[-1], MessageStep) and main[-1].role == "user":  # no model answered
-            self._problems.note(f"the trace {UNFINISHED}")
+            self._problems.note_unfinished("trace")
         return Trace(
             sound_parents(steps, self._problems),
             source="otlp",

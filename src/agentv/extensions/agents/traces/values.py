@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.model.values.json_text import compact, parse
-from agentv.model.values.trace import Step, ToolCallStep
+from agentv.model.values.trace import UNFINISHED, Step, ToolCallStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
@@ -35,6 +35,10 @@ class Problems:
             self._texts.append(text[:_LONG])
         else:
             self._more += 1
+
+    def note_unfinished(self, what: str) -> None:
+        """Note that a session was cut off, or is still running."""
+        self.note(f"the {what} {UNFINISHED}")
 
     def __bool__(self) -> bool:
         return bool(self._texts)

@@ -11,16 +11,7 @@ from agentv.extensions.agents.traces.values import Problems, epoch_ms, items, ma
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
-from agentv.model.values.trace import (
-    UNFINISHED,
-    MessageStep,
-    PermissionStep,
-    Step,
-    ToolCallStep,
-    ToolStatus,
-    Trace,
-    UsageStep,
-)
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
@@ -174,7 +165,7 @@ class SessionRecorder:
         is_waiting = any(isinstance(step, ToolCallStep) and step.status == "unknown" for step in said)
         is_answered = not said or (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
         if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
-            self.problems.note(f"the session {UNFINISHED}")
+            self.problems.note_unfinished("session")
         # Those of sub-agents may stand in files of their own.
         ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
         are_timed = all(one.started_ms is not None for one in ordered)
