@@ -7,8 +7,8 @@ from typing import Any
 
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure, TargetResponse
-from agentv.ports import TargetRequest
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.ports import Embedder, TargetRequest
 from agentv.registry.fields import options_of
 from agentv.registry.types import ProviderSettings
 from agentv.user_code.threads import DaemonThreads
@@ -46,6 +46,18 @@ def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -
 
 def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> TargetResponse | Failure:
     return answers(settings, one or request(), **spec)[0]
+
+
+def embedded(settings: ProviderSettings, texts: list[str], timeout_s: float = 10.0) -> Embeddings | Failure:
+    async def embed() -> Embeddings | Failure:
+        target = settings.connect(spec_of(settings), DaemonThreads())
+        assert isinstance(target, Embedder)
+        try:
+            return await target.embed(texts, timeout_s)
+        finally:
+            await target.close()
+
+    return asyncio.run(embed())
 
 
 def at_home(settings: Any) -> Any:

@@ -4,11 +4,11 @@ import pydantic
 import pytest
 from anthropic.types import DocumentBlockParam
 
-from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
-from agentv.testing import Answer, ContentFilter, ModelServer, Status, WrongType
+from agentv.testing import Answer, ModelServer, Status, WrongType
 from doubles.asking import answer, at_home, request
 from doubles.documents import PDF_BASE64, pdf
 
@@ -86,10 +86,6 @@ def test_a_pdf_is_a_document(tmp_path):
     source = {"type": "base64", "media_type": "application/pdf", "data": PDF_BASE64}
     assert turn["content"][1] == {"type": "document", "source": source, "title": "report.pdf"}
     pydantic.TypeAdapter(DocumentBlockParam).validate_python(turn["content"][1], extra="forbid")
-    (tmp_path / "report.pdf").unlink()
-    gone = DocumentBlock("./report.pdf", str(tmp_path / "report.pdf"), "gone")
-    shown = answer(Anthropic("claude-haiku-4-5", api_key=KEY), request(messages=(Message("user", (gone,)),))).code
-    assert shown == "bad-document"
 
 
 def test_calls_of_tools_and_their_results_are_joined_by_ids():
@@ -136,15 +132,6 @@ def test_tools_may_be_in_the_shape_of_anthropic_or_of_openai():
 )
 def test_which_tool_is_called_may_be_said(choice, sent_as):
     assert sent(tool_choice=choice)["tool_choice"] == sent_as
-
-
-def test_calls_of_tools_come_back_in_the_transcript():
-    (found,) = told(Answer("Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "toolu_1"),)))
-    assert found.output == "Let me see."
-    assert found.finish_reason == "tool_use"
-    assert found.messages == (
-        Message("assistant", "Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "toolu_1"),)),
-    )
 
 
 @pytest.mark.parametrize(
@@ -219,12 +206,8 @@ def test_a_paused_turn_is_no_answer():
     assert (found.code, found.retryable) == ("bad-answer", True)
 
 
-def test_a_refusal_of_the_provider_is_a_failure_and_one_in_words_is_an_answer():
-    refused, said, cut = told(
-        ContentFilter(), Answer(refusal="I will not."), Answer("Half of", finish_reason="refusal")
-    )
-    assert (refused.code, refused.retryable) == ("refused", False)
-    assert (said.output, said.finish_reason) == ("I will not.", "end_turn")
+def test_an_answer_that_the_provider_cut_by_a_refusal_is_a_failure():
+    (cut,) = told(Answer("Half of", finish_reason="refusal"))
     assert (cut.code, cut.retryable) == ("refused", False)
 
 
@@ -232,7 +215,6 @@ def test_a_refusal_of_the_provider_is_a_failure_and_one_in_words_is_an_answer():
     ("step", "code", "retryable", "stops"),
     [
         (Status(400, "Your credit balance is too low"), "http-status", False, True),
-        (WrongType('["a list"]', "application/json"), "bad-answer", True, False),
         (WrongType('{"content": "text"}', "application/json"), "bad-answer", True, False),
     ],
 )

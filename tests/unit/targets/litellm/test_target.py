@@ -17,7 +17,7 @@ from agentv.registry import fields
 from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
-from agentv.testing import Answer, ContentFilter, ModelServer, WrongType
+from agentv.testing import ModelServer, WrongType
 from doubles.asking import answer, at_home, request
 from needs import needs
 
@@ -40,13 +40,6 @@ def _no_keys(monkeypatch):
 
 def settings(server: ModelServer, model: str = "openai/gpt-4o", **others: object) -> LiteLLM:
     return LiteLLM(model, **{"api_key": KEY, "base_url": server.openai, **others})
-
-
-def told(step: object, **others: object):
-    with ModelServer(step) as server:
-        found = answer(settings(server, **others))
-        assert len(server.calls) == 1  # its own retries are off
-        return found
 
 
 def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> dict:
@@ -106,12 +99,6 @@ def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypa
         assert answer(settings(server, base_url=None, extra={"api_base": server.openai})).cost_usd is None
         monkeypatch.setenv("OPENAI_API_BASE", server.openai)
         assert answer(settings(server, base_url=None)).cost_usd is None
-
-
-def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
-    found = told(ContentFilter())
-    assert (found.code, found.retryable) == ("refused", False)
-    assert told(Answer(refusal="I will not.")).output == "I will not."
 
 
 def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():

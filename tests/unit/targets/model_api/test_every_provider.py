@@ -9,15 +9,27 @@ from typing import Any
 
 import pytest
 
-from agentv.model.values.message import ImageBlock, Message
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.values.response import CallFailure
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_api.providers import Azure, OpenAI
-from agentv.testing import ClosedConnection, MalformedJson, ModelServer, Status, Truncated, WrongType
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    ContentFilter,
+    EmptyChoices,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    Status,
+    StoppedStream,
+    Truncated,
+    WrongType,
+)
 from agentv.user_code.connections import proxy_for
-from doubles.asking import answer, request
+from doubles.asking import answer, embedded, request
 from needs import each
 
 KEY = "sk-a-very-secret-key"
@@ -68,6 +80,9 @@ def api(name: str) -> Api:
         (WrongType(), "bad-answer", True, False),
         (Truncated(), None, True, False),
         (ClosedConnection(), "connection", True, False),
+        (StoppedStream(), "bad-answer", True, False),
+        (WrongType("[]", "application/json"), "bad-answer", True, False),
+        (ContentFilter(), "refused", False, False),
     ],
 )
 def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(api, step, code, retryable, stops, capfd):
@@ -78,6 +93,38 @@ def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(api, step, c
     assert (found.code, found.retryable, found.stops) == (code or api.cut_short, retryable, stops)
     assert KEY not in found.message
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", each(name for name in APIS if name != "anthropic"))
+def test_a_reply_with_nothing_in_it_is_a_bad_answer(api):
+    with ModelServer(EmptyChoices()) as server:
+        found = answer(api.at(server))
+    assert (found.code, found.retryable, found.stops) == ("bad-answer", True, False)
+
+
+@ALL
+def test_a_refusal_in_words_is_an_answer(api):
+    with ModelServer(Answer(refusal="I will not.")) as server:
+        assert answer(api.at(server)).output == "I will not."
+
+
+@ALL
+@pytest.mark.parametrize(("text", "output"), [("Let me see.", "Let me see."), ("", None)])
+def test_calls_of_tools_come_back_in_the_transcript(api, text, output):
+    calls = (ToolCall("look", {"at": 1}, "call_1"),)
+    with ModelServer(Answer(text, tool_calls=calls)) as server:
+        found = answer(api.at(server))
+    assert (found.output, found.messages) == (output, (Message("assistant", text, tool_calls=calls),))
+
+
+@pytest.mark.parametrize("name", ["openai", "gemini"])
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [(Status(429), "http-status"), (EmptyChoices(), "bad-answer"), (WrongType(), "bad-answer"), (Hang(), "timeout")],
+)
+def test_vectors_that_do_not_come_are_a_failure(api, step, code):
+    with ModelServer(step) as server:
+        assert embedded(api.at(server), ["a"], 0.5).code == code
 
 
 @ALL
@@ -168,8 +215,14 @@ def test_an_sdk_is_imported_on_a_thread_since_it_takes_a_second(name, module, se
 
 
 @ALL
-def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(api, tmp_path):
+@pytest.mark.parametrize(
+    ("block", "code"),
+    [
+        (ImageBlock("./a.png", "/nowhere/a.png"), "bad-picture"),
+        (DocumentBlock("./a.pdf", "/nowhere/a.pdf", "gone"), "bad-document"),
+    ],
+)
+def test_an_attached_file_that_is_gone_is_a_failure_and_nothing_is_sent(api, block, code):
     with ModelServer("yes") as server:
-        one = request(messages=(Message("user", (ImageBlock("./a.png", str(tmp_path / "a.png")),)),))
-        assert answer(api.at(server), one).code == "bad-picture"
+        assert answer(api.at(server), request(messages=(Message("user", (block,)),))).code == code
         assert not server.calls
