@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from agentv.assertions.format.json import IsJson
-from agentv.assertions.text.matching import Contains, Regex
+from agentv.assertions.text.matching import Contains
 from agentv.plugins import (
     AssertionContext,
     Ceiling,
@@ -23,9 +22,7 @@ from agentv.plugins import (
 )
 from agentv.registry.fields import Command
 from agentv.targets.cli import Cli
-from agentv.targets.mock import Echo, Mock
-from agentv.targets.openai_api.providers import OpenAI
-from agentv.testing import ModelServer
+from agentv.targets.mock import Echo
 from agentv.testing.contract import AssertionContract, ReportContract, TargetContract
 
 
@@ -37,20 +34,6 @@ class TestEcho(TargetContract):
 
     def settings(self) -> ProviderSettings:
         return Echo()
-
-
-class TestMock(TargetContract):
-    def settings(self) -> ProviderSettings:
-        return Mock("always this")
-
-    def expected(self, prompt: str) -> str:
-        return "always this"
-
-    def failing(self) -> ProviderSettings:
-        return Mock(error="no")
-
-    def waiting(self) -> ProviderSettings:
-        return Mock("late", delay_ms=60_000)
 
 
 class TestCli(TargetContract):
@@ -65,31 +48,6 @@ class TestCli(TargetContract):
 
     def waiting(self) -> ProviderSettings:
         return Cli(Command(shell="sleep 60", cwd="."))
-
-
-@pytest.fixture(scope="module")
-def model_server() -> Iterator[ModelServer]:
-    with ModelServer(lambda call: call.text[::-1]) as running:
-        yield running
-
-
-class TestOpenAI(TargetContract):
-    """A model, which makes what it likes of its prompt. Its server answers at once."""
-
-    test_a_call_can_be_cancelled = None
-
-    @pytest.fixture(autouse=True)
-    def server(self, model_server: ModelServer) -> None:
-        self.address = model_server.openai
-
-    def settings(self) -> ProviderSettings:
-        return OpenAI("model", self.address, "key")
-
-    def expected(self, prompt: str) -> str:
-        return prompt[::-1]
-
-    def failing(self) -> ProviderSettings:
-        return OpenAI("model", "http://127.0.0.1:9", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +82,6 @@ class Shouting:
         pass
 
 
-class TestShout(TargetContract):
-    """As echo."""
-
-    test_a_failure_is_a_value_and_the_next_call_is_made = None
-    test_a_call_can_be_cancelled = None
-
-    def settings(self) -> ProviderSettings:
-        return Shout("!")
-
-    def expected(self, prompt: str) -> str:
-        return f"{prompt.upper()}!"
-
-
 class TestShoutWithAnyText(TargetContract):
     """A target whose answer is not known in advance. As echo, it neither fails nor waits."""
 
@@ -153,16 +98,6 @@ class TestShoutWithAnyText(TargetContract):
 class TestContains(AssertionContract):
     def examples(self):
         return [(Contains("a"), "banana", True), (Contains("x"), "banana", False)]
-
-
-class TestRegex(AssertionContract):
-    def examples(self):
-        return [(Regex("a+$"), "banana", True), (Regex("^a"), "banana", False)]
-
-
-class TestIsJson(AssertionContract):
-    def examples(self):
-        return [(IsJson(), "[1]", True), (IsJson(), "[1", False)]
 
 
 def tap(run: RunData) -> Iterator[str]:

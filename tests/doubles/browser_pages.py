@@ -66,6 +66,40 @@ class Pages:
         return hacked
 
 
+class Watched:
+    """Lends pages that may ask one server alone.
+
+    Attributes:
+        asked: whom they asked.
+        wrong: what they logged, what they raised, and whom else they asked.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self.asked: list[str] = []
+        self.wrong: list[str] = []
+
+    def lend(self, address: str, **view: Any) -> Any:
+        def request(one: Any) -> None:
+            self.asked.append(one.url)
+            if not one.url.startswith((address, "data:")):
+                self.wrong.append(one.url)
+
+        return self._pages.lend(
+            **view,
+            console=lambda message: self.wrong.append(message.text),
+            pageerror=lambda error: self.wrong.append(str(error)),
+            request=request,
+        )
+
+    def open(self, address: str, at: str = "", **view: Any) -> Any:
+        """A page of a server that has been loaded."""
+        page = self.lend(address.partition("?")[0], **view)
+        page.goto(f"{address}{at}")
+        page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+
 def load_report(page: Any, path: Path, at: str = "") -> None:
     """Open a report, and wait until it can be used."""
     page.goto(path.as_uri() + at)

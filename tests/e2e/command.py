@@ -88,6 +88,10 @@ class Project:
         """The totals of a run in a directory."""
         return json.loads((self.path / run / "summary.json").read_text())
 
+    def record(self, run: str = "out") -> dict[str, Any]:
+        """What a run in a directory was begun with."""
+        return json.loads((self.path / run / "run.json").read_text())
+
     @property
     def asked(self) -> list[str]:
         """The lines that targets and judges wrote to `asked.txt`, one for each call."""

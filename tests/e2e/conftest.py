@@ -1,6 +1,6 @@
 import pytest
 
-from doubles.browser_pages import launched_pages
+from doubles.browser_pages import Watched, launched_pages
 from e2e.command import Project
 
 
@@ -15,6 +15,15 @@ def pages():
     """The pages of one browser for a module; longer, and its event loop would be in the way of others."""
     with launched_pages() as found:
         yield found
+
+
+@pytest.fixture
+def watched(pages):
+    """Lends pages; at the end nobody else may have been asked, and nothing may have gone wrong."""
+    found = Watched(pages)
+    yield found
+    hacked = pages.take_back()
+    assert (found.wrong, hacked) == ([], [None] * len(hacked))
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     first = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "-q")
     assert first.status == 0, first.stderr
     rows = many.rows("run")
-    seed = json.loads((many.path / "run" / "run.json").read_text())["settings"]["seed"]
+    seed = many.record("run")["settings"]["seed"]
     assert f"sample: 5 of 200 cases; repeat with --seed {seed}" in first.stderr
     assert (len(rows), len(chosen(rows))) == (10, 5)
 
@@ -79,7 +79,10 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--seed", "3"], "--seed requires --sample"),
+        (["--seed", "3"], "--seed requires --sample or --shuffle"),
+        (["--shard", "3/2"], "--shard takes I/N, with I from 1 to N, found '3/2'"),
+        (["--shard", "1/2", "--sample", "2"], "--shard with --sample requires --seed"),
+        (["--prompt", "promt-1"], "--prompt promt-1: no suite has this prompt\n  did you mean 'prompt-1'?"),
         (["--sample", "0"], "--sample must be a whole number of 1 or more"),
         (["--sample", "3", "--seed", "x"], "--seed must be a whole number"),
         (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 matches no case"),
@@ -126,16 +129,8 @@ def suite(project):
     return project
 
 
-def document(project, path: str) -> dict:
-    return json.loads((project.path / path).read_text())
-
-
-def rows(project, run: str) -> list[dict]:
-    return [json.loads(line) for line in (project.path / run / "index.jsonl").read_text().splitlines()]
-
-
-def keys(project, run: str) -> list[str]:
-    return [row["key"] for row in rows(project, run)]
+def keys(rows: list[dict]) -> list[str]:
+    return [row["key"] for row in rows]
 
 
 def shards(project, of: int, *options: str) -> list[str]:
@@ -148,14 +143,14 @@ def shards(project, of: int, *options: str) -> list[str]:
 
 def test_merged_shards_are_the_whole_run(suite):
     names = shards(suite, 3)
-    part = document(suite, "shard1/run.json")
+    part = suite.record("shard1")
     assert part["partial"] == {"cases": 3, "of": 7, "why": ["shard"], "trials": 6, "of_trials": 14}
     merged = suite.run("results", "merge", *names, "--out", "merged")
     assert (merged.status, "7 cases: 7 passed" in merged.stdout) == (0, True), merged.stderr
     suite.run("eval", "evals", "-q", "--out", "whole")
-    assert sorted(keys(suite, "merged")) == sorted(keys(suite, "whole"))
-    record, summary = document(suite, "merged/run.json"), document(suite, "merged/summary.json")
-    whole = document(suite, "whole/summary.json")
+    assert sorted(keys(suite.rows("merged"))) == sorted(keys(suite.rows("whole")))
+    record, summary = suite.record("merged"), suite.summary("merged")
+    whole = suite.summary("whole")
     assert (record["partial"], "partial" in summary, record["merged"]) == (None, False, names)
     shown = {name: summary[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
     assert shown == {name: whole[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
@@ -172,7 +167,7 @@ def test_merged_shards_keep_their_gates(project):
         assert project.run("eval", "evals", "-q", "--shard", f"{at}/2", "--out", f"s{at}").status == 1
     merged = project.run("results", "merge", "s1", "s2", "--out", "merged")
     assert "those of each shard are of its own cases" in merged.stderr
-    assert [gate["passed"] for gate in document(project, "merged/summary.json")["gates"]] == [False, False]
+    assert [gate["passed"] for gate in project.summary("merged")["gates"]] == [False, False]
     assert "gate failed" in project.run("results", "show", "merged").stdout
 
 
@@ -196,9 +191,9 @@ def test_a_part_of_the_shards_is_merged_on_request_and_a_resume_runs_the_rest(su
     assert "cannot merge: shard 3/3 missing" in refused.stderr
     merged = suite.run("results", "merge", first, second, "--out", "merged", "--partial")
     assert "--shard selected 5 of 7 cases" in merged.stdout
-    assert document(suite, "merged/run.json")["partial"]["why"] == ["shard"]
+    assert suite.record("merged")["partial"]["why"] == ["shard"]
     suite.run("eval", "evals", "--resume", "merged")
-    assert (len(keys(suite, "merged")), document(suite, "merged/run.json")["partial"]) == (14, None)
+    assert (len(keys(suite.rows("merged"))), suite.record("merged")["partial"]) == (14, None)
 
 
 FLAKY = """
@@ -236,7 +231,7 @@ def test_shards_that_were_rerun_and_resumed_are_merged(project):
     assert project.run(*rerun).status == 0
     merged = project.run("results", "merge", *names, "--out", "after")
     assert "4 cases: 4 passed" in merged.stdout, merged
-    assert document(project, "after/run.json")["settings"]["rerun"] == "failed"
+    assert project.record("after")["settings"]["rerun"] == "failed"
     refused = project.run("eval", "evals", "--resume", "shard1", "--filter", "c3")
     assert "--filter c3 selects no trial of the run shard1, which is one shard" in refused.stderr
 
@@ -256,33 +251,19 @@ def test_shards_of_another_run_are_refused(suite, options, edit, why):
     assert (refused.status, f"cannot merge: the runs shard1 and other {why}" in refused.stderr) == (2, True), refused
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--shard", "3/2"), "--shard takes I/N, with I from 1 to N, found '3/2'"),
-        (("--shard", "1/2", "--sample", "2"), "--shard with --sample requires --seed"),
-        (("--prompt", "brif"), "--prompt brif: no suite has this prompt\n  did you mean 'brief'?"),
-        (("--seed", "2"), "--seed requires --sample or --shuffle"),
-    ],
-)
-def test_what_selects_nothing_is_refused(suite, options, said):
-    refused = suite.run("eval", "evals", *options)
-    assert (refused.status, said in refused.stderr) == (2, True), refused.stderr
-
-
 def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
     options = ("eval", "evals", "-q", "--workers", "1")
     suite.run(*options, "--shuffle", "--seed", "4", "--out", "whole")
-    shuffled = keys(suite, "whole")
+    shuffled = keys(suite.rows("whole"))
     suite.run(*options, "--out", "ordered")
-    assert (shuffled != keys(suite, "ordered"), set(shuffled)) == (True, set(keys(suite, "ordered")))
+    assert (shuffled != keys(suite.rows("ordered")), set(shuffled)) == (True, set(keys(suite.rows("ordered"))))
     suite.write("evals/s.eval.yaml", SUITE.replace("response: hello", "response: bye") + CASES)
     suite.run(*options, "--shuffle", "--seed", "4", "--out", "cut", "--fail-fast")
-    cut = keys(suite, "cut")
+    cut = keys(suite.rows("cut"))
     assert len(cut) < len(shuffled)
     suite.run(*options, "--resume", "cut")
     fresh = suite.run(*options, "--shuffle", "--seed", "4", "--out", "fresh")
-    assert (keys(suite, "cut"), fresh.status) == (keys(suite, "fresh"), 1)
+    assert (keys(suite.rows("cut")), fresh.status) == (keys(suite.rows("fresh")), 1)
     refused = suite.run(*options, "--resume", "ordered", "--shuffle")
     assert "the run ordered started without --shuffle" in refused.stderr
 
@@ -426,21 +407,6 @@ def mixed(project):
 
 def statuses(project) -> dict[str, str]:
     return {row["test_id"]: row["status"] for row in project.rows("out")}
-
-
-def history(project) -> list[str]:
-    lines = (project.path / "out" / "history.jsonl").read_text().splitlines()
-    return [json.loads(line)["test_id"] for line in lines]
-
-
-@pytest.mark.parametrize(("what", "one"), [("failed", "fails"), ("errored", "breaks")])
-def test_what_ended_so_is_done_anew_and_its_old_row_is_history(mixed, what, one):
-    ended = mixed.run("eval", "a.eval.yaml", "--out", "out", f"--rerun={what}")
-    assert ended.status == 3, ended.stderr  # nothing is mended, so it ends as it did
-    assert sorted(mixed.asked) == [one]
-    assert "resuming: 2 trials complete, 1 to run" in ended.stderr
-    assert history(mixed) == [one]
-    assert statuses(mixed) == {"good": "passed", "fails": "failed", "breaks": "errored"}
 
 
 def test_the_newest_row_counts(mixed):

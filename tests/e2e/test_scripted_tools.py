@@ -26,16 +26,27 @@ tools:
     state: {{orders: {{"17": shipped}}}}
     tools:
       refund: {{params: {{order_id: string, amount: number}}, function: tools.py:refund}}
-workspace: {{template: ./template}}
+workspace: {{template: ./template, protected: ["tests/**"]}}
 sandbox: none
+{more}
 tests:
   - id: refund
     input: Refund order 17
-    target: {{provider: acp, command: {command}}}
+    target: {{provider: acp, command: {command}, on_denied: grade}}
     assert:
-      - {{type: tool-state, path: orders.17, value: refunded}}
-      - {{type: "trajectory:tool-used", value: shop.refund}}
+{asserts}
 """
+
+ASSERTS = {
+    "tool-errors": "{type: tool-errors, max: 0}",
+    "permission-denials": "{type: permission-denials, max: 0}",
+    "turns": "{type: turns, max: 3}",
+    "tool-used": '{type: "trajectory:tool-used", value: shop.refund}',
+    "tool-state": "{type: tool-state, path: orders.17, value: refunded}",
+    "file-changes": "{type: file-changes, allow: [made.txt], max_lines: 1}",
+    "diff": "{type: diff, assert: [contains: made.txt]}",
+    "command": "{type: command, command: 'true'}",
+}
 
 CALL = {"call": {"server": "shop", "tool": "refund", "calls": [{"order_id": "17", "amount": 5}]}}
 CLAIM = {
@@ -44,39 +55,52 @@ CLAIM = {
 LIST = {"call": {"server": "shop", "tool": "refund", "calls": []}}
 
 
-@pytest.fixture
-def run(project):
-    """The row of a case whose agent does these steps."""
-
-    def run(*steps):
+def runner(project):
+    def run(*steps, more="", asserts=("turns",)):
         command = [sys.executable, str(AGENT), json.dumps({"prompts": [[*steps, {"say": "Refunded."}]]})]
         project.write("template/a.txt", "a")
         project.write("tools.py", TOOLS)
-        project.write("suite.eval.yaml", SUITE.format(command=json.dumps(command)))
-        project.run("eval", "suite.eval.yaml")
-        (row,) = project.rows()
-        return row, project
+
+        def write(names):
+            lines = "\n".join(f"      - {ASSERTS[name]}" for name in names)
+            text = SUITE.format(command=json.dumps(command), asserts=lines, more=more)
+            project.write("suite.eval.yaml", text)
+
+        write(asserts)
+        project.run("eval", "suite.eval.yaml", "--out", "old")
+        (row,) = project.rows("old")
+        write(ASSERTS)
+        return row
 
     return run
 
 
-def test_a_call_that_arrived_passes_and_is_in_the_trace(run):
-    row, project = run(CALL)
+@pytest.fixture
+def ran(project):
+    """Runs a case whose agent does these steps; its row."""
+    return runner(project)
+
+
+WORK = ("tool-state", "tool-used")
+
+
+def test_a_call_that_arrived_passes_and_is_in_the_trace(project, ran):
+    row = ran(CALL, asserts=WORK)
     assert (row["status"], row["error"]) == ("passed", None)
     assert (row["agent_version"], row["sandbox"]) == ("1.2.3", "none")
-    (trace,) = project.path.glob(".agentv/results/*/artifacts/*/trace.json")
+    (trace,) = project.path.glob("old/artifacts/*/trace.json")
     (call,) = [one for one in json.loads(trace.read_text())["steps"] if one["type"] == "tool_call"]
     assert (call["name"], call["evidence"]) == ("shop.refund", "tools")
 
 
-def test_a_call_that_the_agent_only_reports_fails(run):
-    row, _ = run(LIST, CLAIM)
+def test_a_call_that_the_agent_only_reports_fails(ran):
+    row = ran(LIST, CLAIM, asserts=WORK)
     assert row["status"] == "failed"
     assert [one["pass"] for one in row["scores"]] == [False, False]
 
 
-def test_an_agent_that_never_connected_is_an_error(run):
-    row, _ = run(CLAIM)
+def test_an_agent_that_never_connected_is_an_error(ran):
+    row = ran(CLAIM, asserts=WORK)
     assert (row["status"], row["error"]["code"]) == ("errored", "no-tools")
 
 
@@ -134,41 +158,8 @@ def test_a_program_finds_the_tools_in_a_file(project, sandbox, network, transpor
     assert (row["status"], row["error"], row["sandbox"]) == ("passed", None, sandbox), ended.stderr
 
 
-REGRADED_WORK_SUITE = """
-tools:
-  shop:
-    state: {{orders: {{"17": shipped}}}}
-    tools:
-      refund: {{params: {{order_id: string, amount: number}}, function: tools.py:refund}}
-workspace: {{template: ./template, protected: ["tests/**"]}}
-sandbox: none
-{more}
-tests:
-  - id: refund
-    input: Refund order 17
-    target: {{provider: acp, command: {command}, on_denied: grade}}
-    assert:
-{asserts}
-"""
-
-ASSERTS = {
-    "tool-errors": "{type: tool-errors, max: 0}",
-    "permission-denials": "{type: permission-denials, max: 0}",
-    "turns": "{type: turns, max: 3}",
-    "tool-used": '{type: "trajectory:tool-used", value: shop.refund}',
-    "tool-state": "{type: tool-state, path: orders.17, value: refunded}",
-    "file-changes": "{type: file-changes, allow: [made.txt], max_lines: 1}",
-    "diff": "{type: diff, assert: [contains: made.txt]}",
-    "command": "{type: command, command: 'true'}",
-}
 FAILED = {"update": {"sessionUpdate": "tool_call", "toolCallId": "2", "title": "Bash", "status": "failed"}}
 WRITE = {"file": ["made.txt", "made\n"]}
-
-
-@pytest.fixture
-def ran(project):
-    """Runs a case whose agent does these steps; its row."""
-    return runner(project)
 
 
 @pytest.fixture(scope="module")
@@ -185,26 +176,6 @@ def worked(tmp_path_factory):
 def copied(worked, project):
     shutil.copytree(worked.path, project.path, dirs_exist_ok=True)
     return project
-
-
-def runner(project):
-    def run(*steps, more="", asserts=("turns",)):
-        command = [sys.executable, str(AGENT), json.dumps({"prompts": [[*steps, {"say": "Refunded."}]]})]
-        project.write("template/a.txt", "a")
-        project.write("tools.py", TOOLS)
-
-        def write(names):
-            lines = "\n".join(f"      - {ASSERTS[name]}" for name in names)
-            text = REGRADED_WORK_SUITE.format(command=json.dumps(command), asserts=lines, more=more)
-            project.write("suite.eval.yaml", text)
-
-        write(asserts)
-        project.run("eval", "suite.eval.yaml", "--out", "old")
-        (row,) = project.rows("old")
-        write(ASSERTS)
-        return row
-
-    return run
 
 
 def regraded(project, of="old", out="new"):

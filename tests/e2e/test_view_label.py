@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from agentv.extensions.labels.labelling import LabelFiles, open_session
-from doubles.browser_pages import DESKTOP, barriers
+from doubles.browser_pages import barriers
 from doubles.judged_runs import judged_run
 from e2e.command import Project
 from needs import needs
@@ -42,31 +42,8 @@ def server(project):
 
 
 @pytest.fixture
-def opened(pages, server):
-    """Opens an address; at the end nobody else may have been asked, and nothing may have gone wrong."""
-    wrong, asked = [], []
-
-    def open_(at, *, view=DESKTOP, dark=False, address=server):
-        def request(one):
-            asked.append(one.url)
-            if not one.url.startswith((address.partition("?")[0], "data:")):
-                wrong.append(one.url)
-
-        tab = pages.lend(
-            view=view,
-            dark=dark,
-            console=lambda message: wrong.append(message.text),
-            pageerror=lambda error: wrong.append(str(error)),
-            request=request,
-        )
-        tab.goto(f"{address}{at}")
-        tab.wait_for_selector("html[data-ready]", state="attached")
-        return tab
-
-    open_.wrong, open_.asked = wrong, asked
-    yield open_
-    hacked = pages.take_back()
-    assert (wrong, hacked) == ([], [None] * len(hacked))
+def opened(watched, server):
+    return lambda at, address=server, **view: watched.open(address, at, **view)
 
 
 def read(tab):
@@ -88,7 +65,7 @@ def kept(project, run):
 
 @needs("axe-core")
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"view": PHONE}], ids=["light", "dark", "phone"])
-def test_the_screens_are_open_to_all(opened, look):
+def test_the_screens_are_open_to_all(opened, look, watched):
     for at in (
         "#/label",
         "#/label?run=shown",
@@ -100,15 +77,15 @@ def test_the_screens_are_open_to_all(opened, look):
         tab.wait_for_selector("main h1")
         assert barriers(tab) == [], at
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), at
-    opened.wrong[:] = [one for one in opened.wrong if "404" not in one]  # of what is not there
+    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # of what is not there
 
 
-def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened, project, monkeypatch):
+def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened, project, monkeypatch, watched):
     monkeypatch.chdir(project.path)
     wanted = [one.answer.case for one in open_session("keys", None, 60, 0, "ada").distinct]
     tab = opened("#/label?run=keys")
     history = tab.evaluate("history.length")
-    opened.asked.clear()
+    watched.asked.clear()
     for place, key in enumerate("10pfu"):
         assert read(tab) == f"Answer {place + 1} of 6"
         assert tab.evaluate("document.activeElement.tagName") == "H1", "a screen reader goes on at the next answer"
@@ -128,7 +105,7 @@ def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened,
     assert read(tab) == "All 6 answers are labelled"
     assert tab.evaluate("history.length") == history
     assert tab.title() == "Label · agentv"
-    assert {one.split("/api/")[1].split("?")[0] for one in opened.asked} == {"labels", "labels/queue"}
+    assert {one.split("/api/")[1].split("?")[0] for one in watched.asked} == {"labels", "labels/queue"}
     labels = kept(project, "keys")
     assert [one.case for one in labels] == wanted
     assert [one.verdict for one in labels] == ["pass", "fail", "pass", "fail", "unsure", "pass"]
@@ -140,7 +117,7 @@ def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened,
     tab.wait_for_selector(f"text=You and the judge agree on {agreed} of 5.")
 
 
-def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, project):
+def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, project, watched):
     old, new = opened("#/label?run=tabs"), opened("#/label?run=tabs")
     read(old)
     press(new, "0")
@@ -156,10 +133,10 @@ def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, projec
     old.keyboard.press("1")
     old.wait_for_selector("text=the run was changed")
     assert len(kept(project, "tabs")) == 2
-    opened.wrong[:] = [one for one in opened.wrong if not re.search("409|404", one)]  # as they must be
+    watched.wrong[:] = [one for one in watched.wrong if not re.search("409|404", one)]  # as they must be
 
 
-def test_two_people_label_at_once(opened, project):
+def test_two_people_label_at_once(opened, project, watched):
     process, address = start(project, "bob")
     try:
         ada, bob = opened("#/label?run=people"), opened("#/label?run=people", address=address)
@@ -170,13 +147,13 @@ def test_two_people_label_at_once(opened, project):
         read(ada), read(bob)
         assert sorted(one.person for one in kept(project, "people")) == ["ada"] * 4 + ["bob"] * 4
     finally:
-        opened.asked.clear()
+        watched.asked.clear()
         bob.goto("about:blank")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
 
 
-def test_a_server_that_cannot_be_reached_loses_nothing(opened, project):
+def test_a_server_that_cannot_be_reached_loses_nothing(opened, project, watched):
     tab = opened("#/label?run=offline")
     read(tab)
     tab.keyboard.press("n")
@@ -196,4 +173,4 @@ def test_a_server_that_cannot_be_reached_loses_nothing(opened, project):
     assert kept(project, "offline") == []
     press(tab, "1")
     assert [one.note for one in kept(project, "offline")] == ["half a thought"]
-    opened.wrong[:] = [one for one in opened.wrong if "ERR_INTERNET_DISCONNECTED" not in one]
+    watched.wrong[:] = [one for one in watched.wrong if "ERR_INTERNET_DISCONNECTED" not in one]

@@ -4,10 +4,11 @@ import json
 import re
 import shutil
 import signal
+from functools import partial
 
 import pytest
 
-from doubles.browser_pages import DESKTOP, barriers
+from doubles.browser_pages import barriers
 from e2e.command import Project
 from needs import needs
 
@@ -82,26 +83,8 @@ def server(project):
 
 
 @pytest.fixture
-def opened(pages, server):
-    """Opens an address of the server; at the end nobody else may have been asked, and nothing may have gone wrong."""
-    wrong = []
-
-    def open_(at="", *, view=DESKTOP, dark=False):
-        tab = pages.lend(
-            view=view,
-            dark=dark,
-            console=lambda message: wrong.append(message.text),
-            pageerror=lambda error: wrong.append(str(error)),
-            request=lambda request: request.url.startswith((server, "data:")) or wrong.append(request.url),
-        )
-        tab.goto(f"{server}{at}")
-        tab.wait_for_selector("html[data-ready]", state="attached")
-        return tab
-
-    open_.wrong = wrong
-    yield open_
-    hacked = pages.take_back()
-    assert (wrong, hacked) == ([], [None] * len(hacked))
+def opened(watched, server):
+    return partial(watched.open, server)
 
 
 SCREENS = {
@@ -130,7 +113,7 @@ VIEWS = {"light": {}, "dark": {"dark": True}, "phone": {"view": PHONE}}
 
 
 @needs("axe-core")
-def test_every_screen_can_be_used_by_everybody(project, opened):
+def test_every_screen_can_be_used_by_everybody(project, opened, watched):
     found = []
     for kind, view in VIEWS.items():
         tab = opened(**view)
@@ -141,7 +124,7 @@ def test_every_screen_can_be_used_by_everybody(project, opened):
             found += [f"{kind}, {name}: {one}" for one in barriers(tab)]
             wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
             found += [f"{kind}, {name}: {wide} px too wide"] if wide > 0 else []
-    opened.wrong[:] = [one for one in opened.wrong if "404" not in one]  # the case that is not there
+    watched.wrong[:] = [one for one in watched.wrong if "404" not in one]  # the case that is not there
     assert "\n".join(found) == ""
 
 

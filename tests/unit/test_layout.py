@@ -7,7 +7,6 @@ SOURCE = UNIT.parents[1] / "src" / "agentv"
 
 OF_SEVERAL_MODULES = {
     "extensions/agents/adapters/test_recorded_streams.py": "adapters of several agents, with what their programs printed",
-    "extensions/labels/test_known_judges.py": "judges that labels of earlier runs refuse, with each judged type",
     "extensions/mutate/test_judges.py": "mutants graded by a model, and where its budget ends",
     "app/planning/test_resumed_settings.py": "what a resumed run keeps, from its files, beside test_resume.py that runs",
     "assertions/test_laws.py": "laws that all types hold",

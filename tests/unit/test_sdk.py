@@ -27,10 +27,7 @@ PUBLIC = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def in_a_repository_of_its_own(tmp_path, monkeypatch):
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def one(identity: str = "a", **given) -> dict:

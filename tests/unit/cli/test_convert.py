@@ -1,6 +1,4 @@
 import os
-from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,9 @@ from agentv.errors import ExitStatus
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    with chdir(tmp_path):
-        yield tmp_path
+def project(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

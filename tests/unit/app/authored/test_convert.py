@@ -1,6 +1,5 @@
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,13 +22,6 @@ from doubles.thorough import each_third
 
 VALID = Path(__file__).parents[3] / "cases" / "valid"
 SUITES = sorted(folder.name for folder in VALID.iterdir() if (folder / "suite.eval.yaml").is_file())
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / ".git").mkdir()
-    with chdir(tmp_path):
-        yield tmp_path
 
 
 def loaded(path: Path) -> object:
@@ -108,11 +100,9 @@ def test_every_suite_survives_the_way_to_python_and_back(name: str, project: Pat
 
 
 @pytest.fixture
-def convert_document_project(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / ".git").mkdir()
-    shutil.copytree(VALID / "skill-evals" / "csv", tmp_path / "csv")
-    with chdir(tmp_path):
-        yield tmp_path
+def convert_document_project(project: Path) -> Path:
+    shutil.copytree(VALID / "skill-evals" / "csv", project / "csv")
+    return project
 
 
 def convert_document_loaded(path: Path) -> Suite:

@@ -5,7 +5,6 @@
 
 import os
 import re
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -60,13 +59,6 @@ CAUSES = {"broken-conversation": ["empty-output"]}
 
 FOR_RUN = {"no-target", "no-judge", "no-embedder", "nothing-to-choose"}
 """Codes of files that matter only where something runs."""
-
-
-@pytest.fixture
-def project(tmp_path):
-    (tmp_path / ".git").mkdir()
-    with chdir(tmp_path):
-        yield tmp_path
 
 
 def written(files, project: Path) -> str:

@@ -1,6 +1,4 @@
 import re
-from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -93,13 +91,6 @@ def test_a_suite_means_the_same_and_keeps_its_comments(spelling: dict[str, str])
         assert again.left == fixed.left
         if spelling["tests"] == "tests":
             assert fixed.left == ()
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / ".git").mkdir()
-    with chdir(tmp_path):
-        yield tmp_path
 
 
 def test_files_with_errors_are_left_alone(project: Path) -> None:

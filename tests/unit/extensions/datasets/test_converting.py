@@ -1,6 +1,4 @@
 import json
-from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,6 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError, UsageError
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, from_dataset
 from agentv.model.suite.suite import Suite
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / ".git").mkdir()
-    with chdir(tmp_path):
-        yield tmp_path
 
 
 def lines(path: Path, *rows: Any) -> Path:

@@ -1,6 +1,4 @@
 import os
-from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +45,6 @@ TASK = {
     "tests/test_outputs.py": TEST,
     "solution/solve.sh": '#!/bin/sh\nprintf "%s world" "$(cat greeting.txt)" > /app/hello.txt\n',
 }  # fmt: skip
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / ".git").mkdir()
-    with chdir(tmp_path):
-        yield tmp_path
 
 
 def task(name: str = "hello", **changed: str | None) -> Path:

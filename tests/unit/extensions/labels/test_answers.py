@@ -14,11 +14,6 @@ from doubles.stored_runs import write_run
 from doubles.trials import errored_score, finished, scored, trial
 
 
-@pytest.fixture(autouse=True)
-def _there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def answers(root, verdicts, **given):
     return graded_answers(open_run(judged_run(root, verdicts, **given), action="label"))
 

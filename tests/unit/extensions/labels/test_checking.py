@@ -14,11 +14,6 @@ from doubles.judged_runs import ASKED, judged_run
 VERDICTS = [True] * 80 + [False] * 20
 
 
-@pytest.fixture(autouse=True)
-def _there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def give(person, says, *, run="last", sample=40, seed=0):
     """Label a run: `says` gets the number of the case and the judge's verdict."""
     session = open_session(run, None, sample, seed, person)

@@ -7,8 +7,7 @@ from doubles.judged_runs import judged_run
 
 
 @pytest.fixture(autouse=True)
-def _there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _run(tmp_path):
     judged_run(tmp_path, [True, False])
 
 

@@ -18,8 +18,7 @@ CASES = 60
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def project(tmp_path):
     with ExitStack() as running:
 
         def made(cases=CASES, sample=CASES, rubric=None, **rules):

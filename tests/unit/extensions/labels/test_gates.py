@@ -1,15 +1,16 @@
 """Gates by labels, from the eval file to the exit status: real runs, in this process."""
 
 import json
-from contextlib import chdir
 
 import pytest
+import yaml
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
 from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
 from agentv.extensions.labels.labelling import open_session
+from doubles.loading import repository
 
 SUITE = """
 name: orders
@@ -44,17 +45,12 @@ def agent(prompt):
 
 @pytest.fixture
 def project(tmp_path):
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".agentv").mkdir()
-    (tmp_path / ".agentv" / "targets.yaml").write_text(
+    targets = (
         "targets:\n- {name: judge, provider: python, function: judge.py:judge}\n"
         "- {name: agent, provider: python, function: agent.py:agent}\n"
         "- {name: rude, provider: mock, response: 'order it yourself'}\ndefaults: {judge: judge}\n"
     )
-    (tmp_path / "judge.py").write_text(JUDGE)
-    (tmp_path / "agent.py").write_text(AGENT)
-    with chdir(tmp_path):
-        yield tmp_path
+    return repository(tmp_path, {".agentv/targets.yaml": targets, "judge.py": JUDGE, "agent.py": AGENT})
 
 
 def run(project, lines="", *, cases=40, offset=0, rubric="Is polite", targets="echo", **settings):
@@ -238,3 +234,56 @@ def test_a_failed_gate_is_a_failure_in_every_report(project):
         assert "ate failed: corrected pass rate of orders: there is no corrected pass rate" in text
     summary = json.loads(document)["summary"]
     assert (summary["gates"][0]["passed"], summary["corrected"]["unchecked"]) == (False, ["judge"])
+
+
+JUDGE_OF_EVERY_TYPE = """
+import json
+
+def judge(prompt):
+    good = "Please do" in prompt
+    line = {"statement": "x", "claim": "x", "relevant": good, "supported": good, "attributed": good}
+    return json.dumps({
+        "reason": "r", "score": float(good), "category": "C" if good else "D", "criterion_met": good,
+        "goal_achieved": good, "statements": [{"id": "t1", **line}], "claims": [line],
+        "sentences": [{"id": "s1", "relevant": good}],
+    })
+"""
+AGENT_WITH_CONTEXT = """
+import json
+
+def agent(prompt):
+    return {"output": prompt, "context": [f"{prompt} is sold"]}
+"""
+CONTEXT = {"threshold": 0.5, "context": "{{ tone }} is sold"}
+ASSERTIONS = [
+    {"type": "llm-rubric", "value": "Is polite"},
+    {"type": "factuality", "value": "an order"},
+    {"type": "closed-qa", "value": "Is it polite"},
+    {"type": "not-closed-qa", "value": "Is it a question"},
+    {"type": "answer-relevance", "threshold": 0.5},
+    {"type": "context-faithfulness", **CONTEXT},
+    {"type": "context-recall", "value": "It is sold", **CONTEXT},
+    {"type": "context-relevance", **CONTEXT},
+    {"type": "trajectory:goal-success"},
+]
+
+
+def run_of(project, assertions, **header):
+    """A suite of which every other case is impolite."""
+    tests = [
+        {"id": f"c{number}", "input": f"{tone} order {number}", "vars": {"tone": tone}}
+        for number, tone in enumerate(("Please do", "Do") * 6)
+    ]
+    suite = {"name": "orders", "target": "agent", **header, "assert": assertions, "tests": tests}
+    (project / "suite.eval.yaml").write_text(yaml.safe_dump(suite))
+    return evaluate(prepare(EvalSettings(paths=("suite.eval.yaml",))), lambda _: None)
+
+
+def test_a_bad_judge_fails_the_run_whatever_type_it_grades_by(project):
+    repository(project, {"judge.py": JUDGE_OF_EVERY_TYPE, "agent.py": AGENT_WITH_CONTEXT})
+    assert run_of(project, ASSERTIONS).summary.cases.errored == 0
+    label(lambda number, _: number < 2, 12 * len(ASSERTIONS))  # people fail nearly everything that it passes
+    for alone in ASSERTIONS:
+        ended = run_of(project, [alone], judge={"min_tnr": 0.9})
+        assert ended.status == ExitStatus.FAILED
+        assert "of the judge 'judge' is below the required 90" in ended.summary.gates[0].why, alone

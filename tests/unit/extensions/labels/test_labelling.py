@@ -8,8 +8,7 @@ from doubles.judged_runs import judged_run
 
 
 @pytest.fixture
-def session(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def session(tmp_path):
     judged_run(tmp_path, [True, True, True, False], answer='=SUM(1) \x1b answer, "{}"\nnext')
     return open_session("last", None, 4, 0, "ada")
 

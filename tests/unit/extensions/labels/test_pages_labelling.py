@@ -20,9 +20,8 @@ SECRETS = ("passed", "as I see it", "judge_pass", "probability", "drawn_from", "
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(tmp_path):
     judged_run(tmp_path, VERDICTS)
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -88,11 +88,6 @@ def test_trials_without_a_verdict_are_left_out():
 VERDICTS = [True] * 80 + [False] * 20
 
 
-@pytest.fixture(autouse=True)
-def _there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def give(says, *, run="last", sample=40, assertion=None):
     session = open_session(run, assertion, sample, 0, "ada")
     for drawn in session.drawn:

@@ -11,8 +11,7 @@ from doubles.trials import finished, trial
 
 
 @pytest.fixture(autouse=True)
-def _there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _run(tmp_path):
     judged_run(tmp_path, [True, True, False, False], answer="\x1b[2J answer {} \u202e")
 
 

@@ -15,13 +15,6 @@ CASES = Path(__file__).parents[3] / "cases/valid"
 ANSWER = "Refunds are possible within 30 days. Please contact Ann Smith in Berlin."
 
 
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def write(tests, **header):
     target = {"name": "shop", "provider": "mock", "response": ANSWER}
     suite = {"name": "refunds", "target": target, **header, "tests": tests}

@@ -11,6 +11,7 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
 from agentv.extensions.agents.workspaces.choice import Capabilities, chosen_sandbox
 from agentv.registry import fields
+from doubles.loading import repository
 
 SUITE = """\
 target: echo
@@ -32,13 +33,9 @@ tests:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    (tmp_path / ".git").mkdir()
-    for name, text in {"a.eval.yaml": SUITE, "repo/a.py": "1", "skill/SKILL.md": "how", "repo/tests/t.py": "t"}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def project(project):
+    files = {"a.eval.yaml": SUITE, "repo/a.py": "1", "skill/SKILL.md": "how", "repo/tests/t.py": "t"}
+    return repository(project, files)
 
 
 @pytest.fixture

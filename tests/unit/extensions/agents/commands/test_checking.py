@@ -11,6 +11,7 @@ from agentv.cli.main import cli
 from agentv.errors import LoadError
 from agentv.extensions.agents.commands.checking import CheckReport, check_cases
 from agentv.extensions.agents.commands.work import render_check
+from doubles.loading import repository
 from needs import needs
 
 pytestmark = needs("bwrap")
@@ -25,16 +26,14 @@ PATCH = """\
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    (tmp_path / "template").mkdir()
-    (tmp_path / "template/app.py").write_text("def total(a, b): return a - b\n")
-    (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden/test_app.py").write_text("from app import total\nassert total(1, 2) == 3\n")
-    (tmp_path / "fix.patch").write_text(PATCH)
-    (tmp_path / "right").mkdir()
-    (tmp_path / "right/app.py").write_text("def total(a, b): return a + b\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def project(project):
+    files = {
+        "template/app.py": "def total(a, b): return a - b\n",
+        "hidden/test_app.py": "from app import total\nassert total(1, 2) == 3\n",
+        "fix.patch": PATCH,
+        "right/app.py": "def total(a, b): return a + b\n",
+    }
+    return repository(project, files)
 
 
 def write(project: Path, tests: str) -> Path:

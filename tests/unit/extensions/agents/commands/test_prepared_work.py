@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from agentv.cli.main import cli
 from agentv.errors import UsageError
+from doubles.loading import repository
 
 SUITE = """\
 target: echo
@@ -23,15 +24,14 @@ tests:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    (tmp_path / "template").mkdir()
-    (tmp_path / "template/app.py").write_text("def total(a, b): return a - b\n")
-    (tmp_path / "template/kept.txt").write_text("keep\n")
-    (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden/test_app.py").write_text("exec(open('app.py').read())\nassert total(1, 2) == 3\n")
-    (tmp_path / "fix.eval.yaml").write_text(SUITE)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def project(project):
+    files = {
+        "template/app.py": "def total(a, b): return a - b\n",
+        "template/kept.txt": "keep\n",
+        "hidden/test_app.py": "exec(open('app.py').read())\nassert total(1, 2) == 3\n",
+        "fix.eval.yaml": SUITE,
+    }
+    return repository(project, files)
 
 
 def run(*arguments: str) -> int:
