@@ -88,7 +88,14 @@ def read_config(directory: str, reading: Reading) -> Config:
         present = [path for names in _FILES if (path := _one_of(folder, names, reading))]
         if present:
             home = replace(reading, places=places_of(parent, reading))
-            return _merged([_read(path, home) for path in present])
+            configs = [_read(path, home) for path in present]
+            merged = Config()
+            for one in configs:
+                said = {name: value for name, value in asdict(one).items() if value is not None}
+                said |= {"run": over(one.run, merged.run), "path": merged.path or one.path}
+                said |= {"results": (*merged.results, *one.results), "nodes": {**merged.nodes, **one.nodes}}
+                merged = replace(merged, **said)
+            return merged
     return Config()
 
 
@@ -104,7 +111,6 @@ def _one_of(folder: str, names: tuple[str, ...], reading: Reading) -> str | None
 
 
 def _read(path: str, reading: Reading) -> Config:
-
     text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
     root = read_shared(path, text, reading.report) if text is not None else None
     if root is None or (isinstance(root, Scalar) and root.value is None):
@@ -121,10 +127,19 @@ def _read(path: str, reading: Reading) -> Config:
     if read is INVALID:
         read = shape.unread(own)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
-    prompts_dir = _directory(read.prompts_dir, reading.places.suite)
+    prompts_dir = read.prompts_dir
+    if prompts_dir is not None:  # it may lie outside the repository, where libraries are shared
+        prompts_dir = os.path.expanduser(prompts_dir.strip())  # noqa: PTH111  # Path raises for ~nobody
+        prompts_dir = os.path.normpath(Path(reading.places.suite) / prompts_dir)
     providers = None if read.providers is None else (read.providers, reading.rendering(True))
     results = () if read.results is None else ((read.results, reading.rendering(True)),)
-    _check_keys_of_extensions(root, reading)
+    for key in (*added(CONFIG_KEYS), *missing(CONFIG_KEYS)):
+        if (node := root.items.get(key)) is None:
+            continue
+        if needs := lacking(CONFIG_KEYS, key):
+            reading.report.error("missing-extra", node, f"'{key}' {needs}", hint=HOW_TO_GET)
+        else:
+            added_value(CONFIG_KEYS, key)(node, reading)
     return Config(
         read.target,
         read.judge,
@@ -137,21 +152,6 @@ def _read(path: str, reading: Reading) -> Config:
         path,
         dict(root.items),
     )
-
-
-def _check_keys_of_extensions(root: MapNode, reading: Reading) -> None:
-    for key in (*added(CONFIG_KEYS), *missing(CONFIG_KEYS)):
-        if (node := root.items.get(key)) is None:
-            continue
-        if needs := lacking(CONFIG_KEYS, key):
-            reading.report.error("missing-extra", node, f"'{key}' {needs}", hint=HOW_TO_GET)
-        else:
-            added_value(CONFIG_KEYS, key)(node, reading)
-
-
-def _directory(written: str | None, home: str) -> str | None:
-    """The path that is meant. It may lie outside the repository, where libraries are shared."""
-    return None if written is None else os.path.normpath(Path(home) / os.path.expanduser(written.strip()))  # noqa: PTH111  # Path raises for ~nobody
 
 
 def read_run(node: Node, reading: Reading) -> RunSettings:
@@ -181,19 +181,8 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if early is not None:
         own |= {"until": early.until, "alpha": early.alpha}
     if trials is not None:
-        own |= {"repeat": trials.repeat, "cost_limit_usd": trials.cost_limit_usd}
-        own["aggregate"] = trials.aggregate or read.aggregate
+        own |= trials
     return RunSettings(**own)
-
-
-def _merged(configs: list[Config]) -> Config:
-    merged = Config()
-    for one in configs:
-        said = {name: value for name, value in asdict(one).items() if value is not None}
-        said |= {"run": over(one.run, merged.run), "path": merged.path or one.path}
-        said |= {"results": (*merged.results, *one.results), "nodes": {**merged.nodes, **one.nodes}}
-        merged = replace(merged, **said)
-    return merged
 
 
 def over(first: RunSettings, second: RunSettings) -> RunSettings:
@@ -215,16 +204,8 @@ _AGGREGATES: Mapping[str, Aggregate] = {
 """AgentV's strategies, and how samples are combined here."""
 
 
-class TrialSettings(Struct, frozen=True):
-    """Settings from a `trials` mapping; `aggregate`: None if the block sets it itself."""
-
-    repeat: int
-    aggregate: Aggregate | None
-    cost_limit_usd: float | None = None
-
-
 def read_trials(run: Mapping[str, Node], reading: Reading) -> Any:
-    """The trials of a `run:` block; None where `repeat` is said otherwise, INVALID where it is wrong: reported.
+    """The settings that the trials of a `run:` block give; None where `repeat` is said otherwise, INVALID where wrong.
 
     Args:
         run: the block by its canonical keys.
@@ -241,13 +222,6 @@ def read_trials(run: Mapping[str, Node], reading: Reading) -> Any:
         message = "'strategy' is another spelling of 'aggregate', which is set too; keep one of them"
         reading.report.error("two-spellings", node.keys["strategy"], message)
         return INVALID
-    _report_ignored(read, node, reading)
-    aggregate = None if "aggregate" in run else _AGGREGATES[read.strategy]
-    return TrialSettings(read.count, aggregate, read.cost_limit_usd)
-
-
-def _report_ignored(read: AuthoredTrials, node: MapNode, reading: Reading) -> None:
-    """Say what of it is not applied."""
     report = reading.report
     if read.strategy == "confidence_interval":
         message = "the mean of the samples decides, not the lower end of its confidence interval"
@@ -255,6 +229,8 @@ def _report_ignored(read: AuthoredTrials, node: MapNode, reading: Reading) -> No
     if read.early_exit:
         message = "'early_exit' is not applied: all samples of a case run, with the same verdict"
         report.remark("not-applied", node.keys["early_exit"], message)
+    found = {"repeat": read.count, "cost_limit_usd": read.cost_limit_usd}
+    return found if "aggregate" in run else found | {"aggregate": _AGGREGATES[read.strategy]}
 
 
 NO_EFFECT = frozenset(

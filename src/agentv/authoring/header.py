@@ -36,9 +36,10 @@ from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of, one_default, open_registry
+from agentv.model.suite.files import GraderFiles, search_paths
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
-from agentv.model.values.values import EMPTY, Json, Span
-from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
+from agentv.model.values.values import EMPTY, Json, JsonObject, Span
+from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking
 from agentv.registry.fields import Preprocessor
 from agentv.registry.types import Provider, Registry
 from agentv.templating import Language, Scope, has_placeholder
@@ -131,7 +132,8 @@ class HeaderReader(Struct, frozen=True):
         if authored is INVALID:
             authored = shape.unread(root.items)
         registry.default_provider = authored.default_provider
-        reading = self._with_preprocessors(authored.preprocessors, reading)
+        if authored.preprocessors is not None and not is_empty(authored.preprocessors):
+            reading = _with_preprocessors(authored.preprocessors, reading)
         language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
         scope = structs.replace(reading.scope, language=language)
         reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
@@ -141,6 +143,9 @@ class HeaderReader(Struct, frozen=True):
         asked = tuple(targets.asked(authored.targets, reading))
         work = self._work(authored, asked, root, reading)
         judge, minimums = split_minimums(authored.judge, reading)
+        env_node = root.get("env")
+        own_env = {name: env[name] for name in env_node.items if name in env} if isinstance(env_node, MapNode) else {}
+        env_text = repr(sorted(own_env.items())).encode(errors="surrogatepass")
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
@@ -157,9 +162,9 @@ class HeaderReader(Struct, frozen=True):
             tags=read_tags(authored.tags, reading),
             run=run,
             env=env,
-            env_sha256=_digest_of(root.get("env"), env),
-            own_env=_own_env(root.get("env"), env),
-            metadata={**authored.metadata, **_governance(authored), **others, **_facts(authored)} or EMPTY,
+            env_sha256=hashlib.sha256(env_text).hexdigest() if own_env else "",
+            own_env=own_env,
+            metadata=_metadata(authored, others),
             span=span_of(root.at),
             root=reading.places.root,
             variants=work.reader.variants(reading) if work is not None and work.varies else (),
@@ -179,7 +184,7 @@ class HeaderReader(Struct, frozen=True):
             work=work,
             budgets=TrialBudgets(request, place_of_budget(root)),
         )
-        notes = CaseNotes.of_env(env)
+        notes = CaseNotes(GraderFiles(search=search_paths(env)))
         notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
         reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
@@ -192,8 +197,7 @@ class HeaderReader(Struct, frozen=True):
         self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading
     ) -> SuiteWork | None:
         """What is written of the work of agents; None: the extension that reads it is not here."""
-        if missing(SUITE_KEYS):
-            refuse_lacking(SUITE_KEYS, root, reading.report)
+        if refuse_lacking(SUITE_KEYS, root, reading.report):
             return None
         request = self.request
         workspace = authored.workspace
@@ -214,20 +218,6 @@ class HeaderReader(Struct, frozen=True):
             first_messages=request.first_messages,
         )
 
-    def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:
-        """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""
-        if node is None or is_empty(node):
-            return reading
-        kind = kind_for(tuple[Preprocessor, ...])
-        rendered = reading.rendered(node)
-        if rendered is None:
-            return reading
-        if kind.accepts(rendered):
-            found = kind.read(rendered, reading, "preprocessors")
-            return reading if found is INVALID else reading.with_rubric({"preprocessors": (found, node.at)})
-        reading.report.unfit(node, "'preprocessors' must be a list")
-        return reading
-
     def environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
         """The environment in reach: of the process, the suite's `env`, and `.env` files."""
         own = {} if node is None else _suite_env(node, reading)
@@ -246,21 +236,29 @@ class HeaderReader(Struct, frozen=True):
         return AssertionReader(AssertionTypes(self.registries.assertions, found))
 
     def _run(self, authored: AuthoredSuite, config: Config, reading: Reading) -> RunSettings:
-        own = authored.run
-        if own is None:
-            return _completed(config.run, authored, self.request)
+        """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, `run`'s."""
+        own, run = authored.run, config.run
         if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
             message = "'cluster' is set both here and in the suite; keep one of them"
             reading.report.error("two-spellings", own.keys["cluster"], message)
-        return _completed(over(read_run(own, reading), config.run), authored, self.request)
+        if own is not None:
+            run = over(read_run(own, reading), run)
+        if authored.limits is not None:
+            run = replace(run, trial_budget_usd=authored.limits.budget_usd)
+        cluster = self.request.cluster or authored.cluster
+        return run if cluster is None else replace(run, cluster=cluster)
 
 
-def _completed(run: RunSettings, authored: AuthoredSuite, request: LoadRequest) -> RunSettings:
-    """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, or `run`'s."""
-    cluster = request.cluster or authored.cluster
-    if authored.limits is not None:
-        run = replace(run, trial_budget_usd=authored.limits.budget_usd)
-    return run if cluster is None else replace(run, cluster=cluster)
+def _with_preprocessors(node: Node, reading: Reading) -> Reading:
+    """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""
+    kind, rendered = kind_for(tuple[Preprocessor, ...]), reading.rendered(node)
+    if rendered is None:
+        return reading
+    if kind.accepts(rendered):
+        found = kind.read(rendered, reading, "preprocessors")
+        return reading if found is INVALID else reading.with_rubric({"preprocessors": (found, node.at)})
+    reading.report.unfit(node, "'preprocessors' must be a list")
+    return reading
 
 
 def _threshold(
@@ -283,17 +281,6 @@ def _options_of_types(authored: AuthoredSuite, at: Place) -> dict[str, dict[str,
     return made
 
 
-def _digest_of(node: Node | None, env: Mapping[str, str]) -> str:
-    """A hash of the variables that a suite sets, as they hold: another value makes other trials."""
-    own = sorted((name, env.get(name)) for name in node.items) if isinstance(node, MapNode) else []
-    return hashlib.sha256(repr(own).encode(errors="surrogatepass")).hexdigest() if own else ""
-
-
-def _own_env(node: Node | None, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a suite sets itself, as they hold."""
-    return {name: env[name] for name in node.items if name in env} if isinstance(node, MapNode) else {}
-
-
 def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     if isinstance(node, Scalar) and node.value is None:
         return {}
@@ -313,11 +300,8 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
-def _governance(authored: AuthoredSuite) -> dict[str, Json]:
-    return {GOVERNANCE: authored.governance} if authored.governance else {}
-
-
-def _facts(authored: AuthoredSuite) -> dict[str, Json]:
+def _metadata(authored: AuthoredSuite, others: Mapping[str, Json]) -> JsonObject:
+    governance = {GOVERNANCE: authored.governance} if authored.governance else {}
     facts = {
         "version": authored.version,
         "category": authored.category,
@@ -325,7 +309,8 @@ def _facts(authored: AuthoredSuite) -> dict[str, Json]:
         "license": authored.license,
         "requires": plain(authored.requires) if authored.requires is not None else None,
     }
-    return {key: value for key, value in facts.items() if value is not None}
+    given = {key: value for key, value in facts.items() if value is not None}
+    return {**authored.metadata, **governance, **others, **given} or EMPTY
 
 
 def name_of(path: str) -> str:
@@ -343,25 +328,17 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
     """The targets that a directory can name, with the project's defaults, and its configuration."""
     config = read_config(directory, reading)
     registry = open_registry(directory, providers, reading, more=config.providers)
-    together = registry.path is not None and config.path is not None and _folder(registry.path) == _folder(config.path)
+    beside = registry.path is not None and Path(registry.path).parent
+    together = config.path is not None and beside == Path(config.path).parent
     target = default_of(config.target, config.nodes, "target")
     judge = default_of(config.judge, config.nodes, "judge")
     registry.default_target = _default("target", registry.default_target, target, reading, together=together)
     registry.default_judge = _default("judge", registry.default_judge, judge, reading, together=together)
-    if registry.default_target is None:
-        registry.default_target = _called_default(registry)
-    return registry, config
-
-
-def _called_default(registry: TargetRegistry) -> Scalar | None:
-    """The name of the target that is called `default`: the project's default target where nothing names another."""
-    entry = registry.entries.get(DEFAULT)
+    entry = registry.entries.get(DEFAULT)  # the default target where nothing names another
     name = entry.get("name") if entry is not None else None
-    return name if isinstance(name, Scalar) else None
-
-
-def _folder(path: str) -> Path:
-    return Path(path).parent
+    if registry.default_target is None and isinstance(name, Scalar):
+        registry.default_target = name
+    return registry, config
 
 
 def _default(

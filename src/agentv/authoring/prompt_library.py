@@ -30,7 +30,7 @@ from agentv.authoring.source.files import (
     upwards,
 )
 from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, plain, span_of
+from agentv.authoring.source.nodes import MapNode, Place, Scalar, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
@@ -137,34 +137,28 @@ def _meta(root: MapNode, default: PromptMeta, reading: Reading) -> PromptMeta:
     values: dict[str, Any] = {}
     for key, node in root.items.items():
         rule = rules.get(key)
-        if rule is not None and not rule.unread and not _is_blank(key, node):
+        # a key may be left blank, as in a form to be filled in; a description must say something
+        is_blank = key != "description" and isinstance(node, Scalar) and node.value is None
+        if rule is not None and not rule.unread and not is_blank:
             value = rule.kind.read(node, reading, key)
             if value is not INVALID:
                 values[key] = value.strip()
     _warn_of_misspelt(root, rules, reading)
+    text = values.get("description")
+    if text is not None and len(text) > LONGEST_DESCRIPTION:
+        message = f"this description has {len(text):,} characters; the maximum is {LONGEST_DESCRIPTION:,}"
+        hint = "systems that load prompts by description show no more"
+        reading.report.error("bad-value", root.items["description"], message, hint=hint)
     return PromptMeta(
         id=_id(values.get("id"), root, reading) or default.id,
         path=default.path,
-        description=_description(values.get("description"), root, reading),
+        description=text,
         status=values.get("status", "draft"),
         owner=values.get("owner"),
         tags=read_tags(root.get("tags"), reading),
         others={key: plain(node) for key, node in root.items.items() if key not in rules} or EMPTY,
         places={key: _place(key, root) for key in root.items},
     )
-
-
-def _is_blank(key: str, node: Node) -> bool:
-    """Whether a key is left blank, as in a form to be filled in; a description must say something."""
-    return key != "description" and isinstance(node, Scalar) and node.value is None
-
-
-def _description(text: str | None, root: MapNode, reading: Reading) -> str | None:
-    if text is not None and len(text) > LONGEST_DESCRIPTION:
-        message = f"this description has {len(text):,} characters; the maximum is {LONGEST_DESCRIPTION:,}"
-        hint = "systems that load prompts by description show no more"
-        reading.report.error("bad-value", root.items["description"], message, hint=hint)
-    return text
 
 
 def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:

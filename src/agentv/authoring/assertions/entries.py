@@ -22,8 +22,9 @@ from agentv.authoring.assertions.typed_entries import (
     TypedForm,
     key_node,
 )
-from agentv.authoring.fields import translation
 from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of, sibling
+from agentv.authoring.fields.spellings import TEMPLATE
+from agentv.authoring.fields.translation import translated
 from agentv.authoring.source.files import exists, is_file, shown, templates_in, upwards
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
@@ -86,7 +87,8 @@ class AssertionReader:
             else:
                 valid = False
         if sentences:
-            judged = self._sentences(sentences, reading)
+            entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
+            judged = entry and replace(entry, settings=replace(entry.settings, weight=float(len(sentences))))
             valid = valid and judged is not None
             found[place:place] = [judged] if judged is not None else []
         if not valid and report.valid:
@@ -126,10 +128,6 @@ class AssertionReader:
         template, inside = found
         entries = self.entries(template.entries, inside)
         return entries._replace(valid=entries.valid and not extra)
-
-    def _sentences(self, sentences: list[Scalar], reading: Reading) -> AssertionEntry | None:
-        entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
-        return entry and replace(entry, settings=replace(entry.settings, weight=float(len(sentences))))
 
     def _is_sentence(self, item: Scalar, reading: Reading) -> bool:
         """Whether a text is a sentence for the judge; reported where it is not."""
@@ -200,7 +198,31 @@ class ShortForms(Struct, frozen=True):
         candidates = [key for key in item.items if key not in SETTING_KEYS and not key.startswith("x-")]
         known = [key for key in candidates if self.types.knows(key)]
         if len(known) == 1 and len(candidates) == 1:
-            return self._typed(known[0], item, reading)
+            key = known[0]
+            value = item.items[key]
+            named = self.types.find(key)
+            kind, schema = named.type, named.schema
+            if kind is None:
+                self.types.report_unknown(key, key_node(key, item), reading)
+                return None
+            rest = {name: node for name, node in item.items.items() if name != key}
+            if isinstance(value, MapNode) and _spells_options(value, named) and not rest.keys() & value.items.keys():
+                pairs = {**value.items, **rest}
+                return TypedForm(key, MapNode(pairs, {**item.keys, **value.keys}, item.at), pairs)
+            if isinstance(value, Scalar) and value.value is None:
+                return TypedForm(key, item, rest)
+            short: str | None = schema.cls.short if schema is not None else kind.short  # type: ignore[attr-defined, union-attr]
+            if short is None:
+                message = f"'{key}' has no short form with a single value; write 'type: {key}' and its options"
+                reading.report.error("bad-assertion", item.keys[key], message)
+                return None
+            option = short.rstrip("_")
+            pairs = {option: value, **rest}
+            written = MapNode(pairs, {**item.keys, option: item.keys[key]}, item.at)
+            found = self._extra_keys.get(key)
+            if found is None:
+                found = self._extra_keys[key] = replace(EXTRA_KEYS, called={option: key})
+            return TypedForm(key, written, pairs, extra=found)
         if len(known) > 1:
             message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write one entry for each"
             reading.report.error("bad-assertion", item.keys[known[1]], message)
@@ -211,36 +233,6 @@ class ShortForms(Struct, frozen=True):
         else:
             self._report_unknown(candidates, item, reading)
         return None
-
-    def _typed(self, key: str, item: MapNode, reading: Reading) -> TypedForm | None:
-        value = item.items[key]
-        named = self.types.find(key)
-        kind, schema = named.type, named.schema
-        if kind is None:
-            self.types.report_unknown(key, key_node(key, item), reading)
-            return None
-        rest = {name: node for name, node in item.items.items() if name != key}
-        if isinstance(value, MapNode) and _spells_options(value, named) and not rest.keys() & value.items.keys():
-            pairs = {**value.items, **rest}
-            return TypedForm(key, MapNode(pairs, {**item.keys, **value.keys}, item.at), pairs)
-        if isinstance(value, Scalar) and value.value is None:
-            return TypedForm(key, item, rest)
-        short: str | None = schema.cls.short if schema is not None else kind.short  # type: ignore[attr-defined, union-attr]
-        if short is None:
-            message = f"'{key}' has no short form with a single value; write 'type: {key}' and its options"
-            reading.report.error("bad-assertion", item.keys[key], message)
-            return None
-        option = short.rstrip("_")
-        pairs = {option: value, **rest}
-        written = MapNode(pairs, {**item.keys, option: item.keys[key]}, item.at)
-        return TypedForm(key, written, pairs, extra=self._extra(key, option))
-
-    def _extra(self, key: str, option: str) -> ExtraKeys:
-        """Beside the options, with the one that a lone value fills called by the type's name."""
-        found = self._extra_keys.get(key)
-        if found is None:
-            found = self._extra_keys[key] = replace(EXTRA_KEYS, called={option: key})
-        return found
 
     def _refuses_beside(self, key: str, other: str, item: MapNode, reading: Reading) -> bool:
         """Report an option that stands beside a lone value: the typed form takes both. False where it is no option."""
@@ -270,7 +262,12 @@ class ShortForms(Struct, frozen=True):
             hint = "this looks like a case, which belongs under 'tests'"
             reading.report.error("bad-assertion", item, "an assertion has no 'input'", hint=hint)
             return
-        prose = _prose(key, item.items[key], alone=len(item.items) == 1)
+        value = item.items[key]
+        alone = len(item.items) == 1
+        if not alone or not isinstance(value, Scalar) or not (" " in key.strip() or " " in value.text.strip()):
+            prose = None
+        else:
+            prose = f"{key}: {value.text}".replace('"', '\\"')
         if prose is not None and not did_you_mean(key, self.types.names):
             message = f"no assertion type '{key}'; YAML reads a sentence with ': ' as a mapping"
             reading.report.error("unknown-assertion", item.keys[key], message, hint=f'quote it: "{prose}"')
@@ -284,13 +281,6 @@ def _spells_options(value: MapNode, named: NamedType) -> bool:
         return not named.schema.takes_json and value.items.keys() <= (named.schema.rules.keys() | SETTING_KEYS)
     options = getattr(named.type, "options", None)
     return bool(value.items) and isinstance(options, tuple) and value.items.keys() <= set(options)
-
-
-def _prose(key: str, value: Node, *, alone: bool) -> str | None:
-    """The sentence that a mapping of one key was most likely meant to be, as it is quoted."""
-    if not alone or not isinstance(value, Scalar) or not (" " in key.strip() or " " in value.text.strip()):
-        return None
-    return f"{key}: {value.text}".replace('"', '\\"')
 
 
 DEPTH = 3
@@ -390,7 +380,7 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
         message = f"a template is a mapping with a list 'assert', found {found}"
         report.error("bad-template-file", root or _top(path), message)
         return None
-    entries = translation.template(root, reading).get("assert")
+    entries = translated(root, TEMPLATE, reading, "a template").get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
         if entries is not None or not report.failed:
             found = "none" if entries is None else kind_of(entries)

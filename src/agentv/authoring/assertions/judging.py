@@ -91,7 +91,8 @@ class Judging(Struct):
         `alone`: why its answers can be compared with no others, such as that the case has turns.
         """
         kind = type(entry.assertion)
-        if _needs_no_model(kind):
+        flags = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
+        if not any(flags) and not hasattr(kind, "assert_"):
             self.indifferent.add(kind)
             return
         inner = entry.inner
@@ -145,8 +146,8 @@ class Judging(Struct):
             name: Scalar(name, name, span) if span else None for name, span in {**self.embedders, **self.named}.items()
         }
         of_targets = {target.judge: target.name for target in suite.targets if target.judge}
-        for name, target in {**self.of_cases, **of_targets}.items():
-            wanted.setdefault(name, registry.judge_of(target))
+        for judge_name, target_name in {**self.of_cases, **of_targets}.items():
+            wanted.setdefault(judge_name, registry.judge_of(target_name))
         names = set(self.of_cases) if self.needed else set()
         names |= of_targets.keys() if self.asks_suite and suite.forced_judge is None else set()
         specs = self._resolved(wanted, names, registry, reading)
@@ -158,13 +159,11 @@ class Judging(Struct):
                 reading.report.error("no-judge", self._nameless, message, notes=notes)
             else:
                 reading.report.warning("no-judge", self._nameless, message, notes=notes)
-        self._warn(suite, chosen, reading)
+        names = {target.name for target in suite.targets}
+        used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
+        for own in used.keys() & names:
+            reading.report.warning("judge-is-target", used[own], f"'{own}' grades its own answers")
         self._refuse(suite, specs, wanted, reading)
-        self._need_agents(suite, specs, reading)
-        return specs
-
-    def _need_agents(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
-        """Report entries whose judge is to look at files, and is no agent."""
         for (name, *_), one in self._looking.items():
             for target in (one.target,) if one.target is not None else suite.targets or (None,):
                 of_target = specs.get(target.judge) if target is not None and target.judge else None
@@ -175,6 +174,7 @@ class Judging(Struct):
                     hint = "name one with 'judge' beside the type, such as a target of the provider claude or codex"
                     reading.report.error("no-judge", one.span, message, hint=hint)
                     break
+        return specs
 
     def judge_by_key(self, suite: Suite, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
         """The small model of the one provider whose key is set, where a judge is needed and none is named.
@@ -265,12 +265,6 @@ class Judging(Struct):
         chosen = (suite.judge or of_target or suite.default_judge for of_target in of_targets)
         yield from (one for one in chosen if one is not None)
 
-    def _warn(self, suite: Suite, chosen: TargetSpec | None, reading: Reading) -> None:
-        names = {target.name for target in suite.targets}
-        used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
-        for name in used.keys() & names:
-            reading.report.warning("judge-is-target", used[name], f"'{name}' grades its own answers")
-
     def _refuse(
         self, suite: Suite, specs: Mapping[str, TargetSpec], wanted: Mapping[str, Node | None], reading: Reading
     ) -> None:
@@ -319,11 +313,6 @@ class KeyedModels(Struct, frozen=True):
 def _names_judge(suite: Suite) -> bool:
     covered = bool(suite.targets) and all(target.judge for target in suite.targets)
     return covered or (suite.forced_judge or suite.judge or suite.default_judge) is not None
-
-
-def _needs_no_model(kind: type) -> bool:
-    flags = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
-    return not any(flags) and not hasattr(kind, "assert_")
 
 
 def _note(entry: AssertionEntry, option: str, named: dict[str, Span | None]) -> bool:

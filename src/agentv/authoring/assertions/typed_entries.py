@@ -94,7 +94,24 @@ class AssertionTypes(Struct, frozen=True):
         """Resolve a name."""
         found = self._found.get(written)
         if found is None:
-            found = self._found[written] = self._look_up(written)
+            own = written.strip().replace("_", "-")
+            custom = self.custom.types.get(own)
+            name, inverted = type_name(written)
+            if custom is None:
+                custom = self.custom.types.get(name)
+            else:
+                inverted = False
+            kind: AnyType | None = custom
+            schema = None
+            if custom is None and (built_in := self.built_in.find(name)) is not None:
+                kind, schema = built_in, shape_of(built_in.options)
+            bare = own.removeprefix("not-")
+            better = ASSERTION_TYPES.get(bare)
+            if kind is None or better != kind.name:
+                better = None
+            elif bare != own:
+                better = f"not-{better}"
+            found = self._found[written] = NamedType(kind, inverted, schema, better)
         return found
 
     def knows(self, written: str) -> bool:
@@ -141,24 +158,6 @@ class AssertionTypes(Struct, frozen=True):
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()
         reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
-
-    def _look_up(self, written: str) -> NamedType:
-        own = written.strip().replace("_", "-")
-        custom = self.custom.types.get(own)
-        name, inverted = type_name(written)
-        if custom is None:
-            custom = self.custom.types.get(name)
-        else:
-            inverted = False
-        kind: AnyType | None = custom
-        schema = None
-        if custom is None and (built_in := self.built_in.find(name)) is not None:
-            kind, schema = built_in, shape_of(built_in.options)
-        bare = own.removeprefix("not-")
-        better = ASSERTION_TYPES.get(bare)
-        if kind is None or better != kind.name:
-            return NamedType(kind, inverted, schema)
-        return NamedType(kind, inverted, schema, f"not-{better}" if bare != own else better)
 
 
 _TIME_LIMIT = "timeout"
@@ -237,7 +236,7 @@ RUBRIC = "llm-rubric"
 
 _TYPE_AND_VALUE = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
-_PASSED_ON = frozenset({"type", "config"})
+_NOT_OWN = SETTING_KEYS | {"type", "config"}
 
 
 class TypedForm(Struct, frozen=True):
@@ -347,26 +346,6 @@ def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, s
     return (schema.cls, value.value) if schema.rules["value"].kind.from_file else None
 
 
-def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
-    """The entry with what stands under `options`, where `transform` may be written too, taken out of it."""
-    inner, report = form.pairs["options"], reading.report
-    pairs = {key: node for key, node in form.pairs.items() if key != "options"}
-    if not isinstance(inner, MapNode):
-        report.error("bad-value", inner, f"'options' must be a mapping, found {kind_of(inner)}")
-        return structs.replace(form, pairs=pairs)
-    for key, at in inner.keys.items():
-        if key == "transform" and key in pairs:
-            message = "'transform' is set both here and in 'options'; keep one of them"
-            report.error("two-spellings", at, message)
-        elif key == "transform":
-            report.older("options.transform", "transform", at)
-            pairs[key] = inner.items[key]
-        elif not key.startswith("x-"):
-            reading.unknown_key(key, inner, ("transform",), "'options' of an assertion")
-    places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
-    return structs.replace(form, pairs=pairs, item=MapNode(pairs, places, form.item.at))
-
-
 def _named(form: TypedForm, reading: Reading) -> TypedForm:
     """The entry with its `id`, which AgentV's files give assertions, as the name."""
     at, pairs = form.item.keys["id"], {**form.pairs}
@@ -384,7 +363,23 @@ def _named(form: TypedForm, reading: Reading) -> TypedForm:
 def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
     """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
     if schema is not None and "options" in form.pairs and "options" not in schema.rules:
-        form = _without_options(form, reading)
+        inner, report = form.pairs["options"], reading.report
+        pairs = {key: node for key, node in form.pairs.items() if key != "options"}
+        if not isinstance(inner, MapNode):
+            report.error("bad-value", inner, f"'options' must be a mapping, found {kind_of(inner)}")
+            form = structs.replace(form, pairs=pairs)
+        else:
+            for key, at in inner.keys.items():
+                if key == "transform" and key in pairs:
+                    message = "'transform' is set both here and in 'options'; keep one of them"
+                    report.error("two-spellings", at, message)
+                elif key == "transform":
+                    report.older("options.transform", "transform", at)
+                    pairs[key] = inner.items[key]
+                elif not key.startswith("x-"):
+                    reading.unknown_key(key, inner, ("transform",), "'options' of an assertion")
+            places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
+            form = structs.replace(form, pairs=pairs, item=MapNode(pairs, places, form.item.at))
     if schema is not None and "id" in form.pairs and not {"id", "name", "metric"} & schema.rules.keys():
         form = _named(form, reading)
     if kind.name in reading.given:
@@ -423,7 +418,9 @@ def _settings(
 
 def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
     """The assertion of a custom type: its author's own keys, with those under `config` merged in."""
-    own = {key: reading.rendered(node) for key, node in pairs.items() if _is_own_option(key)}
+    own = {
+        key: reading.rendered(node) for key, node in pairs.items() if key not in _NOT_OWN and not key.startswith("x-")
+    }
     nodes = {key: node for key, node in own.items() if node is not None}
     keys = item.keys
     config = reading.rendered(pairs["config"]) if "config" in pairs else None
@@ -467,10 +464,6 @@ def _secrets_of(assertion: Any) -> Iterator[str]:
         value = getattr(assertion, name)
         if isinstance(value, (str, list, tuple, Mapping)):
             yield from secrets_in({name: list(value) if isinstance(value, tuple) else value})
-
-
-def _is_own_option(key: str) -> bool:
-    return key not in SETTING_KEYS and key not in _PASSED_ON and not key.startswith("x-")
 
 
 def made_by_plugin(

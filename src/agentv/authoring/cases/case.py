@@ -10,9 +10,11 @@ from math import prod
 
 from agentv.authoring.cases.case_assertions import Entries
 from agentv.authoring.cases.case_builder import CaseBuilder
-from agentv.authoring.cases.context import CaseContext, CaseNotes, read_written
+from agentv.authoring.cases.context import CaseContext, CaseNotes, WrittenCase
 from agentv.authoring.fields import translation
+from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nodes import (
     Canonical,
     ListNode,
@@ -30,6 +32,9 @@ from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import Case
 from agentv.model.values.values import JsonObject, lazy_pattern
 from agentv.user_code.load_limit import begin_record
+
+_SCHEMA = shape_of(AuthoredCase)
+_OF_TURNS = frozenset({"aggregation", "on_turn_failure", "window_size"})
 
 
 class CaseReader:
@@ -50,12 +55,6 @@ class CaseReader:
     def prompted(self) -> bool:
         """Whether the suite has an input for cases without one."""
         return self.context.defaults.prompted or self.context.defaults.input is not None
-
-    @property
-    def graded(self) -> bool:
-        """Whether the suite has assertions for its cases."""
-        defaults = self.context.defaults
-        return not (is_empty(defaults.assert_) and is_empty(defaults.test_assert))
 
     def read(self, node: Node, reading: Reading, *, alone: bool = True, written: bool = True) -> tuple[Case, ...]:
         """The cases of an entry: one, or one for each prompt and each combination of its list values.
@@ -88,18 +87,30 @@ class CaseReader:
         ]
         return tuple(chain.from_iterable(found)) if all(found) else ()
 
-    def end(self, report: Report) -> None:
-        """All cases were read: report what is wrong with all of them."""
-        self.builder.end(report)
-
     def _read(self, node: Canonical, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
-        case = read_written(node, reading, alone=alone, id_suffix=id_suffix)
+        """The cases of an entry by its canonical keys; what is wrong with them is reported."""
+        report, identity = reading.report, node.get("id")
+        keys = _SCHEMA.decode(node.items, node, reading, "a case")
+        if keys is INVALID:
+            keys = _SCHEMA.unread(node.items)
+        if is_empty(identity) and "id" not in node.not_missing:
+            report.error("missing-key", identity or node, "a case needs 'id'")
+        case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
+        for key in _OF_TURNS & node.items.keys():
+            asked = case.has_turns if key == "window_size" else case.scripted
+            if getattr(keys, key) is not None and not asked and "turns" not in node.not_missing:
+                report.error("bad-value", node.keys[key], f"'{key}' needs 'turns'")
         if "target" not in node.items:
             self.notes.untargeted = True
         cases = self.builder.build(case, reading)
-        if reading.report.valid:
+        if report.valid:
             return cases
-        self.notes.add_invalid(node.get("id"), node)
+        if not isinstance(identity, Scalar) or is_empty(identity):
+            self.notes.lost = True
+            return ()
+        place, spans = span_of(node.at), self.notes.invalid.setdefault(identity.text, [])
+        if all(place.line_of_file != one.line_of_file for one in spans):  # a case of several prompts is read for each
+            spans.append(place)
         return ()
 
 
@@ -140,23 +151,6 @@ def combinations(
     if not lists:
         yield "", node
         return
-    if not _sound(lists, node, report):
-        return
-    for chosen in product(*(one.items for one in lists.values())):
-        values = dict(zip(lists, chosen, strict=True))
-        end = ",".join(f"{name}={label(value)}" for name, value in values.items())
-        yield f"[{end}]", _with(node, own, values, f"[{end}]")
-
-
-def label(node: Node) -> str:
-    """The label of a value in an id: its text if it is short and plain, else a hash of it."""
-    if isinstance(node, Scalar) and node.value is not None and _READABLE.fullmatch(node.text):
-        return node.text
-    written = json.dumps(plain(node), sort_keys=True)
-    return f"#{hashlib.sha256(written.encode()).hexdigest()[:8]}"
-
-
-def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool:
     sound = True
     for name, one in lists.items():
         if not one.items:
@@ -176,7 +170,20 @@ def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool
         at = node.keys.get("expand", node.at)
         sound = False
         report.error("too-large", at, f"'expand' produces {number:,} cases from this one; the maximum is {MOST:,}")
-    return sound
+    if not sound:
+        return
+    for chosen in product(*(one.items for one in lists.values())):
+        values = dict(zip(lists, chosen, strict=True))
+        end = ",".join(f"{name}={label(value)}" for name, value in values.items())
+        yield f"[{end}]", _with(node, own, values, f"[{end}]")
+
+
+def label(node: Node) -> str:
+    """The label of a value in an id: its text if it is short and plain, else a hash of it."""
+    if isinstance(node, Scalar) and node.value is not None and _READABLE.fullmatch(node.text):
+        return node.text
+    written = json.dumps(plain(node), sort_keys=True)
+    return f"#{hashlib.sha256(written.encode()).hexdigest()[:8]}"
 
 
 def _with(node: Canonical, own: MapNode, values: Mapping[str, Node], end: str) -> Canonical:

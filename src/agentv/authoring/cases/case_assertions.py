@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
+from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.cases.context import CaseContext, CaseDefaults, WrittenCase
+from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
+from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredTurn
+from agentv.authoring.fields.spellings import TURN
+from agentv.authoring.fields.translation import translated
 from agentv.authoring.source.files import shown
-from agentv.authoring.source.nodes import MapNode, Node, holds_placeholder, is_empty
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.conversation import Turn
+from agentv.model.values.message import Block, Message
 from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion
 
@@ -33,12 +41,13 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
         context: of the cases.
         reading: with the variables of all cases.
     """
-    nodes = _nodes(context.defaults)
+    nodes = context.defaults.asserts
     reading = reading.with_rubric(context.defaults.options.rubric)
     if any(holds_placeholder(node) for node in nodes):
         return None
     own = reading.report.beside()
-    found = _lists(context, nodes, structs.replace(reading, report=own, renders=False))
+    reader = structs.replace(reading, report=own, renders=False)
+    found = _joined([context.assertions.entries(node, reader) for node in nodes])
     if context.assertions.templates is not None and context.assertions.templates.rendered:
         return None  # a template holds placeholders: what was found says nothing about any case
     for one in own.diagnostics:
@@ -74,60 +83,50 @@ class CaseAssertions(Struct, frozen=True):
             reading: of the case.
             shared: the case does not change the assertions that the suite adds.
         """
-        found, valid = self._given(case, reading, shared=shared)
+        keys, assertions = case.keys, self.context.assertions
+        parts: list[Entries] = []
+        if keys.rubrics is not None:
+            if is_empty(keys.rubrics):
+                reading.report.error("missing-value", keys.rubrics, "'rubrics' is empty")
+                rubrics = None
+            else:
+                rubrics = assertions.judged(keys.rubrics, keys.rubrics, reading)
+            parts.append(Result((rubrics,)) if rubrics else Result((), valid=False))
+        if keys.assert_ is not None:
+            parts.append(assertions.entries(keys.assert_, reading))
+        if not keys.skip_defaults and self.shared is not None and shared:
+            parts.append(Result(self.shared.value))  # what is wrong with them is reported, and not of this case
+        elif not keys.skip_defaults:
+            of_suite = reading.of_suite()
+            parts += [assertions.entries(node, of_suite) for node in self.context.defaults.asserts]
+        found, valid = _joined(parts)
         of_turns = assertions_of(turns) if turns else ()
         # AgentV judges a case of its `mode: conversation` with assertions alone
-        unjudged = not (criteria or "").strip() or case.keys.mode is not None
+        judged = criteria is not None and criteria.strip() != ""
+        unjudged = not judged or keys.mode is not None
         if found or (of_turns and unjudged):
-            check_graded(found, case.node, criteria, reading.report)
+            if criteria is not None and found and not any(reads_criteria(entry) for entry in found):
+                at = case.node.keys["criteria"]
+                reading.report.warning("criteria-not-judged", at, "no assertion uses these criteria")
+            check_entries(found, reading.report)
             if not (self.context.show_only or counts_any((*found, *of_turns))):
                 message = "this case checks nothing: every assertion has weight 0 and none is required"
                 reading.report.error("checks-nothing", case.node, message)
         else:
             complete = valid and turns is not None and not case.not_missing & _CHECKS
             complete = complete and (self.shared is None or self.shared.valid)
-            found = self._implied(case, criteria, reading) if complete else ()
+            found = self._implied(case, reading, judged=judged) if complete else ()
         return tuple(map(_as_gate, found)) if self.context.require_all else found
 
-    def _given(self, case: WrittenCase, reading: Reading, *, shared: bool) -> Entries:
-        keys = case.keys
-        parts: list[Entries] = []
-        if keys.rubrics is not None:
-            parts.append(self._rubrics(keys.rubrics, reading))
-        if keys.assert_ is not None:
-            parts.append(self.context.assertions.entries(keys.assert_, reading))
-        if not keys.skip_defaults:
-            parts.append(self._of_suite(reading, shared=shared))
-        return _joined(parts)
-
-    def _rubrics(self, node: Node, reading: Reading) -> Entries:
-        if is_empty(node):
-            reading.report.error("missing-value", node, "'rubrics' is empty")
-            return Result((), valid=False)
-        entry = self.context.assertions.judged(node, node, reading)
-        return Result((entry,)) if entry else Result((), valid=False)
-
-    def _of_suite(self, reading: Reading, *, shared: bool) -> Entries:
-        if self.shared is not None and shared:
-            return Result(self.shared.value)  # what is wrong with them is reported, and not of this case
-        return _lists(self.context, _nodes(self.context.defaults), reading.of_suite())
-
-    def _implied(self, case: WrittenCase, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
-        if criteria is not None and criteria.strip():
+    def _implied(self, case: WrittenCase, reading: Reading, *, judged: bool) -> tuple[AssertionEntry, ...]:
+        """The grade by the criteria of a case that has no assertion."""
+        if judged:
             entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
         if not self.context.show_only:
             message = "this case checks nothing: it has no assertion and no criteria"
             reading.report.error("checks-nothing", case.node, message, hint=_MENDS)
         return ()
-
-
-def _nodes(defaults: CaseDefaults) -> list[Node]:
-    return [node for node in (defaults.test_assert, defaults.assert_) if node is not None]
-
-
-def _lists(context: CaseContext, nodes: Sequence[Node], reading: Reading) -> Entries:
-    return _joined([context.assertions.entries(node, reading) for node in nodes])
 
 
 def _joined(parts: Sequence[Entries]) -> Entries:
@@ -176,18 +175,14 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
             mark = getattr(entry.assertion, "threshold", None)
             check_entries(inside, report, are_alternatives=isinstance(mark, float) and mark < 1)
     if len(entries) > 1 and not are_alternatives:
-        _check_together(entries, report)
-
-
-def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
-    by_type: dict[str, list[AssertionEntry]] = {}
-    for entry in entries:
-        earlier = by_type.get(entry.type)
-        if earlier is None:
-            by_type[entry.type] = [entry]
-        elif len(earlier) < COMPARED:
-            any(_compare(other, entry, report) for other in earlier)  # once is enough for an entry
-            earlier.append(entry)
+        by_type: dict[str, list[AssertionEntry]] = {}
+        for entry in entries:
+            earlier = by_type.get(entry.type)
+            if earlier is None:
+                by_type[entry.type] = [entry]
+            elif len(earlier) < COMPARED:
+                any(_compare(other, entry, report) for other in earlier)  # once is enough for an entry
+                earlier.append(entry)
 
 
 def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> bool:
@@ -196,22 +191,17 @@ def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> b
     if first.assertion != second.assertion or ours.transform != theirs.transform:
         return False
     if ours.negate != theirs.negate:
-        report.warning("contradiction", second.span, f"no answer passes both this and {_named(first, second)}")
+        report.warning(
+            "contradiction",
+            second.span,
+            f"no answer passes both this and '{first.name}'{_place(first.span, second.span, ' at ')}",
+        )
         return True
     if ours.name != theirs.name:
         return False
-    message = f"'{second.name}' appears {_where(first, second, 'twice', 'here and')}, so it counts twice"
-    report.warning("duplicate-assertion", second.span, message)
+    place = _place(first.span, second.span, "here and at ") or "twice"
+    report.warning("duplicate-assertion", second.span, f"'{second.name}' appears {place}, so it counts twice")
     return True
-
-
-def _named(entry: AssertionEntry, seen_from: AssertionEntry) -> str:
-    return f"'{entry.name}'{_place(entry.span, seen_from.span, ' at ')}"
-
-
-def _where(entry: AssertionEntry, seen_from: AssertionEntry, alone: str, beside: str) -> str:
-    place = _place(entry.span, seen_from.span, " ")
-    return f"{beside} at{place}" if place else alone
 
 
 def _place(span: Span | None, seen_from: Span | None, before: str) -> str:
@@ -228,11 +218,6 @@ def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
     return tuple(entry for turn in turns for entry in turn.assertions)
 
 
-def turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
-    """Authored content of turns, without their assertions, which are hashed with the case's."""
-    return [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
-
-
 def reads_criteria(entry: AssertionEntry) -> bool:
     """Whether an entry, or one inside it, uses the case's criteria. Custom types do."""
     if judges(entry):
@@ -247,21 +232,126 @@ def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
     return any(entry.settings.weight != 0 or entry.settings.required is not False for entry in entries)
 
 
-def check_graded(
-    entries: tuple[AssertionEntry, ...],
-    written: MapNode,
-    criteria: str | None,
-    report: Report,
-) -> None:
-    """Report criteria that no assertion reads, and assertions that contradict each other.
+class TurnReader(Struct, frozen=True):
+    """Reads the turns of the cases of one suite.
 
-    Args:
-        entries: of the case.
-        written: the case as authored.
-        criteria: of the case.
-        report: receives the diagnostics.
+    Attributes:
+        assertions: reads the lists of turns.
+        defaults: of the suite.
     """
-    if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
-        at = written.keys["criteria"]
-        report.warning("criteria-not-judged", at, "no assertion uses these criteria")
-    check_entries(entries, report)
+
+    assertions: AssertionReader
+    defaults: CaseDefaults
+
+    def read(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
+        """The turns of a case; None where something is wrong with them, which is reported."""
+        keys, places, report = case.keys, case.node.keys, reading.report
+        valid = True
+        asks = "prompt" if self.defaults.prompt is not None else None
+        if self.defaults.prompts and keys.mode is None:  # with AgentV's 'mode', prompts go before the turns
+            asks = "prompts"
+        if asks is not None:
+            message = f"a case with 'turns' defines its own questions, but the suite has '{asks}' as well"
+            report.error("bad-turn", places["turns"], message, hint="keep one of them")
+            valid = False
+        if keys.mode is not None and not self.defaults.prompts:
+            canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
+            report.older("mode: conversation", canonical, places["mode"])
+        if keys.turns is None:
+            if "turns" not in case.not_missing:
+                message = "'mode: conversation' needs 'turns', a list of questions"
+                report.error("missing-key", places["mode"], message)
+            return None
+        if not is_empty(keys.expected_output):
+            message = (
+                "a case with 'turns' has one answer per turn, so it is unclear which one 'expected_output' belongs to"
+            )
+            hint = "move it to the turn it belongs to"
+            report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
+            valid = False
+        if case.keys.input_files is not None:
+            files = read_files(case.keys.input_files, reading)
+        else:
+            shared = None if case.keys.skip_defaults is True else self.defaults.input_files
+            files = Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
+        turns = self._turns(keys.turns, files.value, reading)
+        first = turns.value[0].input if turns.value else ()
+        attached = len(first) == 1 and isinstance(first[0].content, tuple)
+        if keys.input_files is not None and files.value and turns.value and not attached:
+            message = "'input_files' needs a first turn whose input is a text"
+            report.error(
+                "bad-value", keys.input_files, message, hint="write blocks with 'type: file' into the messages"
+            )
+            valid = False
+        return turns.value if valid and files.valid and turns.valid else None
+
+    def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
+        """The turns of a list; what is wrong is reported and left out.
+
+        Args:
+            node: the value of `turns`.
+            files: what is attached to the case; it goes to the first turn, if that is a plain text.
+            reading: of the case.
+        """
+        if not isinstance(node, ListNode):
+            reading.report.unfit(node, "'turns' must be a list of turns")
+            return Result((), valid=False)
+        if not node.items:
+            reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
+            return Result((), valid=False)
+        turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
+        valid = [turn for turn in turns if turn is not None]
+        if valid and isinstance(node.items[0], MapNode):
+            valid[0] = replace(valid[0], input=with_files(valid[0].input, files))
+        return Result(tuple(valid), len(valid) == len(node.items))
+
+    def _turn(self, node: Node, number: int, reading: Reading) -> Turn | None:
+        report = reading.report
+        what = f"turn {number}"
+        if not isinstance(node, MapNode):
+            hint = "write '- input: …'" if isinstance(node, Scalar) else None
+            report.unfit(node, f"{what} must be a mapping with 'input'", "bad-turn", hint=hint)
+            return None
+        reading = reading.part()
+        written, shape = translated(node, TURN, reading, "a turn"), shape_of(AuthoredTurn)
+        authored = shape.decode(written.items, written, reading, "a turn")
+        if authored is INVALID:
+            authored = shape.unread(written.items)
+        expected = authored.expected_output
+        messages = _input(authored.input, written, what, reading)
+        reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
+        criteria = read_criteria(authored.criteria, reading).value
+        if authored.assert_ is not None and not is_empty(authored.assert_):
+            entries = self.assertions.entries(authored.assert_, reading).value
+        elif criteria is None or not criteria.strip():
+            entries = ()
+        else:
+            entry = self.assertions.judged(None, authored.criteria, reading)
+            entries = (entry,) if entry else ()
+        if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
+            at = written.keys["criteria"]
+            reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
+        if messages is None or reference is None:
+            turn = None
+        else:
+            turn = Turn(
+                messages,
+                tuple(
+                    replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}")) for entry in entries
+                ),
+                criteria,
+                reference,
+            )
+        return turn if reading.report.valid else None
+
+
+def _input(given: Node | None, turn: Canonical, what: str, reading: Reading) -> tuple[Message, ...] | None:
+    if given is None or is_empty(given):
+        if "input" not in turn.not_missing:
+            reading.report.error("missing-input", given or turn, f"{what} needs 'input'")
+        return None
+    messages = read_messages(given, "user", reading)
+    if messages and reading.renders and not any(message.content for message in messages):
+        message = f"'input' of {what} is empty after its placeholders are filled in"
+        reading.report.error("missing-input", given, message)
+    return messages

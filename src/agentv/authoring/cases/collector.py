@@ -5,21 +5,24 @@ Links are those of `depends_on` and `conversation_id` (SPEC section 4).
 
 from __future__ import annotations
 
+import os
+from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain, islice, pairwise
-from typing import Any, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.cases.context import CaseNotes
-from agentv.authoring.cases.streamed import SHOWN, StreamedCases
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case, Cases
 from agentv.model.values.hashes import NumberedHashes, text_hash
@@ -84,12 +87,6 @@ class CaseCollector:
             count += len(found)
         self._links.lost |= count + len(self._notes.invalid) - invalid < len(cases)  # a line that is no object
 
-    def ask(self, cases: Sequence[Case]) -> None:
-        """Cases that ask the judge in force, before those of `tests:`."""
-        for case in cases:
-            self.asks_judge = True
-            self.add((case,))
-
     def end(self, top: Span) -> dict[str, Link]:
         """Finish: report duplicate ids and links to unknown cases; returns the links by case.
 
@@ -97,8 +94,8 @@ class CaseCollector:
             top: of the eval file.
         """
         self._duplicates.end(self._notes.invalid, top)
-        if self._links.empty:
-            self._duplicates.forget()
+        if not self._links.depends_on and not self._links.last:
+            self._duplicates.ids = NumberedHashes()  # the old ones take much memory
             return {}
         self._links.unread, self._links.lost = self._notes.invalid, self._links.lost or self._notes.lost
         return self._links.checked(self._duplicates.__contains__, lambda: (one.id for one in self.cases), self._report)
@@ -136,12 +133,12 @@ class DuplicateIds:
     def __init__(self, parts: Sequence[Part], report: Report) -> None:
         self._parts = parts
         self._report = report
-        self._ids = NumberedHashes()
+        self.ids = NumberedHashes()
         self._count = 0
         self._in_files: list[tuple[str, Span | None, str]] = []
 
     def __contains__(self, identity: str) -> bool:
-        return self._ids.find(text_hash(identity)) is not None
+        return self.ids.find(text_hash(identity)) is not None
 
     def seen(self, identity: str, case: Case, where: str) -> bool:
         """Add an id; returns whether it was probably already there.
@@ -153,8 +150,8 @@ class DuplicateIds:
             case: the case with the id.
             where: position in words, if its span does not show it.
         """
-        before = len(self._ids)
-        if self._ids.number(text_hash(identity)) == before:
+        before = len(self.ids)
+        if self.ids.number(text_hash(identity)) == before:
             return False
         self._count += 1
         if self._count > SHOWN:
@@ -181,20 +178,6 @@ class DuplicateIds:
             )
             if first is not None:  # otherwise it is another id with the same hash
                 self._report_duplicate(identity, span, first, where)
-        self._report_invalid(invalid)
-        if self._count > SHOWN:
-            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
-            self._report.error("duplicate-id", top, message)
-
-    def forget(self) -> None:
-        """Let go of the ids, which take much memory: whoever reads a file again holds what has read it."""
-        self._ids = NumberedHashes()
-
-    def _listed(self) -> Iterator[Case]:
-        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
-
-    def _report_invalid(self, invalid: Mapping[str, Sequence[Span]]) -> None:
-        """Ids of cases that are wrong, which others have too: all that is wrong is reported at once."""
         listed = list(self._listed()) if invalid else []
         for identity, spans in invalid.items():
             if has_placeholder(identity):
@@ -204,6 +187,12 @@ class DuplicateIds:
             first, *others = sorted(written) or (None,)
             for span in others:
                 self._report_duplicate(identity, span, first, "")
+        if self._count > SHOWN:
+            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
+            self._report.error("duplicate-id", top, message)
+
+    def _listed(self) -> Iterator[Case]:
+        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
         other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
@@ -213,7 +202,8 @@ class DuplicateIds:
         """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
         entries: dict[str, list[str]] = {}
         for identity in ids:
-            for entry in _entries_of(identity):
+            expanded = (identity[:place] for place, letter in enumerate(identity) if letter == "[")
+            for entry in (identity, *expanded):  # its own, or that of an entry whose lists were expanded
                 entries.setdefault(entry, []).append(identity)
         found: dict[str, list[Span]] = {}
         for part in self._parts:
@@ -222,14 +212,6 @@ class DuplicateIds:
                     places = found.setdefault(identity, [])
                     places += [span] if len(places) < 2 else []
         return found
-
-
-def _entries_of(identity: str) -> Iterator[str]:
-    """The ids that a case of this id can have in a file: its own, or that of an entry whose lists were expanded."""
-    yield identity
-    for place, letter in enumerate(identity):
-        if letter == "[":
-            yield identity[:place]
 
 
 STEPS = 10
@@ -262,27 +244,39 @@ class Links(Struct):
 
     unread: Collection[str] = ()
     lost: bool = False
-    _depends_on: dict[str, tuple[Dependency, ...]] = field(default_factory=dict)
+    depends_on: dict[str, tuple[Dependency, ...]] = field(default_factory=dict)
     _follows: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _last: dict[str, _Member] = field(default_factory=dict)
-
-    @property
-    def empty(self) -> bool:
-        """Whether no case has links."""
-        return not self._depends_on and not self._last
+    last: dict[str, _Member] = field(default_factory=dict)
 
     def note(self, case: Case, report: Report) -> None:
         """One more case, in the order of the file."""
         if case.depends_on:
-            self._depends_on[case.id] = case.depends_on
+            self.depends_on[case.id] = case.depends_on
         if case.conversation_id is None:
             return
-        before = self._last.get(case.conversation_id)
-        member = _Member.of(case, before.story if before is not None else "")
+        before = self.last.get(case.conversation_id)
+        history = before.story if before is not None else ""
+        story = sha256(f"{history}{case.sha256}".encode()).hexdigest()
+        member = _Member(case.id, case.target.name if case.target else None, case.repeat, story)
         if before is not None:
             self._follows[case.id] = (before.id, before.story)
-            _compare(member, before, case.conversation_id, case.span, report)
-        self._last[case.conversation_id] = member
+            for key, own, other in (
+                ("target", member.target, before.target),
+                ("repeat", member.repeat, before.repeat),
+            ):
+                if own != other:
+                    found = " and ".join("the suite's value" if one is None else str(one) for one in (other, own))
+                    message = (
+                        f"'{before.id}' and '{member.id}' belong to one conversation, '{case.conversation_id}', "
+                        f"but their '{key}' differs: {found}"
+                    )
+                    report.error(
+                        "torn-conversation",
+                        case.span,
+                        message,
+                        hint=f"use the same '{key}' in all cases of a conversation",
+                    )
+        self.last[case.conversation_id] = member
 
     def checked(
         self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report
@@ -294,19 +288,7 @@ class Links(Struct):
             ids: all of them, for the hint at an unknown one.
             report: gets the unknown ids, and every circle once.
         """
-        self._report_unknown(known, ids, report)
-        links = {
-            case: Link(tuple(one.id for one in self._depends_on.get(case, ())), *self._follows.get(case, (None, "")))
-            for case in {**self._follows, **self._depends_on}
-        }
-        for circle in islice(circles(links), SHOWN):
-            self._report_circle(circle, report)
-        return links
-
-    def _report_unknown(self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report) -> None:
-        if self.lost:
-            return
-        named = (one for several in self._depends_on.values() for one in several)
+        named = chain.from_iterable(() if self.lost else self.depends_on.values())
         unknown = [one for one in named if not known(one.id) and one.id not in self.unread]
         near = list(islice(ids(), COMPARED)) if unknown else []
         for dependency in unknown[:SHOWN]:
@@ -315,26 +297,31 @@ class Links(Struct):
         if len(unknown) > SHOWN:
             message = f"'depends_on' lists {len(unknown):,} ids that do not exist; showing the first {SHOWN}"
             report.error("unknown-case", unknown[0].span, message)
-
-    def _report_circle(self, circle: list[str], report: Report) -> None:
-        """Report a circle at a `depends_on` that is part of it: conversations alone never close one."""
-        begin = next(
-            at for at, case in enumerate(circle) if self._place_of_dependency(case, circle[(at + 1) % len(circle)])
-        )
-        turned = [*circle[begin:], *circle[:begin], circle[begin]]
-        steps = [self._shown(case, needed) for case, needed in islice(pairwise(turned), STEPS)]
-        if len(circle) > STEPS:
-            steps.append(f"… {len(circle) - STEPS:,} more … → ")
-        at = self._place_of_dependency(turned[0], turned[1])
-        message = f"'{turned[0]}' depends on itself: {''.join(steps)}{turned[0]}"
-        report.error("dependency-cycle", at.span if at is not None else None, message)
-
-    def _shown(self, case: str, needed: str) -> str:
-        return f"{case} → " if self._place_of_dependency(case, needed) else f"{case} → (before it in its conversation) "
+        links = {
+            case: Link(tuple(one.id for one in self.depends_on.get(case, ())), *self._follows.get(case, (None, "")))
+            for case in {**self._follows, **self.depends_on}
+        }
+        for circle in islice(circles(links), SHOWN):
+            begin = next(
+                at for at, case in enumerate(circle) if self._place_of_dependency(case, circle[(at + 1) % len(circle)])
+            )
+            turned = [*circle[begin:], *circle[:begin], circle[begin]]
+            steps = [
+                f"{case} → "
+                if self._place_of_dependency(case, needed)
+                else f"{case} → (before it in its conversation) "
+                for case, needed in islice(pairwise(turned), STEPS)
+            ]
+            if len(circle) > STEPS:
+                steps.append(f"… {len(circle) - STEPS:,} more … → ")
+            at = self._place_of_dependency(turned[0], turned[1])
+            message = f"'{turned[0]}' depends on itself: {''.join(steps)}{turned[0]}"
+            report.error("dependency-cycle", at.span if at is not None else None, message)
+        return links
 
     def _place_of_dependency(self, case: str, needed: str) -> Dependency | None:
         """Where the file says that a case depends on another."""
-        return next((one for one in self._depends_on.get(case, ()) if one.id == needed), None)
+        return next((one for one in self.depends_on.get(case, ()) if one.id == needed), None)
 
 
 class _Member(Struct, frozen=True):
@@ -344,28 +331,6 @@ class _Member(Struct, frozen=True):
     target: str | None
     repeat: int | None
     story: str
-
-    @classmethod
-    def of(cls, case: Case, history: str) -> _Member:
-        digest = sha256(f"{history}{case.sha256}".encode()).hexdigest()
-        return cls(case.id, case.target.name if case.target else None, case.repeat, digest)
-
-
-def _compare(member: _Member, before: _Member, conversation: str, span: Span | None, report: Report) -> None:
-    """A case goes on where the one before it ended: on the same target, sample for sample."""
-    for key, own, other in (
-        ("target", member.target, before.target),
-        ("repeat", member.repeat, before.repeat),
-    ):
-        if own != other:
-            found = " and ".join("the suite's value" if one is None else str(one) for one in (other, own))
-            message = (
-                f"'{before.id}' and '{member.id}' belong to one conversation, '{conversation}', "
-                f"but their '{key}' differs: {found}"
-            )
-            report.error(
-                "torn-conversation", span, message, hint=f"use the same '{key}' in all cases of a conversation"
-            )
 
 
 def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
@@ -390,3 +355,207 @@ def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
             elif step in path:
                 yield [*path][[*path].index(step) :]
                 step = None
+
+
+SHOWN = 100
+"""Records whose mistakes are reported one by one; the rest are counted."""
+
+HINTED = 10_000
+"""Records whose older spellings are hinted at; what lies beyond is found once these are mended."""
+
+WRONG = 10_000
+"""Records that are wrong, after which the rest is not read."""
+
+HELD = 20_000
+"""Cases of one file that are held in memory; a longer file is read again instead."""
+
+_KEYED = sha256(os.urandom(64))
+
+ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
+"""(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
+
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
+
+
+class Format(Protocol[R]):
+    """Format of a file of records.
+
+    Attributes:
+        path: of the file.
+        unit: name of a record in messages.
+    """
+
+    path: str
+    unit: str
+
+    def records(self, report: Report) -> Iterator[tuple[int, R]]:
+        """A fresh pass: each record with its first line, counted from 1. What ends the file early is reported."""
+        ...
+
+    def node(self, number: int, record: R, report: Report) -> Node | None:
+        """Content of a record, with all positions at its first line; None if it cannot be read."""
+        ...
+
+    def exact(self, number: int, record: R, report: Report) -> Node | None:
+        """The same with the position of every part, which takes longer; None if that is impossible."""
+        ...
+
+    def renders(self, record: R) -> bool:
+        """Whether records may contain placeholders."""
+        ...
+
+    def identity(self, record: R) -> str | None:
+        """The id of the case, if there is one, with no word about mistakes."""
+        ...
+
+    def reworded(self, record: R, found: Diagnostic) -> Diagnostic:
+        """A diagnostic in the terms of the format."""
+        ...
+
+
+class AlikeRecords(Protocol[R_contra]):
+    """Records that are known from others, which they resemble."""
+
+    def read(self, number: int, record: R_contra) -> Case | None:
+        """The case of a record that is right; None: it must be read in full."""
+        ...
+
+    def learn(self, record: R_contra, case: Case) -> None:
+        """Remember a record without placeholders that was read, and about which there is nothing to report."""
+        ...
+
+
+class StreamedCases(Generic[R]):
+    """The cases of one file. A long one is read again at each pass."""
+
+    def __init__(self, source: Format[R], read_case: ReadCase, alike: AlikeRecords[R] | None = None) -> None:
+        self.path = source.path
+        self._source = source
+        self._read_case = read_case
+        self._alike = alike
+        self._count = 0
+        self._held: list[Case] | None = []
+        self._digests = array("Q")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Case]:
+        """The cases, in the order of the file.
+
+        Raises:
+            LoadError: a record is not the one that was checked: a target could else rewrite how it is graded.
+        """
+        if self._held is not None:
+            yield from self._held
+            return
+        whole = Report()
+        number = 1  # where the file went wrong, in the end
+        place = -1
+        for place, (number, record) in enumerate(self._source.records(whole)):
+            if place >= len(self._digests) or self._digests[place] != _digest(record):
+                raise self._changed(number)  # what grades a case is what was checked, whoever may have edited it
+            report = Report()  # of its own, so that remarks do not pile up
+            cases = self._read(number, record, report)
+            if not cases or report.failed:
+                raise self._changed(number)
+            yield from cases
+        if whole.failed or place + 1 < len(self._digests):
+            raise self._changed(number)
+
+    def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
+        """One pass over all records: reports what is wrong, yields the cases of each record that is right."""
+        noted = bad = hinted = 0
+        self._digests = array("Q")
+        for number, record in self._source.records(report):
+            self._digests.append(_digest(record))
+            found = Report(hints=report.hints and hinted < HINTED)
+            cases = self._read(number, record, found)
+            self._count += max(len(cases), 1)
+            if cases:
+                self._hold(cases)
+                yield cases
+            if not found.count:
+                continue
+            if all(one.severity == "hint" for one in found.diagnostics):
+                hinted += 1
+                self._add(record, self._located(number, record, found), report)
+                continue
+            noted += 1
+            bad += found.failed
+            if bad > WRONG:
+                break
+            if noted <= SHOWN:
+                found = self._located(number, record, found)
+            if noted <= SHOWN or (found.failed and bad <= SHOWN):
+                self._add(record, found, report)
+        unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
+        if bad > SHOWN:
+            count = f"{bad:,}" if bad <= WRONG else f"more than {WRONG:,}"
+            message = f"{count} {unit}s are invalid; showing the errors of the first {SHOWN}"
+            report.error("more-bad-lines", top, message)
+        elif noted > SHOWN:
+            message = f"{noted:,} {unit}s have warnings; showing those of the first {SHOWN}"
+            report.warning("more-bad-lines", top, message)
+
+    def _add(self, record: R, found: Report, report: Report) -> None:
+        for one in found.diagnostics:
+            report.add(self._source.reworded(record, one))
+
+    def places(self) -> Iterator[tuple[str | None, Span]]:
+        """The id of each record, and where the record begins."""
+        for number, record in self._source.records(Report()):
+            yield self._source.identity(record), Span(self.path, number, 1, number, 2)
+
+    def _changed(self, number: int) -> LoadError:
+        message = f"this {self._source.unit} was changed during the run and is not run"
+        return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
+
+    def _hold(self, cases: tuple[Case, ...]) -> None:
+        if self._held is None:
+            return
+        self._held += cases
+        if len(self._held) > HELD:
+            from agentv.user_code.memory import map_large_blocks  # few files are that long
+
+            self._held = None
+            map_large_blocks()
+
+    def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
+        renders = self._source.renders(record)
+        alike = None if renders else self._alike
+        known = alike.read(number, record) if alike is not None else None
+        if known is not None:
+            return (known,)
+        node = self._source.node(number, record, found)
+        cases = () if node is None else self._read_case(node, found, renders)
+        if alike is not None and len(cases) == 1 and not found.count:
+            alike.learn(record, cases[0])
+        return cases
+
+    def _located(self, number: int, record: R, found: Report) -> Report:
+        """The same mistakes with their columns, where they can be had: read once more, part by part."""
+        exact = Report(hints=found.hints)
+        node = self._source.exact(number, record, exact)
+        if node is None:
+            return found
+        self._read_case(node, exact, self._source.renders(record))
+        return exact if exact.agrees_with(found) else found
+
+
+def _digest(record: object) -> int:
+    """What tells a record from another one: 64 bits that whoever edits the file meanwhile cannot aim at."""
+    keyed = _KEYED.copy()
+    keyed.update(record if isinstance(record, bytes) else repr(record).encode(errors="surrogatepass"))
+    return int.from_bytes(keyed.digest()[:8])
+
+
+def at_line(found: Diagnostic, lines: int) -> Diagnostic:
+    """The diagnostic so many lines further down."""
+    return replace(found, span=found.span and down(found.span, lines))
+
+
+def down(span: Span, lines: int) -> Span:
+    """The span so many lines further down."""
+    return replace(span, line=span.line + lines, end_line=span.end_line + lines)

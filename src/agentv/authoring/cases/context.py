@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.assertions.judging import Judging, judges
+from agentv.authoring.assertions.judging import Judging
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
 from agentv.authoring.fields import translation
 from agentv.authoring.fields.case_keys import (
@@ -23,7 +23,7 @@ from agentv.authoring.fields.case_keys import (
     ClusterReader,
     merged_metadata,
     read_options,
-    suite_metadata,
+    with_governance,
 )
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -45,10 +45,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
-from agentv.model.run.grade import reaches
-from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
-from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.files import GraderFiles, search_paths
+from agentv.model.suite.files import GraderFiles
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName, Solution, Variant, WorkspaceSpec
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
@@ -69,6 +66,7 @@ class CaseDefaults(Struct, frozen=True):
     """Defaults of all cases, as nodes where a case's variables may still change them.
 
     Attributes:
+        asserts: the assertions of `default_test`, then those of the suite.
         vars: `default_test.vars`, overridden by the variables of the command line.
         fixed: variables that no case can override: those of the command line.
         replaces: a case's own `evaluators` replace the suite's (in a file with `evalcases:`).
@@ -80,8 +78,7 @@ class CaseDefaults(Struct, frozen=True):
         renders: a file with some of these defaults contains placeholders.
     """
 
-    assert_: Node | None = None
-    test_assert: Node | None = None
+    asserts: tuple[Node, ...] = ()
     input: Node | None = None
     input_files: Node | None = None
     vars: JsonObject = EMPTY
@@ -111,7 +108,7 @@ def read_defaults(
         replaces: a case's own `evaluators` replace the suite's.
     """
     base = CaseDefaults(
-        assert_=authored.assert_,
+        asserts=() if authored.assert_ is None else (authored.assert_,),
         input=None if is_empty(authored.input) else authored.input,
         input_files=None if is_empty(authored.input_files) else authored.input_files,
         vars=dict(fixed) or EMPTY,
@@ -120,7 +117,7 @@ def read_defaults(
         prompted="prompts" in root.items or "prompt" in root.items,
         prompt=read_prompt(authored.prompt, reading),
         prompts=read_prompts(authored.prompts, reading),
-        metadata=suite_metadata(authored, root.keys, reading.report),
+        metadata=with_governance(authored.metadata, authored.governance, root.keys, reading.report),
         threshold=0.0 if authored.require_all and authored.threshold is None else None,  # the gates decide
     )
     node = authored.default_test
@@ -146,7 +143,7 @@ def read_defaults(
         base,
         options=read_options(own.options, name, reading),
         renders=renders,
-        test_assert=own.assert_,
+        asserts=base.asserts if own.assert_ is None else (own.assert_, *base.asserts),
         vars={**_object(own.vars, "vars", reading), **fixed} or EMPTY,
         metadata=merged_metadata(base.metadata, _object(own.metadata, "metadata", reading)),
         threshold=base.threshold if "threshold" not in written.items else own.threshold,
@@ -303,13 +300,16 @@ class TrialBudgets(Struct):
         if place is None or (request.for_run and not (request.asks and request.asks_targets)):
             return
         for spec in targets:
-            if _is_counted(spec) or (place, spec.name) in self._reported:
+            settings = spec.settings
+            is_counted = spec.upstream is not None or getattr(settings, "free", False)
+            if is_counted or (place, spec.name) in self._reported:
                 continue
             self._reported.add((place, spec.name))
             message = (
                 f"model calls of '{spec.name}' do not pass the gateway, so this limit of a trial cannot be enforced"
             )
-            lacks_key = _lacks_key(spec)
+            speaks = getattr(settings, "model_protocol", None) is not None
+            lacks_key = speaks and getattr(settings, "gateway", None) is not False
             severity: Severity = "warning" if lacks_key and not request.for_run else "error"
             report.add(Diagnostic("no-gateway", message, place, severity, _NO_KEY if lacks_key else _HINT))
 
@@ -319,20 +319,6 @@ def place_of_budget(mapping: MapNode) -> Span | None:
     limits: Node | None = mapping.get("limits")
     at = limits.keys.get("budget_usd") if isinstance(limits, MapNode) else None
     return None if at is None else span_of(at)
-
-
-def _lacks_key(spec: TargetSpec) -> bool:
-    """Whether its calls pass the gateway as soon as its key is known."""
-    settings = spec.settings
-    return getattr(settings, "model_protocol", None) is not None and getattr(settings, "gateway", None) is not False
-
-
-def _is_counted(spec: TargetSpec) -> bool:
-    return spec.upstream is not None or bool(getattr(spec.settings, "free", False))
-
-
-_SCHEMA = shape_of(AuthoredCase)
-_OF_TURNS = frozenset({"aggregation", "on_turn_failure", "window_size"})
 
 
 class WrittenCase(Struct, frozen=True):
@@ -352,11 +338,6 @@ class WrittenCase(Struct, frozen=True):
     id_suffix: str = ""
 
     @property
-    def linked(self) -> bool:
-        """Whether it is linked to other cases."""
-        return self.keys.conversation_id is not None or self.keys.depends_on is not None
-
-    @property
     def has_turns(self) -> bool:
         """Whether it has several turns, or a key for them."""
         return self.scripted or self.keys.user is not None
@@ -365,57 +346,6 @@ class WrittenCase(Struct, frozen=True):
     def scripted(self) -> bool:
         """Whether its turns are written down, or the key for them."""
         return self.keys.turns is not None or self.keys.mode is not None
-
-    def check_flow(self, report: Report) -> None:
-        """Report keys about turns in a case that has none."""
-        for key in _OF_TURNS & self.node.items.keys():
-            asked = self.has_turns if key == "window_size" else self.scripted
-            if getattr(self.keys, key) is not None and not asked and "turns" not in self.not_missing:
-                report.error("bad-value", self.node.keys[key], f"'{key}' needs 'turns'")
-
-
-def read_written(node: Canonical, reading: Reading, *, alone: bool, id_suffix: str) -> WrittenCase:
-    """A case by its canonical keys; what is wrong with them is reported.
-
-    Args:
-        node: the case.
-        reading: of this case alone.
-        alone: it brings an input of its own.
-        id_suffix: the end of its id.
-    """
-    report = reading.report
-    keys = _SCHEMA.decode(node.items, node, reading, "a case")
-    if keys is INVALID:
-        keys = _SCHEMA.unread(node.items)
-    if is_empty(node.get("id")) and "id" not in node.not_missing:
-        report.error("missing-key", node.get("id") or node, "a case needs 'id'")
-    case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
-    case.check_flow(report)
-    return case
-
-
-class ZeroThresholds(Struct):
-    """Checks the thresholds of one suite.
-
-    Attributes:
-        open: a case uses the threshold of its suite, and none of its assertions is required.
-    """
-
-    open: bool = False
-
-    def look(self, own: float | None, entries: Sequence[AssertionEntry], at: MapNode, report: Report) -> None:
-        """One more case, with the threshold of its own."""
-        if own is None:
-            self.open = self.open or excludes_nothing(0.0, entries)
-        elif excludes_nothing(own, entries):
-            message = "with threshold: 0, every answer passes this case"
-            report.warning("zero-threshold", at.items["threshold"], message, hint=ZERO_HINT)
-
-    def close(self, threshold: float | None, at: Place | None, report: Report) -> None:
-        """Finish after the last case; this is the threshold of cases without their own."""
-        if self.open and threshold is not None and reaches(0.0, threshold):
-            message = "with threshold: 0, every answer passes"
-            report.warning("zero-threshold", at, message, hint=ZERO_HINT)
 
 
 class CaseContext(Struct, frozen=True):
@@ -456,7 +386,7 @@ class CaseNotes(Struct):
     Attributes:
         graders: files that the grades of the cases depend on.
         judging: judges that their assertions need.
-        zero: whether they would pass at a threshold of 0.
+        ungated: a case uses the threshold of its suite, and none of its assertions is required.
         untargeted: a case has no target of its own.
         keyless: cases' own targets that lack a key, by name.
         seen: there is a case, valid or not.
@@ -468,7 +398,7 @@ class CaseNotes(Struct):
 
     graders: GraderFiles
     judging: Judging = field(default_factory=Judging)
-    zero: ZeroThresholds = field(default_factory=ZeroThresholds)
+    ungated: bool = False
     untargeted: bool = False
     keyless: dict[str, TargetSpec] = field(default_factory=dict)
     seen: bool = False
@@ -477,31 +407,3 @@ class CaseNotes(Struct):
     users: dict[str, TargetSpec] = field(default_factory=dict)
     sandboxes: set[tuple[tuple[SandboxName, ...], Network]] = field(default_factory=set)
     existing: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of_env(cls, env: Mapping[str, str]) -> CaseNotes:
-        """No case was read yet; the files of graders are looked for where the environment says."""
-        return cls(GraderFiles(search=search_paths(env)))
-
-    def add_invalid(self, identity: Node | None, node: MapNode) -> None:
-        """Note a case that is wrong."""
-        if not isinstance(identity, Scalar) or is_empty(identity):
-            self.lost = True
-            return
-        place = span_of(node.at)
-        spans = self.invalid.setdefault(identity.text, [])
-        if not any(
-            place.line_of_file == one.line_of_file for one in spans
-        ):  # a case of several prompts is read for each
-            spans.append(place)
-
-    def add_own_targets(
-        self, target: TargetSpec | None, judge: TargetSpec | None, graded: tuple[AssertionEntry, ...]
-    ) -> None:
-        """Note the target and the judge that a case has for itself."""
-        if target is not None and target.judge:
-            self.judging.of_cases.setdefault(target.judge, target.name)
-        if target is not None and target.missing:
-            self.keyless.setdefault(target.name, target)
-        if judge is not None and judge.missing and any(map(judges, graded)):
-            self.judging.keyless.setdefault(judge.name, judge)

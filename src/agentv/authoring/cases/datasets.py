@@ -12,8 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
-from agentv.authoring.cases.collector import CaseCollector
-from agentv.authoring.cases.streamed import Format, StreamedCases
+from agentv.authoring.cases.collector import CaseCollector, Format, StreamedCases
 from agentv.authoring.fields.kinds import selected
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.spellings import CASE
@@ -37,7 +36,6 @@ from agentv.model.suite.suite import Case
 from agentv.model.values.values import Span, lazy_pattern
 
 if TYPE_CHECKING:
-    from agentv.authoring.cases.data_files.alike_lines import AlikeLines
     from agentv.authoring.cases.data_files.rows import Table
     from agentv.authoring.cases.data_files.table_cases import Column
 
@@ -97,31 +95,27 @@ class CaseSources(Struct):
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         elif isinstance(node, MapNode) and "include" in node.items:
-            self._included(node)
+            report = self.reading.report  # AgentV's `{include: PATH, type: tests}`: the cases of another file
+            self.reader.notes.seen = True
+            for key in node.items:
+                if key not in _OF_INCLUDES and not key.startswith("x-"):
+                    self.reading.unknown_key(key, node, _OF_INCLUDES, "an 'include' of cases")
+            for key in _POSTPONED & node.items.keys():
+                report.error("not-yet", node.keys[key], f"'{key}' of an 'include' is recognized but not supported yet")
+            path, kind = node.items["include"], node.items.get("type")
+            if kind is not None and not (isinstance(kind, Scalar) and kind.value == "tests"):
+                if isinstance(kind, Scalar) and kind.value == "suite":
+                    report.error("not-yet", kind, "'type: suite' of an 'include' is recognized but not supported yet")
+                else:
+                    report.unfit(kind, "'type' of an 'include' must be tests")
+            elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
+                report.unfit(path, "'include' must be the path of a file with cases")
+            else:
+                self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
         else:
             origin = file_of(node.at)  # a translation may bring the rows of other files
             is_row = origin != self.path and origin.endswith(STREAMED)
             self.collector.add(self.reader.read(node, self._of_data(origin) if is_row else self.reading))
-
-    def _included(self, node: MapNode) -> None:
-        """AgentV's `{include: PATH, type: tests}`: the cases of another file."""
-        report = self.reading.report
-        self.reader.notes.seen = True
-        for key in node.items:
-            if key not in _OF_INCLUDES and not key.startswith("x-"):
-                self.reading.unknown_key(key, node, _OF_INCLUDES, "an 'include' of cases")
-        for key in _POSTPONED & node.items.keys():
-            report.error("not-yet", node.keys[key], f"'{key}' of an 'include' is recognized but not supported yet")
-        path, kind = node.items["include"], node.items.get("type")
-        if kind is not None and not (isinstance(kind, Scalar) and kind.value == "tests"):
-            if isinstance(kind, Scalar) and kind.value == "suite":
-                report.error("not-yet", kind, "'type: suite' of an 'include' is recognized but not supported yet")
-            else:
-                report.unfit(kind, "'type' of an 'include' must be tests")
-        elif not isinstance(path, Scalar) or not isinstance(path.value, str) or not path.value.strip():
-            report.unfit(path, "'include' must be the path of a file with cases")
-        else:
-            self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
 
     def stream(self, path: str, *, is_data: bool = True, at: Node | None = None, sheet: str | None = None) -> None:
         """All cases of a file of lines or rows, which is read in one pass now and again when they run.
@@ -152,22 +146,18 @@ class CaseSources(Struct):
             own = replace(reading, report=report, renders=renders or reading.renders)
             return self.reader.read(node, own, alone=alone)
 
-        cases = StreamedCases(source, read_case, self._alike(source, reading))
+        from agentv.authoring.cases.data_files.alike_lines import AlikeLines
+        from agentv.authoring.cases.data_files.jsonl import JsonLines
+
+        # lines are compared where they have neither placeholders nor further effects
+        context, builder = self.reader.context, self.reader.builder
+        renders = reading.renders or builder.fills_in
+        compares = isinstance(source, JsonLines) and not (renders or context.on_case or context.clusters)
+        cases = StreamedCases(source, read_case, AlikeLines(source.path, reading, builder) if compares else None)
         own = reading.report.section()
         self.collector.add_stream(cases, own)
         if not len(cases) and not own.failed:
             own.error("no-tests", _top(source.path), "this file contains no cases")
-
-    def _alike(self, source: Format[Any], reading: Reading) -> AlikeLines | None:
-        """What knows lines that are like others; None where lines may have placeholders, or further effects."""
-        from agentv.authoring.cases.data_files.alike_lines import AlikeLines
-        from agentv.authoring.cases.data_files.jsonl import JsonLines
-
-        context, builder = self.reader.context, self.reader.builder
-        renders = reading.renders or builder.fills_in
-        if not isinstance(source, JsonLines) or renders or context.on_case or context.clusters:
-            return None
-        return AlikeLines(source.path, reading, builder)
 
     def _remembered(self, path: str, reading: Reading) -> bool:
         """Whether the file can be read, whose digest is kept; reported where it cannot."""
@@ -194,12 +184,9 @@ class CaseSources(Struct):
         from agentv.authoring.cases.data_files.table_cases import TableCases
 
         expectations = Expectations(self.reader.context.assertions.types)
-        return TableCases(tables, expectations, self._prefix(stem), self._unfit, name)
-
-    def _prefix(self, stem: str) -> str:
-        """What distinguishes the rows of a second table from those of the first."""
         self._tables += 1
-        return f"{stem}-" if self._tables > 1 else ""
+        prefix = f"{stem}-" if self._tables > 1 else ""  # distinguishes the rows of a second table
+        return TableCases(tables, expectations, prefix, self._unfit, name)
 
     def _unfit(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
         """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
@@ -211,7 +198,8 @@ class CaseSources(Struct):
             message = "the rows set variables, but no input uses them"
             return Diagnostic("missing-input", message, at, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
         context = self.reader.context
-        if not (self.reader.graded or context.show_only) and not any(column.kind == "expected" for column in columns):
+        graded = context.show_only or not all(map(is_empty, context.defaults.asserts))
+        if not graded and not any(column.kind == "expected" for column in columns):
             message = "these rows check nothing: they have no column '__expected', and there is no common 'assert'"
             return Diagnostic("checks-nothing", message, at, hint=f"add the column, or 'assert' to {where}")
         return None
@@ -247,19 +235,15 @@ class CaseSources(Struct):
             return
         for path in matching(node, reading, self.path):
             if is_directory(path):
-                self._directory(path, node, reading)
+                from agentv.authoring.cases.data_files.jsonl import transcripts_in
+
+                recorded, boundary = transcripts_in(path), reading.places.boundary
+                if reading.places.typed and boundary is not None:
+                    boundary.typed.update(recorded)
+                for file in recorded or in_directory(path, node, self.reading):
+                    self._file(file, node)
             else:
                 self._file(path, node)
-
-    def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
-        """The transcripts of a directory, else its cases."""
-        from agentv.authoring.cases.data_files.jsonl import transcripts_in
-
-        recorded, boundary = transcripts_in(path), reading.places.boundary
-        if reading.places.typed and boundary is not None:
-            boundary.typed.update(recorded)
-        for file in recorded or in_directory(path, node, self.reading):
-            self._file(file, node)
 
     def _from_hub(self, written: str, node: Scalar) -> None:
         """A split of a dataset of Hugging Face."""

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
-from agentv.authoring.cases.streamed import SHOWN
+from agentv.authoring.cases.collector import SHOWN
 from agentv.authoring.fields.python_source import Definitions, read_definitions
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean, nearest
@@ -197,16 +197,15 @@ class _Made:
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
-                self._report(number, value, own)
+
+                def read(node: Node, report: Report) -> None:
+                    self._reader.read(node, structs.replace(self._reading, report=report))
+
+                for one, path in located(value, at.file, own, read):
+                    span = at if path is not None else one.span
+                    where = f"case {number}, {path}" if path else f"case {number}"
+                    self._reading.report.add(replace(one, message=f"{where}: {one.message}", span=span))
         return cases
-
-    def _report(self, number: int, value: Any, found: Report) -> None:
-        def read(node: Node, report: Report) -> None:
-            self._reader.read(node, structs.replace(self._reading, report=report))
-
-        for one, path in located(value, self._function.at.file, found, read):
-            at = self._function.at if path is not None else one.span
-            self._reading.report.add(_numbered(one, number, path, at))
 
 
 def located(
@@ -220,11 +219,6 @@ def located(
     read(node, exact)
     for one in (exact if exact.agrees_with(found) else found).diagnostics:
         yield one, paths.get(one.span)
-
-
-def _numbered(found: Diagnostic, number: int, path: str | None, at: Span | None) -> Diagnostic:
-    where = f"case {number}, {path}" if path else f"case {number}"
-    return replace(found, message=f"{where}: {found.message}", span=at)
 
 
 ReadMade = Callable[[Node, Report], Suite | None]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.cases.messages import read_messages
-from agentv.authoring.cases.prompts import PromptFunction, SuitePrompt
+from agentv.authoring.cases.prompts import SuitePrompt
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar, node_of, plain, span_of
 from agentv.authoring.source.python_values import as_authored
@@ -21,7 +21,7 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S, Case, TargetSpec
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import CodeCall
 from agentv.registry.fields import FunctionRef
 from agentv.templating import UNREADABLE, Scope
@@ -51,7 +51,7 @@ class PromptMatrix:
     def __init__(self, prompts: Sequence[SuitePrompt], digest: Callable[[Any], str]) -> None:
         self._prompts = prompts
         self._digest = digest
-        self._issues = PromptIssues()
+        self._issues: dict[tuple[object, ...], _PromptIssue] = {}
         self._functions: PromptFunctions | None = None
 
     def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
@@ -70,7 +70,15 @@ class PromptMatrix:
 
     def end(self, report: Report) -> None:
         """Report the problems after the last case."""
-        self._issues.report_all(report)
+        for issue in self._issues.values():
+            if issue.found.code == "unset-environment" or issue.found.message.startswith(UNREADABLE):
+                where = ""  # the same for all cases
+            elif issue.cases == 1:
+                where = f", in the case '{issue.first}'"
+            else:
+                where = f", in {issue.cases:,} cases, first in '{issue.first}'"
+            message = shorten(issue.found.message, LONGEST - len(where))
+            report.add(replace(issue.found, message=f"{message}{where}"))
         if self._functions is not None:
             self._functions.close()
         for prompt in () if self._functions is not None else self._prompts:
@@ -90,7 +98,7 @@ class PromptMatrix:
             else self._written(prompt, case, targets, structs.replace(reading, report=own))
         )
         if prompted is None:
-            self._issues.add(own.diagnostics, case.id)
+            self._note(own.diagnostics, case.id)
             return None
         within = structs.replace(reading, report=own, renders=prompt.templated)
         messages = filled(prompt.sections, within) if prompt.sections else read_messages(prompted, "user", within)
@@ -103,7 +111,7 @@ class PromptMatrix:
         whole = around((*messages, *before_user), prompt.node) if messages is not None and not own.failed else None
         digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
-            self._issues.add(own.diagnostics, case.id)
+            self._note(own.diagnostics, case.id)
         if whole is None or digest is None:
             return None
         return structs.replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
@@ -116,28 +124,7 @@ class PromptMatrix:
             self._functions = PromptFunctions()
         return self._functions.write(prompt, case, targets, reading)
 
-    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: SuitePrompt, report: Report) -> str | None:
-        try:
-            return self._digest((case.sha256, messages))
-        except UnicodeEncodeError:
-            message = "this prompt contains half of a character (a lone surrogate), which cannot be sent"
-            report.error("not-unicode", prompt.node, message)
-            return None
-
-
-class _PromptIssue(Struct):
-    found: Diagnostic
-    cases: int
-    first: str
-    last: str
-
-
-class PromptIssues(Struct):
-    """Problems of prompts, with the number of cases for each."""
-
-    _issues: dict[tuple[object, ...], _PromptIssue] = field(default_factory=dict)
-
-    def add(self, found: Iterable[Diagnostic], case_id: str) -> None:
+    def _note(self, found: Iterable[Diagnostic], case_id: str) -> None:
         """Add the problems found when the prompts were rendered for one case."""
         for one in found:
             key = (one.code, one.span, one.message)
@@ -149,20 +136,22 @@ class PromptIssues(Struct):
                 issue.cases += 1
                 issue.last = case_id
 
-    def report_all(self, report: Report) -> None:
-        """Report each of them once."""
-        for issue in self._issues.values():
-            where = _where(issue)
-            message = shorten(issue.found.message, LONGEST - len(where))
-            report.add(replace(issue.found, message=f"{message}{where}"))
+    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: SuitePrompt, report: Report) -> str | None:
+        try:
+            return self._digest((case.sha256, messages))
+        except UnicodeEncodeError:
+            message = "this prompt contains half of a character (a lone surrogate), which cannot be sent"
+            report.error("not-unicode", prompt.node, message)
+            return None
 
 
-def _where(issue: _PromptIssue) -> str:
-    if issue.found.code == "unset-environment" or issue.found.message.startswith(UNREADABLE):
-        return ""  # the same for all cases
-    if issue.cases == 1:
-        return f", in the case '{issue.first}'"
-    return f", in {issue.cases:,} cases, first in '{issue.first}'"
+class _PromptIssue(Struct):
+    """A problem of a prompt, with the number of cases that have it, and the first and last of them."""
+
+    found: Diagnostic
+    cases: int
+    first: str
+    last: str
 
 
 BAD_PROMPT = "bad-prompt"
@@ -218,64 +207,51 @@ class PromptFunctions:
         name = Path(str(function)).name
         try:
             if isinstance(function, FunctionRef):
-                given = _in_python(function, context, name, reading.scope.env)
+                from agentv.user_code.blocking import ADAPTERS, call_blocking  # few suites have such prompts
+
+                call = CodeCall(
+                    "authoring",
+                    f"{ADAPTERS}:by_name",
+                    {"offered": {**context, "context": context}, "single": "context"},
+                    code=BAD_PROMPT,
+                    what=name,
+                    function=function.name,
+                    file=function.path,
+                    module=function.module,
+                    env=dict(reading.scope.env) or None,
+                )
+                given = call_blocking(call, CODE_TIMEOUT_S)
             else:
-                given = self._in_javascript(function, context, reading, name)
-            text = _returned_content(as_authored(given, name, BAD_PROMPT), name)
+                if self._host is None:
+                    from agentv.user_code.blocking import BlockingHost
+
+                    self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
+                source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
+                given = self._host.call(source, {"arguments": [context]})
+                if isinstance(given, Failure):
+                    raised = given.code in ("assertion-raised", "assertion-crashed", "bad-result")
+                    return Failure(BAD_PROMPT if raised else given.code, f"{name} {given.message}")
+            value = as_authored(given, name, BAD_PROMPT)
         except ForeignError as error:
             return error.failure
-        return node_of(text, span_of(prompt.node.at))
-
-    def _in_javascript(self, function: PromptFunction | None, context: JsonObject, reading: Reading, name: str) -> Json:
-        if self._host is None:
-            from agentv.user_code.blocking import BlockingHost
-
-            self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
-        source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
-        found = self._host.call(source, {"arguments": [context]})
-        if isinstance(found, Failure):
-            code = BAD_PROMPT if found.code in ("assertion-raised", "assertion-crashed", "bad-result") else found.code
-            raise ForeignError(Failure(code, f"{name} {found.message}"))
-        return found
+        if isinstance(value, Mapping) and "prompt" in value:  # promptfoo's
+            if value.get("config"):
+                message = f"{name} returns 'config', which a prompt cannot set; write the settings in the target"
+                return Failure(BAD_PROMPT, message)
+            value = value["prompt"]
+        if isinstance(value, str):
+            value = _messages_in(value)
+        if not isinstance(value, str | list) and not (isinstance(value, Mapping) and "role" in value):
+            found = "nothing" if value is None else type(value).__name__
+            message = f"{name} must return the text of a prompt or a list of messages, returned {found}"
+            return Failure(BAD_PROMPT, message)
+        return node_of(value, span_of(prompt.node.at))
 
 
 def _provider(target: TargetSpec) -> JsonObject:
     """A target as promptfoo shows a provider to functions."""
     model = getattr(target.settings, "model", None)
     return {"id": f"{target.provider}:{model}" if isinstance(model, str) else target.provider, "label": target.name}
-
-
-def _in_python(function: FunctionRef, context: JsonObject, name: str, env: Mapping[str, str]) -> Any:
-    from agentv.user_code.blocking import ADAPTERS, call_blocking  # few suites have such prompts
-
-    call = CodeCall(
-        "authoring",
-        f"{ADAPTERS}:by_name",
-        {"offered": {**context, "context": context}, "single": "context"},
-        code=BAD_PROMPT,
-        what=name,
-        function=function.name,
-        file=function.path,
-        module=function.module,
-        env=dict(env) or None,
-    )
-    return call_blocking(call, CODE_TIMEOUT_S)
-
-
-def _returned_content(value: Any, name: str) -> Any:
-    """The text or the messages in what a function returned; promptfoo's `{prompt}` too, and messages as JSON text."""
-    if isinstance(value, Mapping) and "prompt" in value:
-        if value.get("config"):
-            message = f"{name} returns 'config', which a prompt cannot set; write the settings in the target"
-            raise ForeignError(Failure(BAD_PROMPT, message))
-        value = value["prompt"]
-    if isinstance(value, str):
-        value = _messages_in(value)
-    if not isinstance(value, str | list) and not (isinstance(value, Mapping) and "role" in value):
-        found = "nothing" if value is None else type(value).__name__
-        message = f"{name} must return the text of a prompt or a list of messages, returned {found}"
-        raise ForeignError(Failure(BAD_PROMPT, message))
-    return value
 
 
 def _messages_in(text: str) -> Any:

@@ -52,23 +52,19 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
     if found is None:
         return None
     if not isinstance(found, ListNode):
-        message = _single_message(found, lone, reading)
+        if isinstance(found, MapNode):
+            message = _message(found, reading) if "role" in found.items else Message(lone, plain(found))
+        elif found.value is None:
+            reading.report.error("missing-value", found, "a message cannot be empty")
+            message = None
+        else:
+            message = Message(lone, found.value if isinstance(found.value, str) else found.text)
         return None if message is None else (message,)
     if found.items and all(isinstance(item, Scalar) for item in found.items):
         _item(found.items[0], reading)  # the others are wrong in the same way
         return None
     messages = [_item(item, reading) for item in found.items]
     return tuple(one for one in messages if one is not None) if None not in messages else None
-
-
-def _single_message(node: Scalar | MapNode, role: Role, reading: Reading) -> Message | None:
-    """One message: a text, a message, or an object that is its content."""
-    if isinstance(node, MapNode):
-        return _message(node, reading) if "role" in node.items else Message(role, plain(node))
-    if node.value is None:
-        reading.report.error("missing-value", node, "a message cannot be empty")
-        return None
-    return Message(role, node.value if isinstance(node.value, str) else node.text)
 
 
 def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Message, ...]:
@@ -150,13 +146,13 @@ def _role(node: MapNode, reading: Reading) -> Role | None:
 
 def _content(message: MapNode, reading: Reading) -> Content | None:
     """What a message says. Only one that calls tools may say nothing; a user always says something."""
-    node = message.get("content")
+    node, role = message.get("content"), message.get("role")
     if node is None or (isinstance(node, Scalar) and node.value is None):
         if message.get("tool_calls") is not None:
             return ""
         reading.report.error("missing-key", node or message, "a message needs 'content'")
         return None
-    if is_empty(node) and _has_text(message.get("role"), "user"):
+    if is_empty(node) and isinstance(role, Scalar) and role.value == "user":
         reading.report.error("missing-value", node, "'content' of a user message is empty")
         return None
     if isinstance(node, Scalar):
@@ -166,10 +162,6 @@ def _content(message: MapNode, reading: Reading) -> Content | None:
         return content
     blocks = [_block(item, reading) for item in node.items]
     return tuple(block for block in blocks if block is not None) if None not in blocks else None
-
-
-def _has_text(node: Node | None, text: str) -> bool:
-    return isinstance(node, Scalar) and node.value == text
 
 
 def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...] | None:

@@ -150,7 +150,9 @@ class _Sections:
                 section, end = self._closed(tag)
                 found.append(section)
             else:
-                self._refuse_outside(place)
+                message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
+                hint = "move it into a section; if the tags are meant as text, indent them"
+                self._refuse(place, message, hint, whole_line=True)
             place = self._pass_over(end)
         if rooted and not ended:
             self._refuse(len(self._text.rstrip()), "'<prompt>' is not closed", "write </prompt> after the last section")
@@ -214,11 +216,6 @@ class _Sections:
 
     def _position(self, place: int) -> tuple[int, int]:
         return self._text.count("\n", 0, place) + 1, place - self._text.rfind("\n", 0, place)
-
-    def _refuse_outside(self, place: int) -> NoReturn:
-        message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
-        hint = "move it into a section; if the tags are meant as text, indent them"
-        self._refuse(place, message, hint, whole_line=True)
 
     def _refuse(self, place: int, message: str, hint: str | None, *, whole_line: bool = False) -> NoReturn:
         line, column = self._position(place)
@@ -340,7 +337,16 @@ class _PromptReader(Struct):
         """An object. promptfoo's `{id: file://a.txt, label: a}` has its text where the id points to."""
         path, identity = authored.prompt, authored.id
         if authored.file is not None:
-            self._of_file(authored, item)
+            node = item.items.get("file") or item.items["path"]
+            if authored.prompt is not None:
+                message = "a prompt has both a text and 'file'; keep one of them"
+                self.reading.report.error("bad-prompt", node, message)
+            elif not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+                self.reading.report.unfit(node, "'file' must be the path of a prompt")
+            elif authored.sections:
+                self._keep_all(list(self._of_sections(node)), authored, authored.id, item)
+            else:
+                self._keep_all(list(self._of_files(node)), authored, authored.id, item)
             return
         if authored.sections:
             self.reading.report.error("bad-prompt", item.keys["sections"], "'sections' needs 'file'")
@@ -355,19 +361,6 @@ class _PromptReader(Struct):
             return
         self._keep_all(list(self._pieces(path)), authored, identity, item)
 
-    def _of_file(self, authored: AuthoredPrompt, item: MapNode) -> None:
-        """An object that names the file of its text."""
-        node = item.items.get("file") or item.items["path"]
-        if authored.prompt is not None:
-            message = "a prompt has both a text and 'file'; keep one of them"
-            self.reading.report.error("bad-prompt", node, message)
-        elif not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-            self.reading.report.unfit(node, "'file' must be the path of a prompt")
-        elif authored.sections:
-            self._keep_all(list(self._of_sections(node)), authored, authored.id, item)
-        else:
-            self._keep_all(list(self._of_files(node)), authored, authored.id, item)
-
     def _keep_all(
         self, pieces: Sequence[SuitePrompt], authored: AuthoredPrompt, identity: str | None, item: Node
     ) -> None:
@@ -375,23 +368,21 @@ class _PromptReader(Struct):
         for number, piece in enumerate(pieces, 1):
             own = name and (f"{name}#{number}" if len(pieces) > 1 else name)
             label = authored.label if identity else None
-            self._keep(replace(piece, id=own or piece.id or f"prompt-{self._entries}", label=label), item)
-
-    def _keep(self, prompt: SuitePrompt, item: Node) -> None:
-        first = self._taken.setdefault(prompt.id, item.at)
-        if first is not item.at:
-            place = span_of(first)
-            where = f"the first is at {shown(place.file)}:{place.line}"
-            self.reading.report.error("duplicate-id", item, f"two prompts have the id '{prompt.id}'; {where}")
-        elif prompt.function is not None:
-            self.found.append(replace(prompt, shows_input=True))
-        elif prompt.sections:
-            shows = any(_shows_input(section.text) for section in prompt.sections)
-            self.found.append(replace(prompt, shows_input=shows))
-        elif (templated := holds_placeholder(prompt.node)) or read_messages(
-            prompt.node, "user", self.reading.rendering(False)
-        ) is not None:
-            self.found.append(replace(prompt, templated=templated, shows_input=_shows_input(prompt.node)))
+            prompt = replace(piece, id=own or piece.id or f"prompt-{self._entries}", label=label)
+            first = self._taken.setdefault(prompt.id, item.at)
+            if first is not item.at:
+                place = span_of(first)
+                where = f"the first is at {shown(place.file)}:{place.line}"
+                self.reading.report.error("duplicate-id", item, f"two prompts have the id '{prompt.id}'; {where}")
+            elif prompt.function is not None:
+                self.found.append(replace(prompt, shows_input=True))
+            elif prompt.sections:
+                shows = any(_shows_input(section.text) for section in prompt.sections)
+                self.found.append(replace(prompt, shows_input=shows))
+            elif (templated := holds_placeholder(prompt.node)) or read_messages(
+                prompt.node, "user", self.reading.rendering(False)
+            ) is not None:
+                self.found.append(replace(prompt, templated=templated, shows_input=_shows_input(prompt.node)))
 
     def _of_sections(self, node: Scalar) -> Iterator[SuitePrompt]:
         """The prompt of a file whose tags begin messages."""

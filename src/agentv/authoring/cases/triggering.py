@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -23,7 +23,6 @@ from agentv.authoring.source.json_text import read_document
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.exam import PromptMeta
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message
@@ -115,7 +114,14 @@ def read_queries(node: Node, reading: Reading) -> Authored:
     if not reading.report.failed and not queries:
         hint = "write 'should_trigger', 'should_not_trigger' or 'queries'"
         reading.report.error("missing-value", node, "'triggering' contains no queries", hint=hint)
-    _check_twice(queries, reading)
+    first: dict[str, Query] = {}
+    for query in queries:
+        other = first.setdefault(query.name, query)
+        if other is not query:
+            span = span_of(other.node.at)
+            end = "" if other.loads is query.loads else ", and expects the opposite"
+            message = f"this query already appears at {shown(span.file)}:{span.line}{end}"
+            reading.report.error("duplicate-id", query.node, message)
     return None if settings is INVALID else replace(settings, runs=settings.runs or runs), queries
 
 
@@ -198,18 +204,6 @@ def _with_metadata(item: Node) -> Node:
     return MapNode(items, {**item.keys, "metadata": item.at}, item.at)
 
 
-def _check_twice(queries: Sequence[Query], reading: Reading) -> None:
-    """Report duplicate queries, ignoring white space."""
-    first: dict[str, Query] = {}
-    for query in queries:
-        other = first.setdefault(query.name, query)
-        if other is not query:
-            span = span_of(other.node.at)
-            end = "" if other.loads is query.loads else ", and expects the opposite"
-            message = f"this query already appears at {shown(span.file)}:{span.line}{end}"
-            reading.report.error("duplicate-id", query.node, message)
-
-
 TAG = "triggering"
 """Of every case that is made here, to choose them by or leave them out."""
 
@@ -247,7 +241,12 @@ class _Maker(Struct, frozen=True):
         span, settings = span_of(query.node.at), self.settings
         others = {} if settings.catalogue is False else {key: str(settings.others[key]) for key in settings.others}
         question = question_of(settings.name, settings.description, dict(sorted(others.items())), query.text)
-        entries = self._entries(query)
+        entry: dict[str, Json] = {
+            "type": TAG,
+            "value": query.loads,
+            "required": mark_of(self.settings.threshold, query.loads),
+        }
+        entries = self.assertions.entries(node_of([entry], span_of(query.node.at)), self.reading).value
         metadata: dict[str, Json] = {**query.metadata, "query": query.text, "should_trigger": query.loads}
         facts = [query.name, question, query.loads, mark_of(settings.threshold, query.loads), metadata]
         try:
@@ -270,14 +269,6 @@ class _Maker(Struct, frozen=True):
             span=span,
             asks_judge=True,
         )
-
-    def _entries(self, query: Query) -> tuple[AssertionEntry, ...]:
-        entry: dict[str, Json] = {
-            "type": TAG,
-            "value": query.loads,
-            "required": mark_of(self.settings.threshold, query.loads),
-        }
-        return self.assertions.entries(node_of([entry], span_of(query.node.at)), self.reading).value
 
 
 def mark_of(threshold: float, loads: bool) -> float:
@@ -302,7 +293,8 @@ def question_of(name: str, description: str, others: Mapping[str, str], query: s
         others: id → description of the other prompts; empty: they are not mentioned.
         query: of a user.
     """
-    token = _token(name, description, others, query)
+    facts = json.dumps([name, description, dict(others), query])
+    token = hashlib.sha256(facts.encode()).hexdigest()[:16]
     catalogue = "\n\n".join(_entry(one, text) for one, text in others.items())
     shown = f"\nThe other prompts:\n\n{_fenced('others', token, catalogue)}\n" if others else ""
     values = {
@@ -320,12 +312,6 @@ def _entry(name: str, description: str) -> str:
 
 def _fenced(what: str, token: str, text: str) -> str:
     return f"<{what}-{token}>\n{text}\n</{what}-{token}>"
-
-
-def _token(name: str, description: str, others: Mapping[str, str], query: str) -> str:
-    """64 bits of a hash over all that is shown."""
-    shown = json.dumps([name, description, dict(others), query])
-    return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
 
 @cache

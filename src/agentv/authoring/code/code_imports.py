@@ -409,7 +409,15 @@ class _Search:
             loads = _loads(path, *state)
             self._unknown = self._unknown or loads.unknown
             self._search_in(relative_to(loads.homes, above))
-            yield from self._of_python(loads, above)
+            homes = list(self._homes)
+            yield from _modules(loads.modules, above, homes)
+            for place in relative_to(loads.files, above):
+                yield place
+            for place in relative_to(loads.walked, above):
+                yield from self._walked(place)
+            imported = loads.modules if loads.finds else ()
+            for place in _packages((*loads.packages, *imported), above, homes):
+                yield from self._walked(place)
 
     def _search_in(self, homes: list[str]) -> None:
         added = [home for home in homes if home not in self._homes and is_directory(home)]
@@ -428,17 +436,6 @@ class _Search:
         for one in loads.directories:
             place = os.path.normpath(os.path.join(os.path.dirname(path), one))  # noqa: PTH118, PTH120  # as above
             yield from self._walked(place, (*SCRIPTS, ".json"))
-
-    def _of_python(self, loads: Loads, above: list[str]) -> Iterator[str]:
-        homes = list(self._homes)
-        yield from _modules(loads.modules, above, homes)
-        for place in relative_to(loads.files, above):
-            yield place
-        for place in relative_to(loads.walked, above):
-            yield from self._walked(place)
-        imported = loads.modules if loads.finds else ()
-        for place in _packages((*loads.packages, *imported), above, homes):
-            yield from self._walked(place)
 
     def _walked(self, directory: str, endings: tuple[str, ...] = _PYTHON) -> Iterator[str]:
         """The code in a directory and below it, a bounded number."""

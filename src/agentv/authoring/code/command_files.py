@@ -150,7 +150,16 @@ def tests_of_command(command: Command) -> Iterator[str]:
     if _PYTEST.isdisjoint(os.path.basename(word) for word in words):  # noqa: PTH119  # a word need not be a path
         return
     for directory in _directories(command.cwd, words):
-        yield from _tests(directory, words)
+        for word in (".", *words):
+            place = _joined(directory, word.partition("::")[0]) if _may_be_path(word) else ""
+            if word != "." and place and is_directory(place):
+                found = iglob(f"{escape(place)}/**/*.py", recursive=True)  # noqa: PTH207  # no Path is made
+                yield from islice(filter(_TEST.search, found), _MOST_TESTS)
+            elif place.endswith(".py"):
+                yield place
+            while place.startswith(directory):
+                yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118  # as above
+                place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120  # as above
 
 
 def is_opaque(command: Command, search: SearchPaths) -> bool:
@@ -213,19 +222,6 @@ def _modules(homes: Sequence[str], words: Sequence[str]) -> Iterator[str]:
         for home in homes if word.startswith("-m") and _MODULE.fullmatch(module) else ():
             yield from module_files(home, module)
             yield _joined(home, f"{module.replace('.', '/')}/__main__.py")
-
-
-def _tests(directory: str, words: Sequence[str]) -> Iterator[str]:
-    for word in (".", *words):
-        place = _joined(directory, word.partition("::")[0]) if _may_be_path(word) else ""
-        if word != "." and place and is_directory(place):
-            found = iglob(f"{escape(place)}/**/*.py", recursive=True)  # noqa: PTH207  # no Path is made
-            yield from islice(filter(_TEST.search, found), _MOST_TESTS)
-        elif place.endswith(".py"):
-            yield place
-        while place.startswith(directory):
-            yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118  # as above
-            place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120  # as above
 
 
 def _may_be_path(word: str) -> bool:

@@ -99,7 +99,7 @@ def files_behind(options: object, search: SearchPaths | None = None) -> Iterator
         options: of an assertion or a target.
         search: where the environment of what it starts has code looked for; None: that of this process.
     """
-    for one, homes in _named(options, search):
+    for one, homes in (found for value in _values(options) for found in _paths_from(value, search)):
         from agentv.authoring.code.code_imports import with_imports  # most options name no file
 
         yield from with_imports(one, homes)
@@ -174,10 +174,6 @@ def names_files(options: object) -> bool:
     """Whether an instance of an options class gives a value that may name files."""
     names = _bearing(type(options))
     return bool(names) and any(getattr(options, name) is not None for name in names)
-
-
-def _named(options: object, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    return (found for value in _values(options) for found in _paths_from(value, search))
 
 
 def _paths_from(value: Any, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:

@@ -196,14 +196,9 @@ def _comments(lines: list[str], root: Node) -> Iterator[_Comment]:
         yield from (_Comment(one, number) for one in waiting)
         waiting = []
         beside = _BESIDE.search(line, max(ends.get(number, 0) - 1, 0))
-        if beside is not None and not _quoted(line[: beside.start()]):
+        if beside is not None and line[: beside.start()].count('"') % 2 == 0:  # no quote is open
             yield _Comment(beside[1], number)
     yield from (_Comment(one, len(lines) + 1) for one in waiting)
-
-
-def _quoted(before: str) -> bool:
-    """Whether a quote is open, so that what follows is no comment."""
-    return before.count('"') % 2 == 1
 
 
 def _texts(root: Node) -> tuple[set[int], dict[int, int]]:
@@ -319,7 +314,10 @@ def _asking(case: MapNode, inputs: Node) -> MapNode:
         identity = {key: node for key, node in case.items.items() if key in CASE.spelled("id")}
         items = {**identity, "input": inputs, **case.items}
         return MapNode(items, {**case.keys, "input": inputs.at}, case.at)
-    if _skips(case):
+    inside = case.items.get("execution")
+    places = [case, inside] if isinstance(inside, MapNode) else [case]
+    values = (place.items.get("skip_defaults") for place in places)
+    if any(isinstance(one, Scalar) and one.value is True for one in values):
         return case
     joined = ListNode([*messages_of(inputs), *messages_of(case.items[own])], case.items[own].at)
     return MapNode({**case.items, own: joined}, case.keys, case.at)
@@ -331,13 +329,6 @@ def _has_own(case: MapNode) -> bool:
 
 def _own_input(case: MapNode) -> str | None:
     return next((key for key in CASE.spelled("input") if not is_empty(case.items.get(key))), None)
-
-
-def _skips(case: MapNode) -> bool:
-    inside = case.items.get("execution")
-    places = [case, inside] if isinstance(inside, MapNode) else [case]
-    values = (place.items.get("skip_defaults") for place in places)
-    return any(isinstance(one, Scalar) and one.value is True for one in values)
 
 
 def messages_of(node: Node) -> list[Node]:
@@ -562,7 +553,7 @@ def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[st
     given = [row.input for row in rows if row.input is not None]
     if not given:
         return head
-    if len(given) == len(rows) and all(_alike(given[0], node) for node in given):
+    if len(given) == len(rows) and all(jsonl_text([given[0]]) == jsonl_text([node]) for node in given):
         return {**rest, "input": _behind(before, given[0])}
     for row in rows:
         if row.input is None:
@@ -577,10 +568,6 @@ def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[st
         row.cells[name] = row.input.text if isinstance(row.input, Scalar) else ""
     template = f"{{{{ {name} }}}}"
     return {**rest, "input": _behind(before, Scalar(template, template, NOWHERE))}
-
-
-def _alike(one: Node, other: Node) -> bool:
-    return jsonl_text([one]) == jsonl_text([other])
 
 
 def _behind(before: list[Node], node: Node) -> Node:

@@ -216,7 +216,7 @@ def _removal(
         return found and (*found[:2], "" if top is None or holders[0].in_braces else _beside(text, holders, top))
     if mapping.in_braces and following is None:
         return mapping.entries[place - 1].end, entry.end, ""
-    if _is_first_word(text, entry.start) and not mapping.in_braces:
+    if not text[text.rfind("\n", 0, entry.start) + 1 : entry.start].strip() and not mapping.in_braces:
         line = entry.start - mapping.column
         return _comments_above(text, entry.start) if comments else line, _line_end(text, entry.end), ""
     return None if following is None else (entry.start, following.start, "")
@@ -238,10 +238,6 @@ def _comments_above(text: str, start: int) -> int:
             break
         line = above
     return line
-
-
-def _is_first_word(text: str, start: int) -> bool:
-    return not text[text.rfind("\n", 0, start) + 1 : start].strip()
 
 
 def _line_end(text: str, at: int) -> int:

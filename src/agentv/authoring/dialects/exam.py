@@ -114,7 +114,10 @@ class ExamCases:
         keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
         name = self._name(node, keys.name) or node_of(f"case {number}", node.at)
         own = read_judge(keys.judge, self._reading)
-        inputs = self._inputs(node, keys)
+        if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
+            hint = "if the prompt needs no inputs, write 'inputs: {}'"
+            self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
+        inputs = read_inputs(keys.inputs, keys.inputs_from, self._reading)
         checks = self._checks(node, keys, own)
         check_model(keys.model, self._reading)
         if checks is None:
@@ -149,12 +152,6 @@ class ExamCases:
         else:
             return name
         return None
-
-    def _inputs(self, node: MapNode, keys: AuthoredExamCase) -> MapNode | None:
-        if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
-            hint = "if the prompt needs no inputs, write 'inputs: {}'"
-            self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
-        return read_inputs(keys.inputs, keys.inputs_from, self._reading)
 
     def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
         """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
@@ -445,7 +442,11 @@ class _Exam:
     def translated(self) -> Translation:
         root, report, top = self._root, self._reading.report, self._root.at
         prompt = the_prompt_file(self._directory, self._reading, top)
-        self._check_alone()
+        file = Path(self._path)
+        other = next((name for name in EXAM_FILES if name != file.name and file.with_name(name).is_file()), None)
+        if file.name in EXAM_FILES and other is not None:
+            message = f"a prompt has one exam, found {' and '.join(EXAM_FILES)}"
+            self._reading.report.error("bad-prompt-file", self._root.at, message, hint="keep one of them")
         authored: AuthoredExam = read_exam_keys(AuthoredExam, root, "an exam", _TOP, self._reading)
         given = authored.defaults
         if given is not None and not is_empty(given) and not isinstance(given, MapNode):
@@ -456,6 +457,8 @@ class _Exam:
         )
         judge = read_judge(defaults.judge, self._reading)
         check_model(defaults.model, self._reading)
+        limit, limit_at = inside.items.get("timeout_s"), inside.keys.get("timeout_s", top)
+        run = None if defaults.timeout_s is None else mapping({"timeout_s": limit}, limit_at, inside.keys)
         items: dict[str, Node | None] = {
             "name": node_of(self._meta.id, top),
             "exam": exam_record(self._meta, None, top),
@@ -463,16 +466,12 @@ class _Exam:
             "require_all": node_of(True, top),
             "targets": defaults.model if defaults.model is not None and names_model(defaults.model) else None,
             "judge": judge.model,
-            "run": None if defaults.timeout_s is None else self._limits(inside),
+            "run": run,
             "triggering": None if authored.triggering is None else self._triggering(authored.triggering),
             "prompt": None if prompt is None else self._prompt(prompt),
             "tests": self._tests(authored.cases, judge, prompt),
         }
         return Translation(mapping(items, top), not_missing=self._not_missing(given, defaults), reads_on=True)
-
-    def _limits(self, defaults: MapNode) -> Node:
-        key = "timeout_s"
-        return MapNode({key: defaults.items[key]}, {key: defaults.keys[key]}, defaults.keys[key])
 
     def _prompt(self, file: Path) -> Node:
         """The prompt's file, whose sections are messages."""
@@ -529,14 +528,6 @@ class _Exam:
         others = prompt_directories(library) if library is not None else ()
         found = (read_meta(one, silent) for one in others if one != self._directory)
         return {meta.id: meta.description for meta in found if meta.description}
-
-    def _check_alone(self) -> None:
-        """Report a second exam of the prompt: nobody would know which one it has passed."""
-        file = Path(self._path)
-        other = next((name for name in EXAM_FILES if name != file.name and file.with_name(name).is_file()), None)
-        if file.name in EXAM_FILES and other is not None:
-            message = f"a prompt has one exam, found {' and '.join(EXAM_FILES)}"
-            self._reading.report.error("bad-prompt-file", self._root.at, message, hint="keep one of them")
 
     def _not_missing(self, inside: Node | None, defaults: AuthoredExamDefaults) -> frozenset[str]:
         """Keys that are misplaced, misspelt or invalid, so that they are not also reported as missing."""

@@ -101,11 +101,6 @@ def _places(directory: str, reading: Reading) -> list[str]:
     return [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
 
 
-def without_file(name: str, directory: str, at: Node) -> Skill:
-    """A skill of which only the tests are there: it gives no instructions."""
-    return Skill(PromptMeta(name, ""), directory, "", span_of(at.at))
-
-
 def read_skill(path: str, reading: Reading) -> Skill | None:
     """The skill of a `SKILL.md`; None where the file cannot be read. What is wrong in it is reported."""
     report, top = reading.report, Span(path, 1, 1, 1, 2)
@@ -123,7 +118,20 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
         report.error("bad-value", top, f"{SKILL} must start with its name and description", hint=hint)
         return None
     report = report.section()
-    meta = _meta(read_yaml(path, text[: front.end("yaml")].encode(), report).value, path, report)
+    front_matter = read_yaml(path, text[: front.end("yaml")].encode(), report).value
+    name = Path(path).parent.name
+    if not isinstance(front_matter, MapNode):
+        if front_matter is not None:
+            report.error(
+                "bad-value",
+                front_matter,
+                f"the front matter of {SKILL} must be a mapping, found {kind_of(front_matter)}",
+            )
+        meta = PromptMeta(name, path)
+    else:
+        texts = {key: _text(key, front_matter, report) for key in ("name", "description")}
+        places = {key: span_of(node.at) for key, node in front_matter.items.items()}
+        meta = PromptMeta(texts["name"] or name, path, texts["description"], places=places)
     if report.failed:
         return None
     line = 1 + text.count("\n", 0, front.end())
@@ -158,22 +166,6 @@ def skills_beside(skill: Skill, reading: Reading) -> Iterator[Skill]:
             found = read_skill(str(one / SKILL), quiet)
             if found is not None:
                 yield found
-
-
-def _meta(front_matter: Node | None, path: str, report: Report) -> PromptMeta:
-    """The front matter, of which a test needs the name and the description."""
-    name = Path(path).parent.name
-    if not isinstance(front_matter, MapNode):
-        if front_matter is not None:
-            report.error(
-                "bad-value",
-                front_matter,
-                f"the front matter of {SKILL} must be a mapping, found {kind_of(front_matter)}",
-            )
-        return PromptMeta(name, path)
-    texts = {key: _text(key, front_matter, report) for key in ("name", "description")}
-    places = {key: span_of(node.at) for key, node in front_matter.items.items()}
-    return PromptMeta(texts["name"] or name, path, texts["description"], places=places)
 
 
 def _text(key: str, front_matter: MapNode, report: Report) -> str | None:
@@ -231,7 +223,15 @@ class SkillDialect(DocumentDialect):
         reading = reading.rendering(False)
         directory = Path(path).parent
         if isinstance(root, MapNode) and closest_skill(str(directory), reading) is None:
-            skill: Skill | None = _without_file(root, directory, reading)
+            home = directory.parent if directory.name == "evals" else directory
+            name_node = root.get("skill_name")
+            name = name_node.text if isinstance(name_node, Scalar) and not is_empty(name_node) else None
+            if name is not None:
+                message = (
+                    f"there is no {SKILL} in this directory or above: prompts are sent without the skill's instructions"
+                )
+                reading.report.warning("missing-file", name_node, message)
+            skill: Skill | None = Skill(PromptMeta(name or home.name, ""), str(home), "", span_of(root.at))
         else:
             skill = skill_above(str(directory), root, reading)
         if skill is None:
@@ -247,7 +247,12 @@ class SkillDialect(DocumentDialect):
         if isinstance(root, MapNode):
             pairs |= _evals(root, skill, reading, of_agents=of_agents)
         elif isinstance(root, ListNode):
-            pairs["triggering"] = _queries(root, skill, reading)
+            meta = skill.meta
+            others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, reading)}
+            about = {**told_by(meta, others, root, shown(meta.path or ""), reading.report), "runs": RUNS_OF_FILES}
+            pairs["triggering"] = mapping(
+                {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
+            )
         return Translation(
             mapping(pairs, root.at),
             not_missing=frozenset({"tests"}),
@@ -259,7 +264,11 @@ class SkillDialect(DocumentDialect):
 def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) -> dict[str, Node | None]:
     """The evals, with the skill's instructions as the system's message, or as a variant of agents."""
     at = root.at
-    _check_name(root, skill, reading)
+    name = root.get("skill_name")
+    if name is not None and (not isinstance(name, Scalar) or name.text != skill.meta.id):
+        what = f"'{name.text}'" if isinstance(name, Scalar) else kind_of(name)
+        message = f"these evals belong to {what}, but the closest {SKILL} belongs to '{skill.meta.id}'"
+        reading.report.warning("bad-value", name, message)
     for key in root.items.keys() - _KEYS:
         if meant := did_you_mean(key, _KEYS):
             message = f"the key '{key}' is kept in 'metadata' and means nothing"
@@ -282,35 +291,6 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
     cases = [_case_of(item, number, reading, of_agents=of_agents) for number, item in enumerate(evals.items, 1)]
     pairs["tests"] = ListNode([case for case in cases if case is not None], evals.at)
     return pairs
-
-
-def _queries(root: ListNode, skill: Skill, reading: Reading) -> Node:
-    """The queries; the judge also sees the descriptions of the other skills next to this one."""
-    meta = skill.meta
-    others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, reading)}
-    about = {**told_by(meta, others, root, shown(meta.path or ""), reading.report), "runs": RUNS_OF_FILES}
-    return mapping(
-        {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
-    )
-
-
-def _without_file(root: MapNode, directory: Path, reading: Reading) -> Skill:
-    """The skill that evals name, without its instructions; its directory is the one around `evals/`."""
-    home = directory.parent if directory.name == "evals" else directory
-    name_node = root.get("skill_name")
-    name = name_node.text if isinstance(name_node, Scalar) and not is_empty(name_node) else None
-    if name is not None:
-        message = f"there is no {SKILL} in this directory or above: prompts are sent without the skill's instructions"
-        reading.report.warning("missing-file", name_node, message)
-    return without_file(name or home.name, str(home), root)
-
-
-def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
-    name = root.get("skill_name")
-    if name is not None and (not isinstance(name, Scalar) or name.text != skill.meta.id):
-        what = f"'{name.text}'" if isinstance(name, Scalar) else kind_of(name)
-        message = f"these evals belong to {what}, but the closest {SKILL} belongs to '{skill.meta.id}'"
-        reading.report.warning("bad-value", name, message)
 
 
 def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> MapNode | None:

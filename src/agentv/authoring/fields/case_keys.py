@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading, RubricOptions
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredSuite
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, children, is_empty, span_of
 from agentv.authoring.source.report import Report
@@ -37,11 +37,6 @@ GOVERNANCE = "governance"
 """The key of the metadata that holds what a suite or a case says of risks and compliance."""
 
 
-def suite_metadata(authored: AuthoredSuite, places: Mapping[str, Place], report: Report) -> JsonObject:
-    """Metadata that every case of a suite has; `places`: positions of its keys."""
-    return _with_governance(authored.metadata, authored.governance, places, report)
-
-
 def case_metadata(keys: AuthoredCase, written: MapNode, shared: JsonObject, report: Report) -> JsonObject:
     """The metadata of a case, over what it shares with the others.
 
@@ -53,7 +48,7 @@ def case_metadata(keys: AuthoredCase, written: MapNode, shared: JsonObject, repo
     """
     if not (keys.metadata or keys.governance or keys.suite):
         return shared
-    own = _with_governance(keys.metadata, keys.governance, written.keys, report)
+    own = with_governance(keys.metadata, keys.governance, written.keys, report)
     if keys.suite is not None and "suite" not in own:
         own = {**own, "suite": keys.suite}
     return merged_metadata(shared, own)
@@ -81,9 +76,10 @@ def _joined(shared: Json, own: Json) -> Json:
     return own
 
 
-def _with_governance(
+def with_governance(
     metadata: JsonObject, governance: JsonObject, places: Mapping[str, Place], report: Report
 ) -> JsonObject:
+    """The metadata of a suite or a case with its `governance`; `places`: positions of its keys."""
     if not governance:
         return metadata
     if GOVERNANCE in metadata:
@@ -112,7 +108,11 @@ class ClusterReader:
     def value(self, case_id: str, node: Node, metadata: JsonObject, variables: JsonObject) -> str | None:
         """The cluster of a case; None where it has none, which `end` reports."""
         self._seen += 1
-        found = self._rendered(metadata, variables) if self._template else _looked_up(self.key, metadata, variables)
+        if self._template:
+            found = self._rendered(metadata, variables)
+        else:
+            found = metadata.get(self.key)
+            found = variables.get(self.key) if found is None else found
         if found is None or (isinstance(found, str) and not found.strip()):
             self._lacking += 1
             if self._first is None and (at := span_of(node.at)) is not None:
@@ -141,11 +141,6 @@ class ClusterReader:
         except RenderError as error:
             self._why = self._why or error.message.partition(";")[0]
             return None
-
-
-def _looked_up(key: str, metadata: JsonObject, variables: JsonObject) -> Json:
-    found = metadata.get(key)
-    return variables.get(key) if found is None else found
 
 
 _SCHEMA = shape_of(AuthoredOptions)

@@ -129,22 +129,17 @@ def _read_transform(node: Node, reading: Reading, key: str) -> Any:
         return refuse(node, reading, key, "an expression over 'output', a path ($.a.b), a function or javascript: …")
     text = node.value.strip()
     if text.startswith(JAVASCRIPT_MARK) or JAVASCRIPT_FILE.fullmatch(text):
-        return _read_javascript_transform(text, node, reading, key)
+        rest = text.removeprefix(JAVASCRIPT_MARK).strip()
+        source = read_javascript(Scalar(rest, rest, node.at), reading, key)
+        if source is INVALID:
+            return INVALID
+        if source.path is not None:
+            return Transform("javascript-file", source.name or "", source.path)
+        return Transform("javascript", source.code)
     if FUNCTION_OF_FILE.fullmatch(text):
         function = read_function(node, reading, key)
         return INVALID if function is INVALID else Transform("function", function.name, function.path)
     return _read_expression(text, node, reading, key)
-
-
-def _read_javascript_transform(text: str, node: Scalar, reading: Reading, key: str) -> Any:
-    """`javascript: CODE`, or `file.js` with or without the name of an export."""
-    rest = text.removeprefix(JAVASCRIPT_MARK).strip()
-    source = read_javascript(Scalar(rest, rest, node.at), reading, key)
-    if source is INVALID:
-        return INVALID
-    if source.path is not None:
-        return Transform("javascript-file", source.name or "", source.path)
-    return Transform("javascript", source.code)
 
 
 def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any:

@@ -173,16 +173,12 @@ class OptionsSchema(Struct, frozen=True):
         self, values: Mapping[str, Any], pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str
     ) -> None:
         """Report the required options that are not there, but for those whose keys are merely misspelt."""
-        suggestion = self._misspelt_options(pairs)
+        unknown = islice((key for key in pairs if key not in self.rules), SHOWN_KEYS)
+        near = (nearest(key, self.rules) for key in unknown)
+        suggestion = {self.rules[key].name for key in near if key}
         for name in self.required:
             if name not in values and name not in suggestion:
                 reading.report.error("missing-key", at, f"{what} needs '{name.rstrip('_')}'")
-
-    def _misspelt_options(self, pairs: Mapping[str, Node]) -> set[str]:
-        """The options whose keys are misspelt, so that they are not missing too."""
-        unknown = islice((key for key in pairs if key not in self.rules), SHOWN_KEYS)
-        near = (nearest(key, self.rules) for key in unknown)
-        return {self.rules[key].name for key in near if key}
 
     def unread(self, pairs: Mapping[str, Node]) -> Any:
         """An instance of only those options that are passed on unread.
@@ -242,43 +238,41 @@ def shape_of(cls: type) -> OptionsSchema:
     """The compiled declaration of an options class."""
     found = _SHAPES.get(cls)
     if found is None:
-        found = _SHAPES[cls] = _compiled(cls)
+        hints = hints_of(cls)
+        rules: dict[str, OptionRule] = {}
+        required = []
+        older: dict[str, OptionRule] = {}
+        marked: dict[str, list[Any]] = {}
+        for option, default in options_of(cls).items():
+            markers, _ = unwrapped(hints[option])
+            needed = default is NODEFAULT
+            kind = kind_for(hints[option])
+            unread = kind is NODE
+            key = option.rstrip("_")  # `assert_` is how Python spells the option `assert`
+            rules[key] = OptionRule(option, kind, needed, unread=unread)
+            marked[key] = markers
+            if needed:
+                required.append(option)
+            for marker in markers:
+                if isinstance(marker, declared.Alias):
+                    older |= {
+                        name: OptionRule(option, kind, needed, older=True, unread=unread) for name in marker.names
+                    }
+        short = getattr(cls, "short", None)
+        takes_json = short in rules and rules[short].kind.accepts(_PROBE) and not getattr(cls, "options_first", False)
+        checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
+        found = _SHAPES[cls] = OptionsSchema(
+            cls,
+            {**rules, **older},
+            tuple(required),
+            takes_json,
+            checks,
+            frozenset(required),
+            secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
+            open=frozenset(key for key, _ in _marked(marked, declared.NoSecrets)),
+            from_environment=dict(_marked(marked, declared.FromEnvironment)),
+        )
     return found
-
-
-def _compiled(cls: type) -> OptionsSchema:
-    hints = hints_of(cls)
-    rules: dict[str, OptionRule] = {}
-    required = []
-    older: dict[str, OptionRule] = {}
-    marked: dict[str, list[Any]] = {}
-    for option, default in options_of(cls).items():
-        markers, _ = unwrapped(hints[option])
-        needed = default is NODEFAULT
-        kind = kind_for(hints[option])
-        unread = kind is NODE
-        key = option.rstrip("_")  # `assert_` is how Python spells the option `assert`
-        rules[key] = OptionRule(option, kind, needed, unread=unread)
-        marked[key] = markers
-        if needed:
-            required.append(option)
-        for marker in markers:
-            if isinstance(marker, declared.Alias):
-                older |= {name: OptionRule(option, kind, needed, older=True, unread=unread) for name in marker.names}
-    short = getattr(cls, "short", None)
-    takes_json = short in rules and rules[short].kind.accepts(_PROBE) and not getattr(cls, "options_first", False)
-    checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
-    return OptionsSchema(
-        cls,
-        {**rules, **older},
-        tuple(required),
-        takes_json,
-        checks,
-        frozenset(required),
-        secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
-        open=frozenset(key for key, _ in _marked(marked, declared.NoSecrets)),
-        from_environment=dict(_marked(marked, declared.FromEnvironment)),
-    )
 
 
 def _marked(marked: Mapping[str, Iterable[Any]], kind: type[_Marker]) -> Iterator[tuple[str, _Marker]]:
@@ -402,7 +396,8 @@ def _list_hint(node: Node, *, of_texts: bool) -> str:
 
 
 def _sequence(item: FieldType) -> FieldType:
-    wanted = "a list" if item is JSON else f"a list of {_several(item.wanted)}"
+    several = " or ".join(_PLURALS.get(one, one) for one in item.wanted.split(" or "))
+    wanted = "a list" if item is JSON else f"a list of {several}"
     of_texts = item.wanted == TEXT.wanted
 
     def read(node: Node, reading: Reading, key: str) -> Any:
@@ -421,10 +416,6 @@ def _sequence(item: FieldType) -> FieldType:
         return isinstance(node, ListNode) or (of_texts and names_file(node))
 
     return FieldType(wanted, accepts, read, verbatim=item.verbatim)
-
-
-def _several(wanted: str) -> str:
-    return " or ".join(_PLURALS.get(one, one) for one in wanted.split(" or "))
 
 
 _PLURALS = {
@@ -468,7 +459,10 @@ def _read_entries(node: Node, reading: Reading, key: str) -> Any:
 
 def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
     low, high = between.low, between.high
-    wanted = f"{kind.wanted} {_bounds(low, high)}"
+    if low is None:
+        wanted = f"{kind.wanted} of {high:g} or less"
+    else:
+        wanted = f"{kind.wanted} of {low:g} or more" if high is None else f"{kind.wanted} from {low:g} to {high:g}"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not kind.accepts(node):
@@ -480,12 +474,6 @@ def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
         return value
 
     return FieldType(wanted, kind.accepts, read, kind.verbatim, kind.hint)
-
-
-def _bounds(low: float | None, high: float | None) -> str:
-    if low is None:
-        return f"of {high:g} or less"
-    return f"of {low:g} or more" if high is None else f"from {low:g} to {high:g}"
 
 
 def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:

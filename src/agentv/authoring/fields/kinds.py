@@ -116,10 +116,6 @@ def _number(node: Node) -> str | None:
     return f"in quotes it is text: write {number}"
 
 
-def _is_text(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.value is not None
-
-
 def _read_text(node: Node, reading: Reading, key: str) -> Any:
     if isinstance(node, Scalar) and node.value is not None:
         return node.value if type(node.value) is str else node.text
@@ -133,10 +129,6 @@ def _is_number(node: Node) -> bool:
 
 def _anything(_node: Node) -> bool:
     return True
-
-
-def _read_json(node: Node, _reading: Reading, _key: str) -> Any:
-    return plain(node)
 
 
 def _read_path(*, directory: bool | None) -> Read:
@@ -201,12 +193,10 @@ def with_content(node: Node, reading: Reading, key: str) -> Node | None:
     if text is not None and not text.strip():
         reading.report.error("missing-value", node, f"'{key}' refers to '{node.text}', which is empty")
         return None
-    return Scalar(text[: -len(_ended(text)) or None], text, node.at) if text is not None else None
-
-
-def _ended(text: str) -> str:
-    """The line end at the end of a text."""
-    return next((one for one in ("\r\n", "\n", "\r") if text.endswith(one)), "")
+    if text is None:
+        return None
+    line_end = next((one for one in ("\r\n", "\n", "\r") if text.endswith(one)), "")
+    return Scalar(text.removesuffix(line_end), text, node.at)
 
 
 def with_lines(node: Node, reading: Reading, key: str, *, inside: bool) -> Node | None:
@@ -358,9 +348,9 @@ _OLD_BOOLEANS = {**dict.fromkeys(("yes", "y", "on"), "true"), **dict.fromkeys(("
 _LARGEST = 1e300
 _MEASURED = lazy_pattern(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>%|s|sec|seconds|x|times|usd|\$)", re.IGNORECASE)
 
-TEXT = FieldType("text", _is_text, _read_text)
+TEXT = FieldType("text", lambda node: isinstance(node, Scalar) and node.value is not None, _read_text)
 NOTHING = _scalar("nothing", value_is(NoneType), _as_is)
-JSON = FieldType("any value", _anything, _read_json)
+JSON = FieldType("any value", _anything, lambda node, _reading, _key: plain(node))
 FILE = FieldType("the path of a file", value_is(str), _read_path(directory=False))
 NODE = FieldType("a value", _anything, lambda node, _reading, _key: node, verbatim=True)
 PLAIN: dict[Any, FieldType] = {

@@ -60,7 +60,12 @@ def definitions(path: str, source: str) -> Definitions:
     bound = list(bindings(tree))
     found = Definitions({}, {}, is_open(tree, {name for name, _ in bound}))
     for name, node in bound:
-        found.names[name] = _span(path, node, name)
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            column += len("def " if isinstance(node, ast.FunctionDef) else "class ")
+        elif isinstance(node, ast.AsyncFunctionDef):
+            column += len("async def ")
+        found.names[name] = Span(path, line, column, line, column + len(name))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.functions[name] = required_by(node.args)
         elif isinstance(node, ast.ClassDef):
@@ -140,15 +145,6 @@ def _hides_names(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "modules"
 
 
-def _span(path: str, node: ast.AST, name: str) -> Span:
-    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        column += len("def " if isinstance(node, ast.FunctionDef) else "class ")
-    elif isinstance(node, ast.AsyncFunctionDef):
-        column += len("async def ")
-    return Span(path, line, column, line, column + len(name))
-
-
 def required_by(given: ast.arguments) -> tuple[str, ...]:
     """The parameters without which a function cannot be called."""
     positional = [*given.posonlyargs, *given.args]
@@ -175,7 +171,9 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
         defined = definitions(path, source)
     except SyntaxError as error:
         message = f"this file is not valid Python: {error.msg}"
-        reading.report.error("bad-python-file", _place_of(error, path), message, notes=_named_at(node))
+        line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
+        end = max((error.end_lineno or line, error.end_offset or 0), (line, column + 1))
+        reading.report.error("bad-python-file", Span(path, line, column, *end), message, notes=_named_at(node))
         return False
     except (ValueError, RecursionError, MemoryError) as error:
         message = f"this file cannot be parsed: {error}"
@@ -191,12 +189,6 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
     message = f"{file} has no function '{name}'"
     reading.report.error("missing-function", _name_in(node, name, reading), message, hint=hint, notes=notes)
     return False
-
-
-def _place_of(error: SyntaxError, path: str) -> Span:
-    line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
-    end = max((error.end_lineno or line, error.end_offset or 0), (line, column + 1))
-    return Span(path, line, column, *end)
 
 
 def _named_at(node: Scalar) -> tuple[str, ...]:

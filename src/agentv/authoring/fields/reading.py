@@ -423,7 +423,11 @@ def _render_scalar(node: Scalar, reading: Reading) -> Node | None:
         _report(error, node, reading)
         return None
     if "${{" in node.value:
-        _warn_of_variables(node, reading)
+        for name in environment_names(node.value):
+            if name in reading.scope.vars:
+                message = f"'${{{{ {name} }}}}' is the environment variable, but there is also a variable '{name}'"
+                hint = f"for the variable, write {{{{ {name} }}}}; for the environment, {{{{ env.{name} }}}}"
+                reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
     return node_of(value, node.at)
 
 
@@ -490,14 +494,6 @@ def _placeholder(name: str, lines: Sequence[str], within: Span) -> Span | None:
         if found:
             return Span(within.file, number, found.start() + 1, number, found.end() + 1)
     return None
-
-
-def _warn_of_variables(node: Scalar, reading: Reading) -> None:
-    for name in environment_names(node.value):
-        if name in reading.scope.vars:
-            message = f"'${{{{ {name} }}}}' is the environment variable, but there is also a variable '{name}'"
-            hint = f"for the variable, write {{{{ {name} }}}}; for the environment, {{{{ env.{name} }}}}"
-            reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
 
 
 def _meant(key: str, listed: list[str], extra: ExtraKeys) -> str | None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
-from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TEMPLATE, TURN, Spellings
+from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, Spellings
 from agentv.authoring.source.files import TABLES, nearest_in_agentv
 from agentv.authoring.source.nearest import MEANT, PROVIDERS, SETTINGS, folded, nearest, provider_name
 from agentv.authoring.source.nodes import (
@@ -111,22 +111,12 @@ def case(node: MapNode, reading: Reading, *, replaces: bool = False) -> Canonica
     return made
 
 
-def turn(node: MapNode, reading: Reading) -> Canonical:
-    """One entry of `turns:`."""
-    return translated(node, TURN, reading, "a turn")
-
-
 def default_test(node: MapNode, reading: Reading) -> Canonical:
     """`default_test:`, with its options."""
     what = f"'{reading.report.spelled(node, 'default_test')}'"
     made = translated(node, DEFAULT_TEST, reading, what)
     _within(made, "options", lambda one, own: translated(one, OPTIONS, own, f"'options' of {what}"), reading)
     return made
-
-
-def template(node: MapNode, reading: Reading) -> Canonical:
-    """A file of assertions to include."""
-    return translated(node, TEMPLATE, reading, "a template")
 
 
 def _within(made: Canonical, key: str, translate: Callable[[MapNode, Reading], Canonical], reading: Reading) -> None:
@@ -203,17 +193,13 @@ class _Translation(Struct):
             self.reading.report.error("two-spellings", at, f"'{written}' and '{other}' mean the same; keep one of them")
             return
         if written != canonical and written not in self.spellings.equal:
-            self.reading.report.older(written, self._singular(canonical, value), at)
+            spellings, better = self.spellings, canonical
+            if not isinstance(value, ListNode):  # `target` is better for one value, where several are `targets`
+                better = next((one for one in spellings.equal if spellings.older.get(one) == canonical), canonical)
+            self.reading.report.older(written, better, at)
         if written != canonical:
             self.reading.report.spell(value, written, canonical)
         made.items[canonical], made.keys[canonical], self.spelled[canonical] = value, at, written
-
-    def _singular(self, canonical: str, value: Node) -> str:
-        """The key that is better for one value: `target`, where several are `targets`."""
-        if isinstance(value, ListNode):
-            return canonical
-        spellings = self.spellings
-        return next((one for one in spellings.equal if spellings.older.get(one) == canonical), canonical)
 
 
 def _report_unknown(made: Canonical, spellings: Spellings, reading: Reading, what: str) -> None:

@@ -44,9 +44,10 @@ _BLOCKS: dict[str, Schema] = {
 }
 
 
-def _block(kind: str) -> Schema:
-    return {**mapping_of({"type": {"const": kind}, "value": _BLOCKS[kind]}), "required": ["type", "value"]}
-
+_BLOCKS_BY_TYPE: list[Schema] = [
+    {**mapping_of({"type": {"const": kind}, "value": value}), "required": ["type", "value"]}
+    for kind, value in _BLOCKS.items()
+]
 
 MESSAGE_DEFS: dict[str, Schema] = {
     "messages": {
@@ -86,7 +87,7 @@ MESSAGE_DEFS: dict[str, Schema] = {
     },
     "block": {
         "if": {"type": "object"},
-        "then": {"anyOf": [*map(_block, _BLOCKS), {"properties": {"type": PLACEHOLDER}, "required": ["type"]}]},
+        "then": {"anyOf": [*_BLOCKS_BY_TYPE, {"properties": {"type": PLACEHOLDER}, "required": ["type"]}]},
         "else": {"type": "string"},
     },
 }
@@ -117,6 +118,16 @@ def assertion_defs(
     strict = [kind for kind in kinds if kind.name not in {*replaceable, *(custom or ())}]
     settings = properties_of(AuthoredSettings)
     known = [*types.names, *ASSERTION_TYPES]
+    described = {kind.name: kind.summary for kind in kinds} | dict(custom or {})
+    names = [*types.names, *(custom or ())]
+    rules = [
+        {
+            "if": {"properties": {"type": {"$ref": f"#/$defs/spelled.{kind.name}"}}},
+            "then": {"$ref": f"#/$defs/type.{kind.name}"},
+        }
+        for kind in strict
+    ]
+    named: Schema = {"anyOf": [{"enum": list(dict.fromkeys(names)), "errorMessage": _UNKNOWN}, _OTHER_NAME]}
     return {
         "assertions": {"type": "array", "items": {"$ref": "#/$defs/assertion"}},
         "assertion": _BY_FORM,
@@ -132,8 +143,10 @@ def assertion_defs(
             **OLDER,
             **mapping_of({"transform": settings["transform"]}),
         },
-        "type-names": {"properties": {**_described(kinds, custom or {}), **_OTHER_FORMS}},
-        "typed": _typed(strict, [*types.names, *(custom or ())]),
+        "type-names": {
+            "properties": {**{name: {"description": text} for name, text in described.items()}, **_OTHER_FORMS}
+        },
+        "typed": {"properties": {"type": {"description": _TYPE_KEY, **named}}, "allOf": [*rules, _SETTINGS]},
         "one-key": _one_key(strict, types, settings, custom),
         **{f"spelled.{kind.name}": {"type": "string", "pattern": _spelling(kind)} for kind in strict},
         "other-name": {"type": "string", "pattern": _accepted(types, custom), "patternErrorMessage": _UNKNOWN},
@@ -162,32 +175,13 @@ _OTHER_FORMS: Mapping[str, Schema] = {"type": {"description": _TYPE_KEY}, "inclu
 """Keys that an entry of another form begins with; offered where an entry is still empty."""
 
 
-def _described(kinds: Iterable[AssertionType], custom: Mapping[str, str]) -> dict[str, Schema]:
-    built_in = {kind.name: kind.summary for kind in kinds}
-    return {name: {"description": text} for name, text in {**built_in, **custom}.items()}
-
-
-def _typed(kinds: Iterable[AssertionType], names: Iterable[str]) -> Schema:
-    """Entries with `type:`. The options of the type come before the keys that every assertion takes."""
-    rules = [
-        {
-            "if": {"properties": {"type": {"$ref": f"#/$defs/spelled.{kind.name}"}}},
-            "then": {"$ref": f"#/$defs/type.{kind.name}"},
-        }
-        for kind in kinds
-    ]
-    named: Schema = {"anyOf": [{"enum": list(dict.fromkeys(names)), "errorMessage": _UNKNOWN}, _OTHER_NAME]}
-    return {"properties": {"type": {"description": _TYPE_KEY, **named}}, "allOf": [*rules, _SETTINGS]}
-
-
 def _one_key(
-    kinds: Iterable[AssertionType],
+    strict: Iterable[AssertionType],
     types: Registry[AssertionType],
     settings: Iterable[str],
     custom: Mapping[str, str] | None,
 ) -> Schema:
     """Entries whose key is a type: `contains: text`. Beside it stand only the keys that every assertion takes."""
-    strict = list(kinds)
     own = _own_keys(settings)
     beside: Schema = {"$ref": "#/$defs/beside-a-type"}
     alone = [
@@ -379,26 +373,46 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     An unknown provider may be that of a plugin which is not installed here, or is broken: any keys do.
     """
     found = [one for name in providers.names if (one := providers.find(name)) is not None]
-    common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys", _flat())
+    marks = {"description": "older place of a key of 'retry'", **OLDER}
+    common = spelled_mapping(
+        properties_of(AuthoredTarget),
+        KEYS,
+        "#/$defs/target-keys",
+        {key: {**schema, **marks} for key, schema in properties_of(AuthoredRetry).items() if key in KEYS.older},
+    )
     rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
+    unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(providers.not_yet))
+    # a target whose `id` is its provider has no other (newer AgentV)
+    by_name: Schema = {"type": "string", "pattern": f"^(?:{'|'.join(_escaped(one.name) for one in found)})(?::|$)"}
+    once = {
+        key: {"properties": {name: no for name, no in rule["properties"].items() if name != "id"}}
+        for key, rule in open_keys.get("dependentSchemas", {}).items()
+        if key != "id"
+    }
     return {
         "target": {"if": {"type": "object"}, "then": {"$ref": "#/$defs/inline-target"}, "else": NAME},
         "target-keys": {
             **open_keys,
             "properties": {
                 **common["properties"],
-                "provider": {**common["properties"]["provider"], **_names(found, providers.not_yet)},
+                "provider": {
+                    **common["properties"]["provider"],
+                    "anyOf": [
+                        {"enum": [provider.name for provider in found]},
+                        {"type": "string", "not": {"pattern": f"^(?:{unbuilt})(?::|$)"}},
+                    ],
+                },
             },
         },
         "every-target": {"patternProperties": {f"^(?:{'|'.join(common['properties'])})$|^x-": True}},
-        "target-by-id": _by_id(found),
+        "target-by-id": {"required": ["id"], "not": {"required": ["provider"]}, "properties": {"id": by_name}},
         "inline-target": {
             "if": {"required": [USE_TARGET]},
             "then": _alias(common["properties"]),
             "else": {
                 "if": BY_ID,
-                "then": {"allOf": [_without_id(open_keys), *by_id]},
+                "then": {"allOf": [{**open_keys, "dependentSchemas": once}, *by_id]},
                 "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
             },
         },
@@ -413,39 +427,6 @@ def _alias(common: Mapping[str, Schema]) -> Schema:
     """Another name of a target (AgentV); what else every target takes has no effect beside it."""
     own: Schema = {**NAME, "description": "the target that this is another name of"}
     return mapping_of({**dict.fromkeys(common, _ANYTHING), "name": common["name"], USE_TARGET: own, "hooks": _ANYTHING})
-
-
-def _flat() -> dict[str, Schema]:
-    """Keys of `retry` that may stand beside the others."""
-    marks = {"description": "older place of a key of 'retry'", **OLDER}
-    return {key: {**schema, **marks} for key, schema in properties_of(AuthoredRetry).items() if key in KEYS.older}
-
-
-def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
-    unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(not_yet))
-    return {
-        "anyOf": [
-            {"enum": [provider.name for provider in providers]},
-            {"type": "string", "not": {"pattern": f"^(?:{unbuilt})(?::|$)"}},
-        ]
-    }
-
-
-def _by_id(providers: Iterable[Provider]) -> Schema:
-    """A target whose `id` is its provider, for it has no other (newer AgentV)."""
-    names = "|".join(_escaped(provider.name) for provider in providers)
-    pattern: Schema = {"type": "string", "pattern": f"^(?:{names})(?::|$)"}
-    return {"required": ["id"], "not": {"required": ["provider"]}, "properties": {"id": pattern}}
-
-
-def _without_id(keys: Schema) -> Schema:
-    """The keys of targets where `id` is no spelling of `name`."""
-    once = {
-        key: {"properties": {name: no for name, no in rule["properties"].items() if name != "id"}}
-        for key, rule in keys.get("dependentSchemas", {}).items()
-        if key != "id"
-    }
-    return {**keys, "dependentSchemas": once}
 
 
 def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:

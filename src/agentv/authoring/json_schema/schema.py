@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -167,15 +167,27 @@ def _template(words: Vocabulary) -> _Document:
     return "agentv assertion template", body, _shared(words)
 
 
-def _meta(_words: Vocabulary) -> _Document:
-    return "agentv prompt: meta.yaml", meta_schema(), {}
-
-
 def _exam(words: Vocabulary) -> _Document:
-    return "agentv exam of a prompt: eval.yml", exam_body(), {**_shared(words), **exam_defs()}
+    case = object_of(AuthoredExamCase, _EXAM_CASE_VALUES)
+    given = needed([["inputs", "inputs_from"], ["assert", "assertions", "rubric"]])
+    defs = {
+        **_shared(words),
+        "defaults": object_of(AuthoredExamDefaults, _DEFAULTS_VALUES),
+        "judge": {**object_of(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
+        "case": {**case, "required": ["name"], **given},
+        **triggering_defs(AuthoredQueries),
+    }
+    body = {**object_of(AuthoredExam, _EXAM_VALUES), "required": ["cases"]}
+    return "agentv exam of a prompt: eval.yml", body, defs
 
 
-KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta, "exam": _exam}
+KINDS: Mapping[str, Callable[[Vocabulary], _Document]] = {
+    "eval": _eval_file,
+    "targets": _targets_file,
+    "template": _template,
+    "meta": lambda _: ("agentv prompt: meta.yaml", meta_schema(), {}),
+    "exam": _exam,
+}
 """The kinds of files that have a schema."""
 
 
@@ -303,7 +315,13 @@ def older_as_patterns(schema: Any) -> Any:
     older = {key: one for key, one in properties.items() if _is_older(one)} if isinstance(properties, dict) else {}
     if older:
         found["properties"] = {key: one for key, one in properties.items() if key not in older}
-        found["patternProperties"] = {**_patterns(older), **found.get("patternProperties", {})}
+        keys: dict[str, list[str]] = {}
+        for key, one in older.items():
+            keys.setdefault(json.dumps(one, sort_keys=True), []).append(key)
+        found["patternProperties"] = {
+            **{f"^(?:{'|'.join(map(re.escape, alike))})$": older[alike[0]] for alike in keys.values()},
+            **found.get("patternProperties", {}),
+        }
     return found
 
 
@@ -313,14 +331,6 @@ _PLAIN = frozenset({"enum", "const", "default", "required"})
 
 def _is_older(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("deprecated") is True
-
-
-def _patterns(older: dict[str, Schema]) -> dict[str, Schema]:
-    """One pattern for all keys with equal schemas."""
-    keys: dict[str, list[str]] = {}
-    for key, schema in older.items():
-        keys.setdefault(json.dumps(schema, sort_keys=True), []).append(key)
-    return {f"^(?:{'|'.join(map(re.escape, one))})$": older[one[0]] for one in keys.values()}
 
 
 def prompt_defs() -> dict[str, Schema]:
@@ -382,23 +392,6 @@ _EXAM_VALUES: Mapping[str, Schema] = {
     },
     "cases": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/case"}},
 }
-
-
-def exam_body() -> Schema:
-    """The outermost mapping."""
-    return {**object_of(AuthoredExam, _EXAM_VALUES), "required": ["cases"]}
-
-
-def exam_defs() -> dict[str, Schema]:
-    """Definitions that it refers to, besides those of eval files."""
-    case = object_of(AuthoredExamCase, _EXAM_CASE_VALUES)
-    given = needed([["inputs", "inputs_from"], ["assert", "assertions", "rubric"]])
-    return {
-        "defaults": object_of(AuthoredExamDefaults, _DEFAULTS_VALUES),
-        "judge": {**object_of(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
-        "case": {**case, "required": ["name"], **given},
-        **triggering_defs(AuthoredQueries),
-    }
 
 
 def triggering_defs(cls: type) -> dict[str, Schema]:

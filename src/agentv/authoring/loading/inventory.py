@@ -102,15 +102,17 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEn
     if node is None:
         node = Canonical({}, {}, Span("", 1, 1, 1, 1))
     provider, _, rest = _text(node.get("provider")).partition(":")
+    model = getattr(spec.settings, "model", None) if spec else None
+    env = {**reading.scope.env, **(spec.env if spec else {})}
     return InventoryEntry(
         name=name,
         provider=spec.provider if spec else provider,
-        model=_model(spec) or _text(node.get("model")) or rest or None,
+        model=(model if isinstance(model, str) else None) or _text(node.get("model")) or rest or None,
         spec=spec,
         span=spec.span if spec and USE_TARGET not in node.items else span_of(node.at),
         judge=_text(registry.judge_of(name)) or None,
         settings=frozenset(node.items),
-        named=tuple(_named(node, {**reading.scope.env, **(spec.env if spec else {})})),
+        named=tuple(KeyFact((one,), one if env.get(one) else None) for one in dict.fromkeys(_mentioned(node))),
         lacks=tuple(one for one in own.diagnostics if one not in problems),
         problems=problems,
     )
@@ -118,17 +120,6 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEn
 
 def _text(node: Node | None) -> str:
     return node.text if isinstance(node, Scalar) else ""
-
-
-def _model(spec: TargetSpec | None) -> str | None:
-    model = getattr(spec.settings, "model", None) if spec else None
-    return model if isinstance(model, str) else None
-
-
-def _named(node: Node, env: Mapping[str, str]) -> Iterator[KeyFact]:
-    """The variables that placeholders of a target name."""
-    for name in dict.fromkeys(_mentioned(node)):
-        yield KeyFact((name,), name if env.get(name) else None)
 
 
 def _mentioned(node: Node) -> Iterator[str]:

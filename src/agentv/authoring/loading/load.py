@@ -63,38 +63,34 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
         UsageError: a path does not exist, or a directory contains no eval file.
     """
     try:
-        return _load(request, registries)
+        report = Report()
+        suites: list[Suite] = []
+        read: set[str] = set()
+        for warning in registries.warnings:
+            report.add(warning)
+        for path in dict.fromkeys(eval_files(request.paths)):
+            own = Report(hints=not request.for_run)  # so that one wrong file does not look like another's fault
+            reader = SuiteReader(path, request, registries, own)
+            suites += _add_findings(reader.read(), reader.diagnostics, report)
+            read |= reader.files.keys()
+        made = structs.replace(request, allow_outside=True)  # by a program, which reads what it likes
+        for number, document in enumerate(request.documents, 1):
+            own = Report(hints=not request.for_run)
+            path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
+            suite = SuiteReader(path, made, registries, own).read_document(document)
+            of_no_file = (
+                one if one.span is None or one.span.file != path else replace(one, span=None) for one in own.diagnostics
+            )
+            suites += _add_findings(suite, of_no_file, report)
+        if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
+            for found in unused_templates(filter(is_directory, request.paths), read):
+                report.add(found)
+        if report.failed:
+            raise LoadError(report.diagnostics)
+        return Loaded(tuple(suites), report.diagnostics)
     finally:
         if blocking := sys.modules.get("agentv.user_code.blocking"):  # only where users' functions were called
             blocking.close_blocking()
-
-
-def _load(request: LoadRequest, registries: Registries) -> Loaded:
-    report = Report()
-    suites: list[Suite] = []
-    read: set[str] = set()
-    for warning in registries.warnings:
-        report.add(warning)
-    for path in dict.fromkeys(eval_files(request.paths)):
-        own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
-        reader = SuiteReader(path, request, registries, own)
-        suites += _add_findings(reader.read(), reader.diagnostics, report)
-        read |= reader.files.keys()
-    made = structs.replace(request, allow_outside=True)  # by a program, which reads what it likes
-    for number, document in enumerate(request.documents, 1):
-        own = Report(hints=not request.for_run)
-        path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
-        suite = SuiteReader(path, made, registries, own).read_document(document)
-        of_no_file = (
-            one if one.span is None or one.span.file != path else replace(one, span=None) for one in own.diagnostics
-        )
-        suites += _add_findings(suite, of_no_file, report)
-    if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
-        for found in unused_templates(filter(is_directory, request.paths), read):
-            report.add(found)
-    if report.failed:
-        raise LoadError(report.diagnostics)
-    return Loaded(tuple(suites), report.diagnostics)
 
 
 def _add_findings(suite: Suite | None, found: Iterable[Diagnostic], report: Report) -> list[Suite]:
@@ -268,7 +264,13 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     reader = SuiteReader(own, request, registries, report)
     if is_project:
         reader.check_project()
-        found = tuple(one for one in reader.diagnostics if one.span is not None and _concerns(path, one.span.file, own))
+        found = tuple(
+            one
+            for one in reader.diagnostics
+            if one.span is not None
+            # its own, or of a file that it names
+            and (one.span.file == path or (one.span.file != own and not is_of_project(Path(one.span.file))))
+        )
         return FileCheck(found, frozenset(reader.files))
     if exam is not None:
         reader.read()
@@ -281,11 +283,6 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     else:
         reader.read()
     return FileCheck(reader.diagnostics, frozenset(reader.files), reader.dialect)
-
-
-def _concerns(path: str, found: str, stand_in: str) -> bool:
-    """Whether a mistake in the file `found` shows at a project's file: it is its own, or of a file that it names."""
-    return found == path or (found != stand_in and not is_of_project(Path(found)))
 
 
 _HOME = (".agentv", "templates")

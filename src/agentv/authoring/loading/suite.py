@@ -29,7 +29,7 @@ from agentv.authoring.header import HeaderReader, names_judge
 from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, node_of
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.yaml import Sink, read_yaml
+from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
 from agentv.model.suite.assertion import AssertionEntry
@@ -68,7 +68,22 @@ class SuiteReader:
     def read(self) -> Suite | None:
         """The suite, or None."""
         if self.path.endswith(STREAMED):
-            return self._streamed_suite()
+            samples = of_stream(self.path)  # another tool's
+            if samples is not None:
+                self._report.add(samples)
+                return None
+            if _has_its_own_cases(self._context, "this file holds the cases itself"):
+                return None
+            sidecar = read_sidecar(self._context)
+            if not sidecar.valid:
+                self._not_missing = _TARGET_KEYS
+            if sidecar.renders is not None:
+                self._reading = self._reading.rendering(sidecar.renders)
+            if self._context.request.on_header is not None:
+                self._context.request.on_header(sidecar.root)
+            builder = self._begin(sidecar.root)
+            builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
+            return builder.build(None, self._not_missing)
         return self._python_suite() if self.path.endswith(".py") else self._yaml_suite()
 
     @property
@@ -153,9 +168,16 @@ class SuiteReader:
             return None
         if other and (claims := by_content(self.path, root, data) if forced is None else (Claim(forced),)):
             return self._translated_suite(claims, root)
-        if self._is_of_other_tool(of_json(self.path, root)):
-            return None
-        return self._suite_of(root)
+        samples = of_json(self.path, root)  # another tool's
+        if samples is not None:
+            self._report.add(samples)
+        elif not isinstance(root, MapNode):
+            self._report.unfit(root, "an eval file is a mapping with 'tests'", "bad-eval-file")
+        elif not self._context.request.for_run and _looks_like_template(root):
+            self.check_template()
+        else:
+            return self._suite(root)
+        return None
 
     def _translated_suite(self, claims: tuple[Claim, ...], root: Node) -> Suite | None:
         """The suite of a file that a dialect claims."""
@@ -183,39 +205,20 @@ class SuiteReader:
         self._reading = replace(self._reading, places=places).rendering(holds_placeholder(made.root))
         self._not_missing |= made.not_missing
         if self._report.failed and not made.reads_on:
-            self._report_others(made.root)
+            request = replace(self._context.request, for_run=False, makes=False, on_case=None, on_header=None)
+            # report what else is wrong, without what follows from that
+            wrong = [one.span for one in self._report.diagnostics if one.severity == "error" and one.span is not None]
+            others = SuiteReader(self.path, request, self._context.registries, Report())
+            others._reading = replace(self._reading, report=others._report, strict_env=False)
+            others._not_missing = _EXPECTED_KEYS
+            others._suite(made.root)
+            for one in others.diagnostics:
+                follows = one.code in _OF_WHAT_IS_LEFT_OUT or any(one.span and one.span.within(span) for span in wrong)
+                if one.severity == "error" and not follows:
+                    self._report.add(one)
             return None
         suite = self._suite(made.root)
         return suite and replace(suite, dialect=self.dialect)
-
-    def _report_others(self, root: MapNode) -> None:
-        """Report what else is wrong with a file whose translation failed, without what follows from that."""
-        request = replace(self._context.request, for_run=False, makes=False, on_case=None, on_header=None)
-        found = [one.span for one in self._report.diagnostics if one.severity == "error" and one.span is not None]
-        others = SuiteReader(self.path, request, self._context.registries, Report())
-        others._reading = replace(self._reading, report=others._report, strict_env=False)
-        others._not_missing = _EXPECTED_KEYS
-        others._suite(root)
-        for one in others.diagnostics:
-            follows = one.code in _OF_WHAT_IS_LEFT_OUT or any(one.span and one.span.within(span) for span in found)
-            if one.severity == "error" and not follows:
-                self._report.add(one)
-
-    def _suite_of(self, root: Node) -> Suite | None:
-        """The suite of a file that is no exam."""
-        if not isinstance(root, MapNode):
-            self._report.unfit(root, "an eval file is a mapping with 'tests'", "bad-eval-file")
-            return None
-        if not self._context.request.for_run and _looks_like_template(root):
-            self.check_template()
-            return None
-        return self._suite(root)
-
-    def _is_of_other_tool(self, found: Diagnostic | None) -> bool:
-        """Whether the file holds another tool's samples, which is then reported."""
-        if found is not None:
-            self._report.add(found)
-        return found is not None
 
     def _read_root(self, data: bytes, *, whole: bool) -> Result[Node | None]:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.
@@ -226,53 +229,48 @@ class SuiteReader:
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         if may_be_own(self.path, data) == AGENT_SKILLS:
-            return _json_root(self.path, data, self._report)
-        streams = last and self._context.request.tests_from is None
-        return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if streams else _not_streamed))
+            from agentv.authoring.source.json_text import read_json
 
-    def _stream(self, header: MapNode) -> Sink | None:
-        return self._begin(header).sources.add
+            try:
+                return read_json(self.path, data.decode("utf-8-sig"), self._report)
+            except UnicodeDecodeError:
+                return read_yaml(self.path, data, self._report)  # which tells it
+        streams = last and self._context.request.tests_from is None
+        stream = (TESTS, lambda header: self._begin(header).sources.add if streams else None)
+        return read_yaml(self.path, data, self._report, stream=stream)
 
     def _suite(self, root: MapNode) -> Suite | None:
-        self._show_header(root)
+        request = self._context.request
+        if request.on_header is not None:
+            request.on_header(root)
         streamed = self._builder is not None
         builder = self._builder or self._begin(root)
+        header = builder.header
         key = next((key for key in root.items if key in TESTS), None)
         tests = root.items[key] if key is not None else None
-        if self._context.request.tests_from is not None:
-            builder.sources.from_command_line(self._context.request.tests_from)
-            return self._recorded(builder.build(tests or root, self._not_missing), builder)
-        if key not in (None, "tests"):
-            self._report.older(str(key), "tests", root.keys[str(key)])
-            self._report.spell(root.items[str(key)], str(key), "tests")
-        if tests is not None:
+        if request.tests_from is None and key is not None and key != "tests":
+            self._report.older(key, "tests", root.keys[key])
+            self._report.spell(root.items[key], key, "tests")
+        if request.tests_from is not None:
+            builder.sources.from_command_line(request.tests_from)
+        elif tests is not None:
             if not (streamed and isinstance(tests, ListNode) and not tests.items):
                 builder.sources.take(tests)
         elif "scenarios" in root.items:
-            builder.header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
-        elif "tests" not in self._not_missing and not builder.makes_cases:
-            self._report_no_tests(root)
-        return self._recorded(builder.build(tests or root, self._not_missing), builder)
-
-    def _recorded(self, suite: Suite | None, builder: SuiteBuilder) -> Suite | None:
-        """The suite with what a run is recorded with, if it is the exam of a prompt."""
-        kept, request = self._context.disk.kept, self._context.request
-        if suite is None or builder.header.exam is None or kept is None:
+            header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
+        elif "tests" not in self._not_missing and header.triggering is None and header.activation is None:
+            hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
+            cases = cases_beside(self.path) if hint is None else None
+            hint = f"this is the sidecar of {Path(cases).name}; give that file instead" if cases else hint
+            self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
+        suite, kept = builder.build(tests or root, self._not_missing), self._context.disk.kept
+        if suite is None or header.exam is None or kept is None:
             return suite
+        # a run of a prompt's exam is recorded with all that it consists of
         from agentv.authoring.loading.exams import exam_of
 
         files = {path: data for path, data in kept.items() if path != request.env_file}  # which holds secrets
-        return replace(suite, exam=exam_of(builder.header.exam, builder.header, suite, request, files))
-
-    def _report_no_tests(self, root: MapNode) -> None:
-        hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
-        cases = cases_beside(self.path) if hint is None else None
-        hint = f"this is the sidecar of {Path(cases).name}; give that file instead" if cases else hint
-        self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
-
-    def _show_header(self, root: MapNode) -> None:
-        if self._context.request.on_header is not None:
-            self._context.request.on_header(root)
+        return replace(suite, exam=exam_of(header.exam, header, suite, request, files))
 
     def _begin(self, root: MapNode) -> SuiteBuilder:
         """Read everything but the cases."""
@@ -294,21 +292,6 @@ class SuiteReader:
         targets = read.suite.targets
         return bool(targets) and all(one.is_agent for one in targets)
 
-    def _streamed_suite(self) -> Suite | None:
-        if self._is_of_other_tool(of_stream(self.path)):
-            return None
-        if _has_its_own_cases(self._context, "this file holds the cases itself"):
-            return None
-        sidecar = read_sidecar(self._context)
-        if not sidecar.valid:
-            self._not_missing = _TARGET_KEYS
-        if sidecar.renders is not None:
-            self._reading = self._reading.rendering(sidecar.renders)
-        self._show_header(sidecar.root)
-        builder = self._begin(sidecar.root)
-        builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
-        return builder.build(None, self._not_missing)
-
     def _python_suite(self) -> Suite | None:
         from agentv.authoring.cases.generators import read_python_suite  # few suites are written in Python
 
@@ -327,16 +310,6 @@ class SuiteReader:
         return read_python_suite(self.path, self._report, read_made, for_run=context.runs_code)
 
 
-def _json_root(path: str, data: bytes, report: Report) -> Result[Node | None]:
-    """What programs write as JSON may hold escapes that YAML does not know."""
-    from agentv.authoring.source.json_text import read_json
-
-    try:
-        return read_json(path, data.decode("utf-8-sig"), report)
-    except UnicodeDecodeError:
-        return read_yaml(path, data, report)  # which tells it
-
-
 def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
     """Whether the command line gives other cases to a file that cannot have others, which is then reported."""
     if context.request.tests_from is None:
@@ -349,7 +322,3 @@ def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
 def _looks_like_template(root: MapNode) -> bool:
     keys = {key for key in root.items if not key.startswith("x-")}
     return keys <= TEMPLATE.known and not keys.isdisjoint(TEMPLATE.spelled("assert"))
-
-
-def _not_streamed(_: MapNode) -> None:
-    """What begins a list of cases that is read as a whole."""

@@ -6,7 +6,8 @@ A suite is its header, its cases, and the targets and judges that these need.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -27,6 +28,8 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.target import report_missing
 from agentv.errors import Diagnostic, Severity
 from agentv.model.redaction import Redactor
+from agentv.model.run.grade import reaches
+from agentv.model.run.verdict import ZERO_HINT
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.suite import SkillMinimums, Suite, TargetSpec
@@ -57,7 +60,7 @@ class SuiteContext(Struct, frozen=True):
     @classmethod
     def of(cls, path: str, request: LoadRequest, registries: Registries, report: Report) -> SuiteContext:
         """The context for the file at a path."""
-        directory = _home(path)
+        directory = template_home(path) or str(Path(path).parent)  # where the paths of the file begin
         root = repository_root(directory)
         typed = {request.env_file} if request.env_file is not None else set()
         boundary = replace(boundary_around(directory, root), is_open=request.allow_outside, typed=typed)
@@ -123,11 +126,6 @@ class SuiteContext(Struct, frozen=True):
         alone = self.request.for_run or shared
         reported = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]
         return without_ignored(found, marked, reported=reported)
-
-
-def _home(path: str) -> str:
-    """Where the paths of a file begin: its directory; for a template the directory that holds its `.agentv`."""
-    return template_home(path) or str(Path(path).parent)
 
 
 TESTS = frozenset(SUITE.spelled("tests"))
@@ -210,18 +208,15 @@ class SuiteBuilder:
 
             notes = header.cases.notes
             notes.seen = True
-            self.collector.ask(trigger_cases(header.triggering, header.assertions, notes.judging, header.reading))
+            for case in trigger_cases(header.triggering, header.assertions, notes.judging, header.reading):
+                self.collector.asks_judge = True
+                self.collector.add((case,))
         work = header.cases.context.work
         if header.activation is not None and work is not None:
             header.cases.notes.seen = True
             nodes, self.skill_minimums = work.reader.activation(header.activation, header.reading)
             for node in nodes:
                 self.collector.add(header.cases.read(node, header.reading, written=False))
-
-    @property
-    def makes_cases(self) -> bool:
-        """Whether the file has cases without `tests`."""
-        return self.header.triggering is not None or self.header.activation is not None
 
     def build(self, tests: Node | None, not_missing: frozenset[str]) -> Suite | None:
         """The suite, once all cases are collected; None where anything is wrong, all of which is then reported.
@@ -232,8 +227,9 @@ class SuiteBuilder:
         """
         header, request, report = self.header, self.context.request, self.context.report
         notes, suite, reading, registry = header.cases.notes, header.suite, header.reading, header.targets.registry
+        targets_win = header.cases.context.targets_win
         links = self.collector.end(self.context.top)
-        header.cases.end(report)
+        header.cases.builder.end(report)
         if not notes.seen and not report.failed and "tests" not in not_missing:
             report.error("no-tests", tests or self.context.top, "this file contains no cases")
         if not request.for_run:
@@ -242,8 +238,11 @@ class SuiteBuilder:
         header.targets.settle(suite, reading, untargeted=notes.untargeted, judged=judging.asks_suite)
         untargeted = notes.untargeted and "target" not in not_missing
         header.targets.need(header.targets_node, suite.span, reading, untargeted=untargeted)
-        notes.zero.close(*header.threshold, report)
-        judged = "judge" not in not_missing and not header.targets.judge_broken
+        threshold, at = header.threshold
+        if notes.ungated and threshold is not None and reaches(0.0, threshold):
+            report.warning("zero-threshold", at, "with threshold: 0, every answer passes", hint=ZERO_HINT)
+        broken = header.targets.of_judge.failed or header.targets.of_default_judge.failed
+        judged = "judge" not in not_missing and not broken
         needed = request.for_run and judged
         unset = judged and (request.for_run or not request.process_env.get("AGENTV_JUDGE"))
         severity: Severity = "error" if request.for_run and not request.lists else "warning"
@@ -252,22 +251,30 @@ class SuiteBuilder:
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading, severity)
-        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
-        called = (*self._called_targets(), *judging.used(suite, judges), *notes.users.values())
-        if request.for_run and not request.asks_targets:
-            self._warn_unset(suite.targets)
+        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=targets_win)
+        asked = suite.targets if targets_win or notes.untargeted else ()  # the systems under test
+        asked = asked if targets_win else (*asked, *notes.keyless.values())
+        asked = asked if request.asks_targets else ()
+        called = (*asked, *judging.used(suite, judges), *notes.users.values())
+        uncalled = suite.targets if request.for_run and not request.asks_targets else ()
+        for lacking in chain.from_iterable(one.unset for one in uncalled):
+            report.add(replace(lacking, severity="warning"))
         report_missing(called, reading, asks=request.for_run and request.asks)
-        self._report_javascript(called)
+        if not request.for_run or request.asks:  # JavaScript may not run where answers are replayed
+            uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
+            report_missing_runtime(uses, reading.scope.env, report, "error" if request.for_run else "warning")
         if not request.for_run:
             self._check_unused()
         if report.failed:
             return None
+        prompts = header.cases.context.defaults.prompts if request.for_run else ()
+        written = (one.id for one in prompts if one.function is not None)
         return structs.replace(
             suite,
             cases=self.collector.cases,
             tally=None if self.collector.asks_judge else self.collector.tally,
             links=links,
-            generators=(*self.sources.called, *self._prompt_functions()),
+            generators=(*self.sources.called, *written),
             judges=judges,
             compares=bool(judging.comparing),
             secrets=reading.environment_secrets() | reading.secrets,
@@ -285,42 +292,6 @@ class SuiteBuilder:
         kept, disk.kept = disk.kept, None
         self.header.targets.registry.check(self.header.reading.report)
         disk.kept = kept
-
-    @property
-    def _targets_win(self) -> bool:
-        """Whether the command line names the targets of all cases."""
-        request = self.context.request
-        return bool(request.targets) or request.given_target is not None
-
-    def _warn_unset(self, targets: Iterable[TargetSpec]) -> None:
-        """What the environment lacks for targets that are not called, which is no error."""
-        for one in targets:
-            for unset in one.unset:
-                self.context.report.add(replace(unset, severity="warning"))
-
-    def _report_javascript(self, called: Iterable[TargetSpec]) -> None:
-        """Report that there is no runtime for the suite's JavaScript. Where answers are replayed, it may not run."""
-        request, reading = self.context.request, self.header.reading
-        if request.for_run and not request.asks:
-            return
-
-        uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
-        report_missing_runtime(uses, reading.scope.env, reading.report, "error" if request.for_run else "warning")
-
-    def _prompt_functions(self) -> Iterator[str]:
-        """The functions that were called to write prompts."""
-        if self.context.request.for_run:
-            yield from (one.id for one in self.header.cases.context.defaults.prompts if one.function is not None)
-
-    def _called_targets(self) -> Iterator[TargetSpec]:
-        """The systems under test that a run of this suite would call."""
-        if not self.context.request.asks_targets:
-            return
-        notes = self.header.cases.notes
-        if self._targets_win or notes.untargeted:
-            yield from self.header.suite.targets
-        if not self._targets_win:
-            yield from notes.keyless.values()
 
 
 _CODE = "no-javascript-runtime"
@@ -356,8 +327,7 @@ def report_missing_runtime(
 def runs_javascript(spec: TargetSpec) -> bool:
     """Whether calls of a target run JavaScript inside agentv."""
     settings = spec.settings
-    return is_declared(settings) and any(_is_javascript(getattr(settings, name)) for name in options_of(settings))
-
-
-def _is_javascript(value: object) -> bool:
-    return isinstance(value, JavaScriptSource) or (isinstance(value, Transform) and value.kind in _KINDS)
+    values = [getattr(settings, name) for name in options_of(settings)] if is_declared(settings) else []
+    return any(
+        isinstance(one, JavaScriptSource) or (isinstance(one, Transform) and one.kind in _KINDS) for one in values
+    )

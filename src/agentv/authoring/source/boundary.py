@@ -79,8 +79,11 @@ class Boundary(Struct):
             self._inside = _with_end(os.path.realpath(self.root)), closed
         (inside, closed), real = self._inside, _with_end(self._real(path))
         is_own = real.startswith(inside) and not (closed and real.startswith(closed))
-        if self.home and real.startswith(self.home) and (_is_hidden(real, self.home) or not is_own):
-            return _is_of_home(real, self.home)
+        if self.home and real.startswith(self.home):
+            first, _, rest = real.removeprefix(self.home).rstrip(os.sep).partition(os.sep)
+            is_hidden = first.startswith(".") and first != ".agentv"
+            if is_hidden or not is_own:  # of a project that is the home directory: `.agentv`, and code beside it
+                return first == ".agentv" or (not rest and not first.startswith(".") and first.endswith(_CODE))
         return is_own or any(real.startswith(one) for one in self.trees)
 
     def admits(self, path: str) -> bool:
@@ -141,18 +144,6 @@ def boundary_around(directory: str, root: str) -> Boundary:
     if _with_end(root) == home:
         return Boundary(directory, home=_with_end(os.path.realpath(home)))
     return Boundary(directory)
-
-
-def _is_hidden(real: str, home: str) -> bool:
-    """Whether a path lies in a hidden file or directory of the home directory, but for `.agentv`."""
-    first = real.removeprefix(home).partition(os.sep)[0]
-    return first.startswith(".") and first != ".agentv"
-
-
-def _is_of_home(real: str, home: str) -> bool:
-    """Whether a path belongs to a project that is the home directory: `.agentv`, and code beside it."""
-    first, _, rest = real.removeprefix(home).rstrip(os.sep).partition(os.sep)
-    return first == ".agentv" or (not rest and not first.startswith(".") and first.endswith(_CODE))
 
 
 def _with_end(path: str) -> str:

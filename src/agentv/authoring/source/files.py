@@ -139,13 +139,8 @@ class DiskReader:
         """
         if self._boundary is not None:
             self._boundary.check(path)
-        _refuse_endless(path)
-
-
-def _refuse_endless(path: str) -> None:
-    """Refuse devices and pipes, which may never end; but for one that a shell has opened, as in `--env-file <(…)`."""
-    if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
-        raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
+        if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
+            raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
 
 
 def repository_root(directory: str) -> str:
@@ -250,7 +245,8 @@ class Places(Struct, frozen=True):
         key = (written, mentioned_in)
         found = self._found.get(key)
         if found is None:
-            found = self._search(written, mentioned_in)
+            tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
+            found = (next((candidate for candidate in tried if exists(candidate)), None), tried)
             if self.typed and self.boundary is not None and found[0] is not None:
                 self.boundary.typed.add(found[0])
             if len(self._found) < KEPT_PATHS:
@@ -287,10 +283,6 @@ class Places(Struct, frozen=True):
         relative = os.path.relpath(found, start)
         return relative if self.alone or relative.startswith("..") else f"./{relative}"
 
-    def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
-        tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
-        return next((candidate for candidate in tried if exists(candidate)), None), tried
-
     def _candidates(self, written: str, mentioned_in: str) -> list[str]:
         near, path = self._near(written, mentioned_in), written.removeprefix("file://")
         climbs = self.climbs and not self.alone and checkout_of(mentioned_in) is None
@@ -302,7 +294,11 @@ class Places(Struct, frozen=True):
         path = written.removeprefix("file://")
         tree = checkout_of(mentioned_in)
         if tree is not None:
-            return self._within(tree, path, mentioned_in)
+            beside = tree if path.startswith("/") else str(Path(mentioned_in).parent)
+            alone = self.confined or path.startswith("/")
+            pairs = [(tree, beside)] if alone else [(tree, beside), (self.root, self.suite)]
+            found = [(top, os.path.normpath(f"{home}{os.sep}{path}")) for top, home in pairs]
+            return [one for top, one in found if one.startswith(top.rstrip(os.sep) + os.sep)]
         if path.startswith("/"):
             own = os.path.normpath(path)
             tried = [os.path.normpath(self.root + path), *([own] if written.startswith("file://") else [])]
@@ -316,14 +312,6 @@ class Places(Struct, frozen=True):
             found = os.path.normpath(str(Path(home) / path))
             if found.startswith(self.root.rstrip(os.sep) + os.sep):
                 yield found
-
-    def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
-        """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""
-        beside = tree if path.startswith("/") else str(Path(mentioned_in).parent)
-        alone = self.confined or path.startswith("/")
-        pairs = [(tree, beside)] if alone else [(tree, beside), (self.root, self.suite)]
-        tried = [(top, os.path.normpath(f"{home}{os.sep}{path}")) for top, home in pairs]
-        return [one for top, one in tried if one.startswith(top.rstrip(os.sep) + os.sep)]
 
 
 _CHECKOUT = lazy_pattern(r".*/cache/repos/(?:github\.com|gitlab\.com|bitbucket\.org)/[^@]+@[0-9a-f]{40,64}(?=/)")
@@ -394,7 +382,8 @@ def _below(base: str, inside: str, parts: Sequence[str], seen: set[tuple[str, in
                 yield from (path,) if not rest and not _is_directory(entry) else ()
     elif has_magic(part):
         for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # as above
-            if _matches(part, entry.name):
+            hidden = entry.name.startswith(".") and not part.startswith(".")
+            if not hidden and _compiled(part).match(entry.name) is not None:
                 yield from _below(base, os.path.join(inside, entry.name), rest, seen)  # noqa: PTH118  # as above
     else:
         path = os.path.join(inside, part)  # noqa: PTH118  # as above
@@ -415,11 +404,6 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir(follow_symlinks=False)
     except OSError:
         return False
-
-
-def _matches(part: str, name: str) -> bool:
-    hidden = name.startswith(".") and not part.startswith(".")
-    return not hidden and _compiled(part).match(name) is not None
 
 
 @lru_cache(maxsize=256)

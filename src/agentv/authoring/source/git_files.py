@@ -123,7 +123,9 @@ class GitFiles(Struct, frozen=True):
             self.report.error(found.code, node, found.message, hint=_nearest_ref(wanted, found.known), notes=notes)
             return None
         if found.age_s is not None:
-            message = f"{wanted.name} cannot be read now; using '{found.ref}' as of {_age(found.age_s)} ago"
+            size, unit = next(((size, unit) for size, unit in _UNITS if found.age_s >= size), _UNITS[-1])
+            count = int(found.age_s / size)
+            message = f"{wanted.name} cannot be read now; using '{found.ref}' as of {plural(count, unit)} ago"
             self.report.warning("stale-repository", node, message, notes=[found.reason])
         if self.boundary is not None:
             self.boundary.add(found)
@@ -182,9 +184,3 @@ def _nearest_ref(wanted: RepositoryFile, known: Iterable[str]) -> str | None:
         if hint:
             return hint
     return None
-
-
-def _age(seconds: float) -> str:
-    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), _UNITS[-1])
-    count = int(seconds / size)
-    return plural(count, unit)

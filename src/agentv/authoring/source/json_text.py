@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
@@ -112,7 +111,16 @@ def _read(text: str, at: Span, report: Report) -> Any:
             return _DECODER.decode(text)
     except _TwiceError:
         pass
-    return json.loads(text, object_pairs_hook=_reporting(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                report.error("duplicate-key", at, f"'{key}' appears twice in one object")
+            seen.add(key)
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=made, parse_constant=_refuse, parse_float=WrittenFloat)
 
 
 def _refuse(name: str) -> Any:
@@ -132,17 +140,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=WrittenFloat)
 """For every record of a file: one that reports where it stands is made for a record that is wrong."""
-
-
-def _reporting(at: Span, report: Report) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """What makes dicts of pairs, and reports a key that stands twice."""
-
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                report.error("duplicate-key", at, f"'{key}' appears twice in one object")
-            seen.add(key)
-        return dict(pairs)
-
-    return made

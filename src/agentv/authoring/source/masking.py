@@ -218,19 +218,14 @@ def _in_command(words: Iterable[str]) -> Iterator[str]:
                 yield from _parts(value)
             if colon and not rest.startswith("//") and is_secret(header, "headers"):
                 yield from _parts(rest.strip())  # which may hold a `=` too, as base64 does
-            yield from _glued(word, of_passwords=glued)
+            option, value = word[:2], word[2:]
+            password = option in ("-p", "-P") and (glued or (is_searched(value) and _PASSWORD.fullmatch(value)))
+            if value and (password or (option in _BASIC and ":" in value[1:])):
+                yield from _parts(value)
             if " -" in word:
                 yield from _in_command(_split(word))  # a command within: `sh -c '…'`
         alone = word.startswith("-") and not equals and is_secret(word.lstrip("-"))
         before = word if alone or word in _BASIC else ""
-
-
-def _glued(word: str, *, of_passwords: bool) -> Iterator[str]:
-    """A secret that stands right behind the letter of its option, as in `mysql -pX` and `curl -uNAME:X`."""
-    option, value = word[:2], word[2:]
-    password = option in ("-p", "-P") and (of_passwords or (is_searched(value) and _PASSWORD.fullmatch(value)))
-    if value and (password or (option in _BASIC and ":" in value[1:])):
-        yield from _parts(value)
 
 
 _OF_PASSWORDS = lazy_pattern(
@@ -417,23 +412,20 @@ def mask_keys_in(text: str) -> str:
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
     """Report the settings of a target whose key says that they are secret, and that are no placeholder."""
-    for key, scalar in _literals(items, ""):
+    for key, scalar in _inside(MapNode(dict(items), {}, NOWHERE), "", ""):
         if scalar.at is not NOWHERE and not (report.hints and any(_keys_in(scalar.text))):
             report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)
-
-
-def _literals(items: Mapping[str, Node], secret: str, within: str = "") -> Iterator[tuple[str, Scalar]]:
-    for key, node in items.items():
-        yield from _inside(node, key if is_secret(key, within) else secret, within if is_secret(key, within) else key)
 
 
 def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]]:
     """The texts of a node that stand under a secret's key, with that key."""
     if isinstance(node, MapNode):
-        yield from _literals(node.items, secret, within)
+        for key, one in node.items.items():
+            hides = is_secret(key, within)
+            yield from _inside(one, key if hides else secret, within if hides else key)
     elif isinstance(node, ListNode):
-        for item in node.items:
-            yield from _inside(item, secret, within)
+        for one in node.items:
+            yield from _inside(one, secret, within)
     elif secret and isinstance(node.value, str) and node.value and not has_placeholder(node.value):
         # under a name that may mean something else, only what looks like a key is worth a word
         yield from [(secret, node)] if is_key(secret, within) or is_searched(node.value) else ()

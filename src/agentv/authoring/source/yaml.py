@@ -413,35 +413,28 @@ class _Composer:
             node = ListNode(closed.items, closed.at)
         else:
             if closed.merges:
-                self._merge(closed)
+                for at, merged in closed.merges:
+                    for source in merged.items if isinstance(merged, ListNode) else [merged]:
+                        if not isinstance(source, MapNode):
+                            self._report.error("bad-merge", at, f"'<<' merges mappings, found {kind_of(source)}")
+                            break
+                        for key, value in source.items.items():
+                            closed.items.setdefault(key, value)
+                            if closed.keys is not None:
+                                closed.keys.setdefault(key, source.keys[key])
             if closed.twice:
-                self._report_twice(closed.twice)
+                first, event = closed.twice[0]
+                place, here = span_of(first), span_of(event)
+                where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
+                message = f"'{event.value}' appears twice in one mapping; the first is at {where}"
+                notes = [f"again '{other.value}' at line {span_of(other).line}" for _, other in closed.twice[1:]]
+                dash = place.line != here.line and (notes or event.value == "id")
+                hint = "start a new list entry with '- '" if dash else None
+                self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
             node = MapNode(closed.items, closed.keys, closed.at)
         if closed.anchor is not None:
             self._anchors[closed.anchor] = (node, closed.size, closed.depth)
         return node
-
-    def _report_twice(self, twice: list[Any]) -> None:
-        """The first key that stands twice in a mapping; several are most often one missing dash."""
-        first, event = twice[0]
-        place, here = span_of(first), span_of(event)
-        where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
-        message = f"'{event.value}' appears twice in one mapping; the first is at {where}"
-        notes = [f"again '{other.value}' at line {span_of(other).line}" for _, other in twice[1:]]
-        dash = place.line != here.line and (notes or event.value == "id")
-        hint = "start a new list entry with '- '" if dash else None
-        self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
-
-    def _merge(self, closed: _Open) -> None:
-        for at, merged in closed.merges or ():
-            for source in merged.items if isinstance(merged, ListNode) else [merged]:
-                if not isinstance(source, MapNode):
-                    self._report.error("bad-merge", at, f"'<<' merges mappings, found {kind_of(source)}")
-                    break
-                for key, value in source.items.items():
-                    closed.items.setdefault(key, value)
-                    if closed.keys is not None:
-                        closed.keys.setdefault(key, source.keys[key])
 
     def _alias(self, event: Any, stack: list[_Open]) -> tuple[Node, int]:
         found = self._anchors.get(event.anchor)
@@ -461,18 +454,15 @@ class _Composer:
     def _scalar(self, event: Any) -> Scalar:
         text: str = event.value
         if event.tag is not None:
-            return self._tagged(event, text)
+            read = TAGGED.get(event.tag)
+            if read is None:
+                self._refuse_tag(event)
+                return Scalar(text, text, event)
+            try:
+                return Scalar(read(text), text, event)
+            except ValueError:
+                self._report.error("bad-value", event, f"'{text}' does not match its tag {shorthand(event.tag)}")
+                return Scalar(text, text, event)
         if event.implicit[0] and (not text or text[0] in SPECIAL):
             return Scalar(resolve(text), text, event)
         return Scalar(text, text, event)
-
-    def _tagged(self, event: Any, text: str) -> Scalar:
-        read = TAGGED.get(event.tag)
-        if read is None:
-            self._refuse_tag(event)
-            return Scalar(text, text, event)
-        try:
-            return Scalar(read(text), text, event)
-        except ValueError:
-            self._report.error("bad-value", event, f"'{text}' does not match its tag {shorthand(event.tag)}")
-            return Scalar(text, text, event)

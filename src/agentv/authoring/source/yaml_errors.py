@@ -131,73 +131,54 @@ def likely(problem: str, stop: Stop) -> Iterator[str]:
     """The likely fixes for what the parser says, best first."""
     if _SMART_QUOTES.search(stop.before + stop.rest):
         yield "use the quotes \" and ', not “ and ”"
-    for begins, hints in _HINTS.items():
-        if problem.startswith(begins):
-            yield from hints(stop)
+    for begins, hint in _HINTS.items():
+        if problem.startswith(begins) and (found := hint(stop)):
+            yield found
 
 
-def _no_mapping(stop: Stop) -> Iterator[str]:
+def _no_mapping(stop: Stop) -> str | None:
     """A ':' where none may be: often a line above did not become the key that it looks like."""
     if ":" in stop.before or not stop.above:
-        return
+        return None
     if _NO_SPACE_BEHIND_COLON.match(stop.above):
-        yield f"a space is missing after the ':' of line {stop.above_line}"
-    elif _NO_SPACE_BEHIND_DASH.match(stop.above):
-        yield f"a space is missing after the '-' of line {stop.above_line}"
-    elif ":" not in stop.above:
-        yield f"line {stop.above_line} has no ':'"
+        return f"a space is missing after the ':' of line {stop.above_line}"
+    if _NO_SPACE_BEHIND_DASH.match(stop.above):
+        return f"a space is missing after the '-' of line {stop.above_line}"
+    return None if ":" in stop.above else f"line {stop.above_line} has no ':'"
 
 
-def _no_key(stop: Stop) -> Iterator[str]:
+def _no_key(stop: Stop) -> str | None:
     last = stop.before.rstrip()[-1:]
     if last == "'" and stop.rest[:1].isalpha():
-        yield "in single quotes, write an apostrophe as ''"
-    elif last in ("'", '"') and last:
-        yield "this quote ends a text; look above for one that was not closed"
-    elif last in ("]", "}") and last:
-        yield f"quote a text that starts with {'[' if last == ']' else '{'}"
-    elif not stop.before.strip():
-        yield from _indent(stop)
+        return "in single quotes, write an apostrophe as ''"
+    if last in ("'", '"') and last:
+        return "this quote ends a text; look above for one that was not closed"
+    if last in ("]", "}") and last:
+        return f"quote a text that starts with {'[' if last == ']' else '{'}"
+    return None if stop.before.strip() else _indent(stop)
 
 
-def _indent(stop: Stop) -> Iterator[str]:
+def _indent(stop: Stop) -> str | None:
     """As far in as the first key of the line above, behind its dash."""
     found = _FIRST_KEY.match(stop.above)
-    if found is not None and stop.above and found.end() != len(stop.before):
-        yield f"indent it by {found.end()} spaces, like line {stop.above_line}"
+    if found is None or not stop.above or found.end() == len(stop.before):
+        return None
+    return f"indent it by {found.end()} spaces, like line {stop.above_line}"
 
 
-def _no_comma(stop: Stop) -> Iterator[str]:
-    if stop.rest.strip():
-        yield "a comma is missing before this"
+def _no_colon(stop: Stop) -> str | None:
+    found = _BLOCK_TEXT.search(stop.above)
+    return f"indent the text more than the key in line {stop.above_line}" if found else None
 
 
-def _no_content(stop: Stop) -> Iterator[str]:
-    if not stop.rest.strip():
-        yield "a [ or { above is never closed"
-
-
-def _no_colon(stop: Stop) -> Iterator[str]:
-    if _BLOCK_TEXT.search(stop.above):
-        yield f"indent the text more than the key in line {stop.above_line}"
-
-
-def _no_alias(_stop: Stop) -> Iterator[str]:
-    yield "quote a text that starts with * or &"
-
-
-def _no_document(_stop: Stop) -> Iterator[str]:
-    yield "'...' ends the document; delete that line"
-
-
-_HINTS: Mapping[str, Callable[[Stop], Iterator[str]]] = {
+_HINTS: Mapping[str, Callable[[Stop], str | None]] = {
     "mapping values are not allowed": _no_mapping,
     "did not find expected key": _no_key,
     "did not find expected '-' indicator": _indent,
-    "did not find expected ',' or": _no_comma,
-    "did not find expected node content": _no_content,
+    "did not find expected ',' or": lambda stop: "a comma is missing before this" if stop.rest.strip() else None,
+    "did not find expected node content": lambda stop: None if stop.rest.strip() else "a [ or { above is never closed",
     "could not find expected ':'": _no_colon,
-    "did not find expected alphabetic or numeric character": _no_alias,
-    "did not find expected <document start>": _no_document,
+    "did not find expected alphabetic or numeric character": lambda _: "quote a text that starts with * or &",
+    "did not find expected <document start>": lambda _: "'...' ends the document; delete that line",
 }
 """What the parser says begins so → where to look."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ class TargetRegistry(Struct):
         path: the `targets.yaml` in force, else the `providers.yaml`; None without either.
         default_target, default_judge, default_user: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
+        entries: the targets of the files by their names.
         default_provider: of a name that means nothing else, which is the id of a model; None: such names are unknown.
     """
 
@@ -111,7 +112,7 @@ class TargetRegistry(Struct):
     default_user: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
     default_provider: str | None = None
-    _entries: dict[str, Canonical] = field(default_factory=dict)
+    entries: dict[str, Canonical] = field(default_factory=dict)
     _homes: dict[str, Reading] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, _ReadTarget] = field(default_factory=dict)
@@ -133,7 +134,7 @@ class TargetRegistry(Struct):
         """
         if written in self._own:
             return self._of_suite(written, reading if later is None else reading.reporting_to(later))
-        if written in self._entries:
+        if written in self.entries:
             return self._named(written, at, reading, later)
         if reading.data and refuses_target(
             Scalar(written, written, at.at if at is not None else NOWHERE), self.providers, reading.report
@@ -169,7 +170,7 @@ class TargetRegistry(Struct):
         if isinstance(found, MapNode):
             reading = reading.part().rendering(reading.renders or "settings" in found.items)
             made = translated_target(found, self.providers, reading)
-            if refers(made, self._entries):
+            if refers(made, self.entries):
                 return self._referred(made, reading, later)
             if reading.data and _refuses_settings(made, self.providers, reading):
                 return None
@@ -181,27 +182,22 @@ class TargetRegistry(Struct):
 
     def judge_of(self, name: str) -> Node | None:
         """Where the target of that name names its judge."""
-        entry = self._entries.get(name)
+        entry = self.entries.get(name)
         return entry.get("judge") if entry is not None else None
 
     def check(self, report: Report) -> None:
         """Read every target of the files that nothing uses, so that `validate` can warn of its mistakes."""
         used = {name for name, _ in self._uses}
-        for name in self._entries:
+        for name in self.entries:
             for one in self._read_of(name).found if name not in used else ():
                 unused = as_unused(one)
                 if unused is not None and (unused.severity != "hint" or report.hints):
                     report.add(unused)
 
     @property
-    def entries(self) -> Mapping[str, Canonical]:
-        """The targets of the files by their names."""
-        return self._entries
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The names of the targets of the eval file, then of the files."""
-        return tuple(dict.fromkeys([*self._own, *self._entries]))
+        return tuple(dict.fromkeys([*self._own, *self.entries]))
 
     @property
     def has_own(self) -> bool:
@@ -210,12 +206,12 @@ class TargetRegistry(Struct):
 
     def enter(self, name: str, entry: Canonical, home: Reading) -> None:
         """One more target of a file, and what it is read with: a report of its own, which has what is wrong so far."""
-        self._entries[name] = entry
+        self.entries[name] = entry
         self._homes[name] = home
 
     def enter_own(self, name: str, made: Canonical, node: MapNode, home: Reading) -> None:
         """One more target that the eval file spells out, and what it is read with. It hides one of the files."""
-        if not (name in self._entries and refers(made, self._entries)):
+        if not (name in self.entries and refers(made, self.entries)):
             self._own.setdefault(name, (node, home))
 
     def begin_file(self, home: Reading) -> None:
@@ -277,7 +273,7 @@ class TargetRegistry(Struct):
     def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _ReadTarget:
         """One target of the files, read once. `chain`: the targets that refer to it."""
         if name not in self._read:
-            entry, reading, means = self._entries[name], self._homes[name], None
+            entry, reading, means = self.entries[name], self._homes[name], None
             if USE_TARGET in entry.items:
                 spec, means = self._meant(entry, reading, (*chain, name))
             else:
@@ -300,7 +296,7 @@ class TargetRegistry(Struct):
             circle = " → ".join((*chain, written))
             reading.report.error("target-cycle", node, f"targets refer to each other in a circle: {circle}")
             return None, None
-        if written not in self._entries:
+        if written not in self.entries:
             return self._from_string(written, node, reading.rendering(False)), None
         read = self._read_of(written, chain)
         for one in read.found:
@@ -315,7 +311,7 @@ class TargetRegistry(Struct):
             return None
         own = node.get("name")
         name = reading.render_text(own) if isinstance(own, Scalar) else None
-        if name is not None and name in self._entries:
+        if name is not None and name in self.entries:
             return self.resolve(name, own, reading, later=later)
         at = node.items[USE_TARGET]
         written = written_target(at, reading)

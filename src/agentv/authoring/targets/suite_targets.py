@@ -53,20 +53,16 @@ def referenced(node: Node, reading: Reading) -> Node | None:
     return found
 
 
-def entries_of(node: Node, reading: Reading) -> Iterator[tuple[Node, Reading]]:
+def entries_of(node: Node, reading: Reading, chain: tuple[str, ...] = ()) -> Iterator[tuple[Node, Reading]]:
     """The entries of a list, of which each and the list itself may stand in a file, with what they are read with."""
-    yield from _entries(node, reading, ())
-
-
-def _entries(node: Node, reading: Reading, chain: tuple[str, ...]) -> Iterator[tuple[Node, Reading]]:
     found, reading, chain = _followed(node, reading, chain)
     if isinstance(found, MapNode) and chain:  # a file of targets, by its key or bare
         found = next((found.items[key] for key in ("providers", "targets") if key in found.items), found)
     if isinstance(found, ListNode):
         for item in found.items:
-            yield from _entries(item, reading, chain) if is_reference(item) else iter([(item, reading)])
+            yield from entries_of(item, reading, chain) if is_reference(item) else iter([(item, reading)])
     elif found is not None and is_reference(found):
-        yield from _entries(found, reading, chain)
+        yield from entries_of(found, reading, chain)
     elif found is not None:
         yield found, reading
 
@@ -144,14 +140,11 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
         return
     own = replace(reading, places=places_of(home, reading), renders=True)
     registry.begin_file(own)
-    _fill(registry, root, own, Path(path).name)
-
-
-def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> None:
+    name = Path(path).name
     if isinstance(root, ListNode) or is_reference(root):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
     if not isinstance(root, MapNode):
-        reading.report.unfit(root, f"{name} must be a mapping with 'targets'")
+        own.report.unfit(root, f"{name} must be a mapping with 'targets'")
         return
     known = (*_LISTS, "defaults")
     passed: dict[str, Place] = {}
@@ -159,11 +152,11 @@ def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> 
         if key in _SCHEMA:
             passed[key] = at
         elif key not in known and not key.startswith("x-"):
-            reading.unknown_key(key, root, known, name)
+            own.unknown_key(key, root, known, name)
     for key in _LISTS:
-        passed |= _enter_all(registry, key, root.get(key), reading)
-    reading.report.remark_on_keys(passed)
-    _fill_defaults(registry, root.get("defaults"), reading)
+        passed |= _enter_all(registry, key, root.get(key), own)
+    own.report.remark_on_keys(passed)
+    _fill_defaults(registry, root.get("defaults"), own)
 
 
 def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading: Reading) -> dict[str, Place]:
@@ -293,7 +286,14 @@ class SuiteTargets(Struct, frozen=True):
         Two of one name are reported: their rows could not be distinguished. The targets that the eval file spells out
         can be named from now on, on the command line and in its cases.
         """
-        self._enter_own(node, reading)
+        unread = reading.reporting_to(reading.report.beside())  # what is wrong counts where a target is read
+        for item, own in () if node is None or is_empty(node) else entries_of(node, unread):
+            if not isinstance(item, MapNode):
+                continue
+            made = translated_target(item, self.registry.providers, own)
+            name = own.rendered(made.items["name"]) if "name" in made.items else None
+            if isinstance(name, Scalar) and not is_empty(name):
+                self.registry.enter_own(name.text.strip(), made, item, own)
         first: dict[str, Node | None] = {}
         for target, at in self._named(node, reading):
             if target is None:
@@ -303,19 +303,6 @@ class SuiteTargets(Struct, frozen=True):
             else:
                 first[target.name] = at
                 yield target
-
-    def _enter_own(self, node: Node | None, reading: Reading) -> None:
-        """Make the targets that the eval file spells out known by their names."""
-        if node is None or is_empty(node):
-            return
-        unread = reading.reporting_to(reading.report.beside())  # what is wrong counts where a target is read
-        for item, own in entries_of(node, unread):
-            if not isinstance(item, MapNode):
-                continue
-            made = translated_target(item, self.registry.providers, own)
-            name = own.rendered(made.items["name"]) if "name" in made.items else None
-            if isinstance(name, Scalar) and not is_empty(name):
-                self.registry.enter_own(name.text.strip(), made, item, own)
 
     def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec | None, Node | None]]:
         """Each target, None where it is wrong, with what names it in a file."""
@@ -373,11 +360,6 @@ class SuiteTargets(Struct, frozen=True):
         self.registry.settle(self.of_targets, reading, used=untargeted)
         self.registry.settle(self.of_judge, reading, used=judged)
         self.registry.settle(self.of_default_judge, reading, used=judged and not named and not by_targets)
-
-    @property
-    def judge_broken(self) -> bool:
-        """Whether a judge is named and cannot be used, which is reported where it is needed."""
-        return self.of_judge.failed or self.of_default_judge.failed
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
         """Report that nothing names a target, where a case has none of its own."""

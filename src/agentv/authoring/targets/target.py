@@ -28,7 +28,7 @@ from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.files import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec, Variable
 from agentv.model.suite.tools import GATEWAY_NAMES, ModelProtocol, ModelUpstream
-from agentv.model.values.values import Span, lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import FileGlobs
 from agentv.registry.types import Provider, ProviderSettings, Registry
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
@@ -103,12 +103,15 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
     provider = _provider(at, providers, reading)
     shape = shape_of(provider.settings) if provider is not None else None
     # whatever else is wrong with it, no message may show them
-    reading.secrets.update(secrets_in(plain(_hiding(at, shape))))
+    said = {key: plain(one) for key, one in items.items() if shape is None or name_of(key, shape) not in shape.open}
+    reading.secrets.update(secrets_in(said))
     common = {key: one for key, one in items.items() if key in _KEYS}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
     if provider is None or shape is None:
         return None
-    own = without_blanks(_settings(at, provider, reading), shape, reading)
+    takes = shape.from_environment  # what is left blank says nothing there
+    given = _settings(at, provider, reading)
+    own = {key: one for key, one in given.items() if name_of(key, shape) not in takes or not _blank(one, reading)}
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
     others = structs.replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
@@ -137,12 +140,16 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
         upstream = structs.replace(upstream, price=price)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
-    check_places(settings, own.get("command") or at, search, reading)
+    if reading.places.beside not in (None, reading.places.suite):
+        check_places(settings, own.get("command") or at, search, reading)
     files = _files(settings, authored.fingerprint, search)
     names = {variable.setting: variable.found for variable in variables if variable.found}
     reading.unsearched.update(unsearched({names.get(key, key): one for key, one in values.items()}))
+    place, spared = (at.get("name") or at.items["provider"]).at, settings.spares()
+    lacking = [structs.replace(one, missing=False) if one.setting in spared else one for one in variables]
+    recorded = {"provider": provider.name} | ({} if provider.plugin is None else {"plugin": provider.plugin.owner})
     return TargetSpec(
-        name=authored.name or _text(at.items["provider"]),
+        name=authored.name or str(plain(at.items["provider"])),
         provider=provider.name,
         settings=settings,
         env=authored.env,
@@ -155,10 +162,10 @@ def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry:
         allow_empty=authored.allow_empty,
         thoughts=authored.thoughts,
         secrets=frozenset(secrets),
-        public={**_recorded_provider(provider), **data, **mask(shown), **dict.fromkeys(hidden, MASK)},
+        public={**recorded, **data, **mask(shown), **dict.fromkeys(hidden, MASK)},
         fingerprint=_fingerprint(provider, {**data, **without_keys(shown)}, settings, files, reading),
-        span=_place_of(at),
-        variables=(*still_missing(variables, settings), *settings.reads({**reading.scope.env, **env})),
+        span=span_of(place) if place is not NOWHERE else None,
+        variables=(*lacking, *settings.reads({**reading.scope.env, **env})),
         files=files,
         unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
         search=search,
@@ -196,16 +203,6 @@ def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Readi
     return ModelUpstream.known_to(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
 
 
-def _text(node: Node) -> str:
-    return node.text if isinstance(node, Scalar) else ""
-
-
-def _recorded_provider(provider: Provider) -> dict[str, Any]:
-    """The provider, and the package of a plugin, as a run's record shows them."""
-    named = {"provider": provider.name}
-    return named if provider.plugin is None else {**named, "plugin": provider.plugin.owner}
-
-
 def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
     """The headers whose values the environment gives: mostly keys, whatever the header is called."""
     if not isinstance(headers, MapNode) or not isinstance(values, Mapping):
@@ -215,19 +212,6 @@ def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
         for name, node in headers.items.items()
         if isinstance(node, Scalar) and _FROM_ENVIRONMENT.search(node.text) and values.get(name) not in (None, "")
     }
-
-
-def _place_of(at: MapNode) -> Span | None:
-    """Where a target says its name, else its provider; None for one of the command line."""
-    place = (at.get("name") or at.items["provider"]).at
-    return span_of(place) if place is not NOWHERE else None
-
-
-def _hiding(at: MapNode, shape: OptionsSchema | None) -> MapNode:
-    """The target without the settings that hold no secrets."""
-    if shape is None or not shape.open:
-        return at
-    return MapNode({key: one for key, one in at.items.items() if name_of(key, shape) not in shape.open}, at.keys, at.at)
 
 
 def _settings(at: Canonical, provider: Provider, reading: Reading) -> dict[str, Node]:
@@ -401,14 +385,12 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
     """Report files of a target that exist only where its paths do not begin, and those that exist twice and differ.
 
     Args:
-        settings: of a target of a project file; others are not checked.
+        settings: of a target of a project file.
         at: the command, or the target.
         search: where the target's environment has code looked for.
         reading: of the file that holds the target.
     """
     home, beside = reading.places.suite, reading.places.beside
-    if beside is None or beside == home:
-        return
     from agentv.authoring.code.command_files import paths_of_command
 
     rules = shape_of(type(settings)).rules.values()
@@ -448,12 +430,6 @@ _COMMON = lazy_pattern(r"_|API|KEYS?$|TOKEN$|SECRET$", re.IGNORECASE)
 """What the names of all keys share, so that it says nothing of whose they are."""
 
 
-def without_blanks(own: Mapping[str, Node], shape: OptionsSchema, reading: Reading) -> dict[str, Node]:
-    """The settings as they are written, but for blank ones that the environment may give: those say nothing."""
-    takes = shape.from_environment
-    return {key: node for key, node in own.items() if name_of(key, shape) not in takes or not _blank(node, reading)}
-
-
 def _blank(node: Node, reading: Reading) -> bool:
     rendered = reading.rendered(node)
     return rendered is not None and is_empty(rendered)
@@ -482,12 +458,6 @@ def from_environment(
     return tuple(variables), values
 
 
-def still_missing(variables: Iterable[Variable], settings: ProviderSettings) -> tuple[Variable, ...]:
-    """The variables, of which none is missing that these settings can do without."""
-    spared = settings.spares()
-    return tuple(structs.replace(one, missing=False) if one.setting in spared else one for one in variables)
-
-
 def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool) -> None:
     """Say what must be set before these targets can be asked: once a target, an error where they will be.
 
@@ -499,18 +469,16 @@ def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool)
     severity: Severity = "error" if asks else "warning"
     for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing or spec.unset}.values():
         for variable in spec.missing:
-            reading.report.add(_missing(spec, variable, reading.scope.env, severity))
+            notes = tuple(_notes(variable, {**reading.scope.env, **spec.env}, in_file=spec.span is not None))
+            hint, at = how_to_set(variable), spec.span
+            if variable.secret:
+                message = f"target '{spec.name}' needs an API key"
+                reading.report.add(Diagnostic("no-api-key", message, at, severity, hint, notes))
+            else:
+                message = f"target '{spec.name}' needs '{variable.setting}'"
+                reading.report.add(Diagnostic("missing-key", message, at, severity, hint, notes))
         for unset in spec.unset:
             reading.report.add(replace(unset, severity=severity))
-
-
-def _missing(spec: TargetSpec, variable: Variable, env: Mapping[str, str], severity: Severity) -> Diagnostic:
-    hint = how_to_set(variable)
-    notes = tuple(_notes(variable, {**env, **spec.env}, in_file=spec.span is not None))
-    if variable.secret:
-        return Diagnostic("no-api-key", f"target '{spec.name}' needs an API key", spec.span, severity, hint, notes)
-    message = f"target '{spec.name}' needs '{variable.setting}'"
-    return Diagnostic("missing-key", message, spec.span, severity, hint, notes)
 
 
 def _notes(variable: Variable, env: Mapping[str, str], *, in_file: bool) -> Iterator[str]:

@@ -187,7 +187,8 @@ class AlikeLines:
                 continue
             read = one.read(Scalar(text, text, at), self._reading, "value")
             if self._report.count:
-                self._begin()
+                self._report = Report()
+                self._reading = self._reading.reporting_to(self._report)
                 return None
             assertion = one.made(value=text)
             if read != text or (one.checks and any(True for _ in assertion.validate())):
@@ -195,11 +196,6 @@ class AlikeLines:
             entries[one.entry] = replace(entries[one.entry], assertion=assertion)
         given["assertions"] = tuple(entries)
         return given
-
-    def _begin(self) -> None:
-        """Take a new report for what is wrong with a line, which is reported where the line is read in full."""
-        self._report = Report()
-        self._reading = self._reading.reporting_to(self._report)
 
     def _pattern(self, between: list[bytes], strings: list[bytes], case: Case) -> _Pattern | None:
         """What lines like this one may differ in; None if that is not simple.

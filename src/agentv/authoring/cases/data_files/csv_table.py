@@ -96,11 +96,11 @@ class Expectations:
         if found is None:
             return "equals", None, None
         name = found["not"] + _PREFIXES.get(found["type"], found["type"])
-        threshold, value = found["threshold"], found["value"]
+        threshold, value, bare = found["threshold"], found["value"], name.replace("_", "-").rpartition("not-")[2]
         return (
             name,
             None if threshold is None else _number(threshold, at),
-            None if value is None else _value(_bare(name), value.strip(), at, report),
+            None if value is None else _value(bare, value.strip(), at, report),
         )
 
     @cached_property
@@ -132,10 +132,6 @@ def _likeness(one: str, other: str) -> float:
     from rapidfuzz.distance import DamerauLevenshtein
 
     return DamerauLevenshtein.normalized_similarity(one, other)
-
-
-def _bare(name: str) -> str:
-    return name.replace("_", "-").rpartition("not-")[2]
 
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:

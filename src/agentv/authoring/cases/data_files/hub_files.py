@@ -271,7 +271,16 @@ class _Repository:
     def files(self) -> tuple[list[str], str]:
         """The files of the split, in order, and the directory that holds all of the dataset's files in the cache."""
         names = files_of_split(self._wanted, self._names, self._readme())
-        _check_shards(names, self._wanted)
+        counts: dict[tuple[str, str, str], int] = {}
+        for name in names:
+            found = _OF.fullmatch(name)
+            if found is not None:
+                key = found["stem"], found["count"], found["rest"]
+                counts[key] = counts.get(key, 0) + 1
+        for (_, count, _), here in counts.items():
+            if here < int(count):
+                message = f"the cache has {here} of {int(count)} files of {self._wanted}"
+                raise HubError(message, "run it once with a network, and without HF_HUB_OFFLINE")
         paths = [self._file(name) for name in names]
         snapshot = Path(paths[0]).parents[len(Path(names[0]).parts) - 1]
         return paths, str(snapshot.parent.parent)
@@ -311,24 +320,6 @@ class _Repository:
         root = read_yaml(str(path), head[1], Report()).value if head is not None else None
         said = plain(root) if root is not None else None
         return said if isinstance(said, dict) else {}
-
-
-def _check_shards(names: Sequence[str], wanted: HubReference) -> None:
-    """Refuse a split of which some files are not there: the cache may hold a part of it.
-
-    Raises:
-        HubError: one is missing.
-    """
-    counts: dict[tuple[str, str, str], int] = {}
-    for name in names:
-        found = _OF.fullmatch(name)
-        if found is not None:
-            key = found["stem"], found["count"], found["rest"]
-            counts[key] = counts.get(key, 0) + 1
-    for (_, count, _), here in counts.items():
-        if here < int(count):
-            message = f"the cache has {here} of {int(count)} files of {wanted}"
-            raise HubError(message, "run it once with a network, and without HF_HUB_OFFLINE")
 
 
 def _explained(wanted: HubReference, error: Exception) -> HubError:

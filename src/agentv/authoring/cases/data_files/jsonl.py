@@ -12,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from agentv.authoring.cases.collector import at_line, down
 from agentv.authoring.cases.data_files.rows import RowKeys
-from agentv.authoring.cases.streamed import at_line, down
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, node_of, plain, span_of, written
@@ -83,7 +83,10 @@ class JsonLines:
 
     def identity(self, record: bytes) -> str | None:
         """The id that the line gives."""
-        value = _loose(record)
+        try:
+            value = json.loads(record, parse_float=str)
+        except (ValueError, RecursionError):
+            value = None
         keys = (key for key in self._id_keys if key in value) if isinstance(value, dict) else ()
         return next((written(value[key]) for key in keys), None)
 
@@ -119,13 +122,6 @@ def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | N
         report.error("not-utf-8", at, f"not UTF-8 (byte {text.start + 1} of the line)")
         return None
     return parse_json(text, at, report)
-
-
-def _loose(line: bytes) -> Any:
-    try:
-        return json.loads(line, parse_float=str)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _from_disk(path: str) -> BinaryIO:
@@ -244,16 +240,13 @@ def _asked(row: Mapping[str, Any]) -> list[dict[str, Json]]:
     if not isinstance(said, list):
         trace = row.get("trace")
         steps = trace.get("steps") if isinstance(trace, dict) else None
-        own = [one for one in steps if _is_message(one)] if isinstance(steps, list) else []
+        dicts = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
+        # not what a sub-agent said
+        own = [one for one in dicts if one.get("type") == "message" and one.get("parent") is None]
         said = [{"role": one.get("role"), "content": one.get("text")} for one in own]
     messages = [{"role": one["role"], "content": one["content"]} for one in said if _is_said(one)]
     last = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=-1)
     return messages[: last + 1]
-
-
-def _is_message(step: object) -> bool:
-    """Whether a step is a message of the conversation itself, not one of a sub-agent."""
-    return isinstance(step, dict) and step.get("type") == "message" and step.get("parent") is None
 
 
 def _is_said(one: object) -> bool:

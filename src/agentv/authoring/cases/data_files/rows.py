@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -204,7 +204,21 @@ class RowKeys:
         for key in extra:
             if len(self._names) <= KEPT_NAMES:
                 self._names[key] = None
-        return _moved(row, extra, report)
+        name = next((one for one in CASE.spelled("metadata") if one in row.items), "metadata")
+        own = row.items.get(name)
+        moved = {key: row.items[key] for key in extra}
+        places = {key: row.keys[key] for key in moved}
+        rest = {key: node for key, node in row.items.items() if key not in moved}
+        keys = {key: place for key, place in row.keys.items() if key not in moved}
+        if isinstance(own, MapNode):
+            for key in moved.keys() & own.items.keys():
+                message = f"'{key}' is set both here and in '{name}'; keep one of them"
+                report.error("two-spellings", places[key], message)
+            moved, places = {**moved, **own.items}, {**places, **own.keys}
+        elif own is not None:
+            return MapNode(rest, keys, row.at)  # it is refused where it is read
+        metadata = MapNode(moved, places, row.at if own is None else own.at)
+        return MapNode({**rest, name: metadata}, {name: row.at, **keys}, row.at)
 
     def warn(self, report: Report) -> None:
         """All rows were read: one warning that lists the keys."""
@@ -262,25 +276,6 @@ def _near(words: _Words, known: _Words, cutoff: float, beside: int) -> bool:
     shared = next((n for n, pair in enumerate(zip(words, known, strict=False)) if pair[0] != pair[1]), 0)
     mine, other = "".join(words[shared:]), "".join(known[shared:])
     return DamerauLevenshtein.normalized_similarity(mine, other) >= cutoff
-
-
-def _moved(row: MapNode, extra: Iterable[str], report: Report) -> MapNode:
-    """The row with these keys in its metadata."""
-    name = next((one for one in CASE.spelled("metadata") if one in row.items), "metadata")
-    own = row.items.get(name)
-    moved = {key: row.items[key] for key in extra}
-    places = {key: row.keys[key] for key in moved}
-    rest = {key: node for key, node in row.items.items() if key not in moved}
-    keys = {key: place for key, place in row.keys.items() if key not in moved}
-    if isinstance(own, MapNode):
-        for key in moved.keys() & own.items.keys():
-            message = f"'{key}' is set both here and in '{name}'; keep one of them"
-            report.error("two-spellings", places[key], message)
-        moved, places = {**moved, **own.items}, {**places, **own.keys}
-    elif own is not None:
-        return MapNode(rest, keys, row.at)  # it is refused where it is read
-    metadata = MapNode(moved, places, row.at if own is None else own.at)
-    return MapNode({**rest, name: metadata}, {name: row.at, **keys}, row.at)
 
 
 def _words(key: str) -> _Words:

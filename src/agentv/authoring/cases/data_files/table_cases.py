@@ -79,7 +79,17 @@ def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> S
             if name != columns[first - 1].name:
                 message = f"the columns '{columns[first - 1].name}' and '{name}' set the same key"
             report.error("duplicate-key", at, message)
-    _join_configs(columns, at, report)
+    # every `config` names the column of an assertion; `__expected` also means the only one there is, or the first
+    expected = [column.key for column in columns if column.kind == "expected"]
+    for place, column in enumerate(columns):
+        if column.kind != "config" or column.key in expected or report.count > SHOWN:
+            continue
+        if column.key == "expected" and expected:
+            columns[place] = structs.replace(column, key=expected[0])
+        else:
+            message = f"'{column.name}' refers to a column '__{column.key}', which does not exist"
+            near = did_you_mean(column.key, expected)
+            report.error("unknown-key", at, message, hint=near and near.replace("'", "'__", 1))
     return None if report.failed else columns
 
 
@@ -91,7 +101,19 @@ def _column(name: str, at: Span, report: Report) -> Column:
         return Column(name, "vars", name)
     match = _SPECIAL.fullmatch(name)
     if match is None:
-        _report_unknown(name, at, report)
+        if name in _PROMPTFOO:
+            message = f"promptfoo's column '{name}' is not supported"
+            hints = {"__providerOutput": "for existing answers, use the provider 'replay'"}
+            report.error("unknown-key", at, message, hint=hints.get(name, "put its text into the suite's 'input'"))
+        elif name.startswith("__metadata"):
+            report.error("unknown-key", at, f"the column '{name}' needs a key", hint="write '__metadata:NAME'")
+        elif name.startswith("__config"):
+            hint = "write '__config:__expected1:threshold'; no other option can be set this way"
+            report.error("unknown-key", at, f"the column '{name}' has no effect", hint=hint)
+        else:
+            near = did_you_mean(name, _NAMES)
+            notes = () if near else (f"special columns are {', '.join(_NAMES)}",)
+            report.error("unknown-key", at, f"unknown special column '{name}'", hint=near, notes=notes)
         return Column(name, "vars", name)
     if match["name"]:
         return Column(name, match["name"], name)
@@ -100,36 +122,6 @@ def _column(name: str, at: Span, report: Report) -> Column:
     if match["of"]:
         return Column(name, "config", match["of"])
     return Column(name, "list" if match["list"] else "metadata", match["metadata"])
-
-
-def _report_unknown(name: str, at: Span, report: Report) -> None:
-    if name in _PROMPTFOO:
-        message = f"promptfoo's column '{name}' is not supported"
-        hints = {"__providerOutput": "for existing answers, use the provider 'replay'"}
-        report.error("unknown-key", at, message, hint=hints.get(name, "put its text into the suite's 'input'"))
-    elif name.startswith("__metadata"):
-        report.error("unknown-key", at, f"the column '{name}' needs a key", hint="write '__metadata:NAME'")
-    elif name.startswith("__config"):
-        hint = "write '__config:__expected1:threshold'; no other option can be set this way"
-        report.error("unknown-key", at, f"the column '{name}' has no effect", hint=hint)
-    else:
-        near = did_you_mean(name, _NAMES)
-        notes = () if near else (f"special columns are {', '.join(_NAMES)}",)
-        report.error("unknown-key", at, f"unknown special column '{name}'", hint=near, notes=notes)
-
-
-def _join_configs(columns: list[Column], at: Span, report: Report) -> None:
-    """Every `config` names the column of an assertion; `__expected` also means the only one there is, or the first."""
-    expected = [column.key for column in columns if column.kind == "expected"]
-    for place, column in enumerate(columns):
-        if column.kind != "config" or column.key in expected or report.count > SHOWN:
-            continue
-        if column.key == "expected" and expected:
-            columns[place] = structs.replace(column, key=expected[0])
-        else:
-            message = f"'{column.name}' refers to a column '__{column.key}', which does not exist"
-            hint = did_you_mean(column.key, expected)
-            report.error("unknown-key", at, message, hint=hint and hint.replace("'", "'__", 1))
 
 
 _COMMA = re.compile(r"(?<!\\),")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agentv.authoring.cases.collector import SHOWN
 from agentv.authoring.cases.data_files.rows import KEPT_NAMES
-from agentv.authoring.cases.streamed import SHOWN
 from agentv.authoring.source.json_text import nested_too_deep
 from agentv.authoring.source.yaml import DEPTH_LIMIT
 from doubles.loading import outcome, repository

@@ -14,7 +14,7 @@ from doubles.loading import outcome, repository
 @pytest.fixture
 def few_held(monkeypatch) -> int:
     """How many cases are held: few, so that a file of which more are read again is short."""
-    monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 20)
+    monkeypatch.setattr("agentv.authoring.cases.collector.HELD", 20)
     return 20
 
 
