@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import eq
+from typing import TypeGuard
 from unicodedata import category, name, normalize
 
 from agentv.assertions.evidence import excerpt
@@ -28,10 +29,13 @@ def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterato
     while left:
         path, one, other = left.pop()
         if isinstance(one, Mapping) and isinstance(other, Mapping):
-            yield from _key_differences(path, one, other, subset=subset)
+            missing = [key for key in one if key not in other]
+            added = [] if subset else [key for key in other if key not in one]
+            yield from (f"{path}{_step(key)}: expected {shown(one[key])}, found nothing" for key in missing)
+            yield from (f"{path}{_step(key)}: expected nothing, found {shown(other[key])}" for key in added)
             left += [(f"{path}{_step(key)}", one[key], other[key]) for key in reversed([*one]) if key in other]
-        elif _is_list(one) and _is_list(other) and len(one) == len(other):  # type: ignore[arg-type]  # both have one
-            left += _pairs(path, one, other)
+        elif _is_list(one) and _is_list(other) and len(one) == len(other):
+            left += [(f"{path}[{place}]", one[place], other[place]) for place in reversed(range(len(one)))]
         elif not _equal(one, other):
             texts = isinstance(one, str) and isinstance(other, str)
             near = only_difference(one, other, eq).removesuffix(": ") if texts else ""  # type: ignore[arg-type]  # as was seen
@@ -51,26 +55,11 @@ def shown(value: Json) -> str:
     return excerpt(f"{value}", 60)
 
 
-def _key_differences(path: str, one: Mapping[str, Json], other: Mapping[str, Json], *, subset: bool) -> Iterator[str]:
-    for key in one:
-        if key not in other:
-            yield f"{path}{_step(key)}: expected {shown(one[key])}, found nothing"
-    if not subset:
-        for key in other:
-            if key not in one:
-                yield f"{path}{_step(key)}: expected nothing, found {shown(other[key])}"
-
-
-def _pairs(path: str, one: Json, other: Json) -> list[tuple[str, Json, Json]]:
-    items = list(zip(one, other, strict=True))  # type: ignore[arg-type]  # the caller knows that both are lists
-    return [(f"{path}[{place}]", *pair) for place, pair in reversed(list(enumerate(items)))]
-
-
 def _step(key: str) -> str:
     return f".{key}" if _PLAIN_KEY.fullmatch(key) else f'["{excerpt(key, 40)}"]'
 
 
-def _is_list(value: Json) -> bool:
+def _is_list(value: Json) -> TypeGuard[Sequence[Json]]:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 

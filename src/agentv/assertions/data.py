@@ -97,17 +97,15 @@ def read_date(value: Json, formats: Iterable[str]) -> date | None:
 
 
 def _day(parts: dict[str, str]) -> date | None:
-    month = _month(parts["name"]) if "name" in parts else int(parts["month"])
+    if "name" in parts:  # `Sept` and other beginnings of three letters or more are months too
+        word = parts["name"].casefold()
+        month = next((place for place, name in enumerate(_MONTHS, 1) if name.startswith(word)), 0)
+    else:
+        month = int(parts["month"])
     try:
         return date(int(parts["year"]), month, int(parts["day"]))
     except ValueError:
         return None
-
-
-def _month(name: str) -> int:
-    """1..12, or 0 where it is no month's name; `Sept` and other beginnings of three letters or more are."""
-    word = name.casefold()
-    return next((place for place, month in enumerate(_MONTHS, 1) if month.startswith(word)), 0)
 
 
 Span = tuple[int, int]
@@ -127,8 +125,9 @@ def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
         path: to the value, such as `a.b[0]`.
         whole: the object in the text.
     """
-    wanted = read(path, whole)
-    if isinstance(wanted, Missing) or len(text) > LONGEST or not _is_object(text):
+    wanted, stripped = read(path, whole), text.strip(_SPACE)
+    is_object = stripped.startswith("{") and stripped.endswith("}")
+    if isinstance(wanted, Missing) or len(text) > LONGEST or not is_object:
         return ()
     try:
         begin = _after_space(text, 0)
@@ -141,11 +140,6 @@ def value_spans(text: str, path: JsonPath, whole: Json) -> tuple[Span, ...]:
     except (ValueError, IndexError, RecursionError):
         return ()
     return ((begin, end),) if value == wanted else ()
-
-
-def _is_object(text: str) -> bool:
-    stripped = text.strip(_SPACE)
-    return stripped.startswith("{") and stripped.endswith("}")
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
@@ -286,12 +280,16 @@ class FieldAccuracy(DeclaredAssertion):
                 if field.required:
                     message = f"the expected output has no field '{field.path}'; to skip it, set 'required: false'"
                     return Grade.errored("no-reference", message)
-            elif not isinstance(found, Missing) or field.required:
+            elif not isinstance(found, Missing):
+                wrong = _COMPARISONS[field.match](field, expected, found)
                 spans = value_spans(output, _path(field.path), answer)
-                compared.append((field.weight, _field_check(field, expected, found, spans)))
-        return self._combined(compared)
-
-    def _combined(self, compared: Sequence[tuple[float, Check]]) -> Grade:
+                check = Check(
+                    f"{field.path} is {shown(expected)}", wrong is None, wrong or f"found {shown(found)}", spans
+                )
+                compared.append((field.weight, check))
+            elif field.required:
+                check = Check(f"{field.path} is {shown(expected)}", False, excerpt(found.message))
+                compared.append((field.weight, check))
         checks = tuple(check for _, check in compared)
         if not any(weight for weight, _ in compared):
             return Grade.of(False, "has one of the fields", "the answer has none of them")
@@ -363,18 +361,6 @@ def reference_json(messages: Sequence[Message]) -> Json | NotJson:
 _path = lru_cache(maxsize=1024)(parse)
 
 
-def _field_check(field: Field, expected: Json, found: Json | Missing, spans: tuple[Span, ...]) -> Check:
-    text = f"{field.path} is {shown(expected)}"
-    if isinstance(found, Missing):
-        return Check(text, False, excerpt(found.message))
-    wrong = _COMPARISONS[field.match](field, expected, found)
-    return Check(text, wrong is None, wrong or f"found {shown(found)}", spans)
-
-
-def _exact(_field: Field, expected: Json, found: Json) -> str | None:
-    return None if same(expected, found) else f"found {shown(found)}"
-
-
 def _numeric(field: Field, expected: Json, found: Json) -> str | None:
     wanted, number = number_in(expected), number_in(found)
     if wanted is None or number is None:
@@ -408,7 +394,7 @@ def _equal_loosely(text: str) -> str:
 
 
 _COMPARISONS: dict[Match, Callable[[Field, Json, Json], str | None]] = {
-    "exact": _exact,
+    "exact": lambda _field, expected, found: None if same(expected, found) else f"found {shown(found)}",
     "numeric_tolerance": _numeric,
     "date": _date,
     "fuzzy": _fuzzy,

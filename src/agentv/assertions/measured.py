@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -83,8 +83,10 @@ class _Bounds(DeclaredAssertion):
         for measure, most in self._bounds():
             found = measure.read(context)
             if found is None or not math.isfinite(found):
-                priced = found is not None or measure.what != "cost" or context.token_usage is None
-                return _no_data(measure.what, measure.hint) if priced else _unpriced()
+                if found is None and measure.what == "cost" and context.token_usage is not None:
+                    why = "the target's model has no known price; set `price:` on the target"
+                    return Grade.errored("no-data", f"the cost is not known: {why}")
+                return _no_data(measure.what, measure.hint)
             text = f"{measure.what} at most {measure.show(most)}"
             checks.append(Check(text, found <= most, measure.show(found)))
         passed = all(check.passed for check in checks)
@@ -220,20 +222,19 @@ class ExecutionMetrics(_Bounds):
             return limits or _no_data("tool calls")
         if context.tool_calls is None:
             return _no_data("tool calls")
-        checks = (*(limits.checks if limits else ()), self._exploration(ratio, context.tool_calls))
+        text, calls = f"exploration ratio {ratio:g} ± {self._tolerance:g}", context.tool_calls
+        if calls:
+            found = sum(map(_explores, calls)) / len(calls)
+            own = Check(text, abs(found - ratio) <= self._tolerance + TOLERANCE, f"{found:.2f}")
+        else:
+            own = Check(text, False, "no tool was called")
+        checks = (*(limits.checks if limits else ()), own)
         share = weighted_mean((1.0, float(check.passed)) for check in checks)
         return Grade(share, all(check.passed for check in checks), checks, has_own_threshold=True)
 
     @property
     def _tolerance(self) -> float:
         return 0.2 if self.exploration_tolerance is None else self.exploration_tolerance
-
-    def _exploration(self, ratio: float, calls: Sequence[ToolCall]) -> Check:
-        text = f"exploration ratio {ratio:g} ± {self._tolerance:g}"
-        if not calls:
-            return Check(text, False, "no tool was called")
-        found = sum(map(_explores, calls)) / len(calls)
-        return Check(text, abs(found - ratio) <= self._tolerance + TOLERANCE, f"{found:.2f}")
 
 
 _EXPLORING = frozenset(["read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"])
@@ -281,9 +282,3 @@ class FinishReason(DeclaredAssertion):
 
 def _no_data(what: str, hint: str = "") -> Grade:
     return Grade.errored("no-data", f"the target does not report its {what}{'; ' if hint else ''}{hint}")
-
-
-def _unpriced() -> Grade:
-    return Grade.errored(
-        "no-data", "the cost is not known: the target's model has no known price; set `price:` on the target"
-    )

@@ -120,14 +120,16 @@ class AssertSet(DeclaredAssertion):
         """
         whole, check = aggregator.count(scores, threshold)
         graders = [entry for entry in self.inner if entry.type == AGGREGATOR]
+        gated = all(map(passes_gate, scores))
         made: tuple[Score, ...] = ()
         if graders and whole.error is None:
             weighed = [replace(score, entry=aggregator.weighed(score.entry)) for score in scores]
-            made = await context.services.grade(graders, with_results(context, weighed, threshold))
-            whole = _judged_by(made[0].grade, gated=all(map(passes_gate, scores)))
+            with_results = replace(context, results=results_of(weighed), threshold=threshold)
+            made = await context.services.grade(graders, with_results)
+            judged = made[0].grade
+            whole = Combined(judged.score, judged.passed and gated, judged.error)
         cost, usage = spent_on(score.grade for score in (*scores, *made))
         checks = ((check,) if check is not None else made[0].grade.checks if made else ()) if not whole.error else ()
-        gated = all(map(passes_gate, scores))
         has_own = bool(made) and made[0].grade.has_own_threshold
         return Grade(
             score=whole.score,
@@ -168,10 +170,6 @@ class AssertSet(DeclaredAssertion):
         if self.threshold is not None and aggregator.type in ("threshold", "all", "any"):
             message = f"'threshold' of the set has no meaning with an aggregator of type: {aggregator.type}"
             yield Issue(("threshold",), message, hint="put it under 'aggregator', with type: threshold")
-
-
-def _judged_by(grade: Grade, *, gated: bool) -> Combined:
-    return Combined(grade.score, grade.passed and gated, grade.error)
 
 
 _SHOWN = 10
@@ -283,13 +281,6 @@ def _current(prompt: Document) -> Document:
     return replace(prompt, text=_OLDER.sub(r"\1results\2", prompt.text))
 
 
-def aggregate_prompt_issues(prompt: Document) -> Iterator[Issue]:
-    """Problems of an aggregator's judge prompt."""
-    current = _current(prompt)
-    if not is_criteria(current):
-        yield from prompt_issues(current, "aggregate")
-
-
 Kind: TypeAlias = Literal["weighted_average", "threshold", "all", "any", "code", "llm"]
 
 AGGREGATOR = "aggregator"
@@ -365,8 +356,8 @@ class Aggregator(Declared):
                 yield Issue((), f"an aggregator of type: {kind} needs '{option}'", "missing-key")
         if self.type == "threshold" and self.threshold is not None and reaches(0.0, self.threshold):
             yield Issue(("threshold",), "with threshold: 0, every answer passes this set", "zero-threshold")
-        if self.type == "llm" and self.prompt is not None:
-            yield from aggregate_prompt_issues(self.prompt)
+        if self.type == "llm" and self.prompt is not None and not is_criteria(_current(self.prompt)):
+            yield from prompt_issues(_current(self.prompt), "aggregate")
 
     @property
     def entry(self) -> AssertionEntry | None:
@@ -399,7 +390,8 @@ class Aggregator(Declared):
         share = passing / len(counted)
         mark = {"all": 1.0, "any": 1 / len(counted)}.get(self.type, self.threshold or 0.0)
         passed = reaches(share, mark)
-        text = f"{passing} of {len(counted)} assertions pass, {_wanted(self.type, mark)}"
+        wanted = f"threshold {mark:g}" if self.type == "threshold" else f"{self.type} must"
+        text = f"{passing} of {len(counted)} assertions pass, {wanted}"
         score = share if self.type == "threshold" else float(passed)
         return Combined(score, passed and all(map(passes_gate, weighed))), Check(text, passed)
 
@@ -409,10 +401,6 @@ def _entry(assertion: object, timeout_s: float | None) -> AssertionEntry:
     return AssertionEntry(AGGREGATOR, assertion, settings)  # type: ignore[arg-type]  # a declared assertion
 
 
-def _wanted(kind: Kind, mark: float) -> str:
-    return f"{kind} must" if kind != "threshold" else f"threshold {mark:g}"
-
-
 def results_of(scores: Iterable[Score]) -> JsonObject:
     """Grades by the names of their assertions, in AgentV's form; a duplicate name gets a number."""
     results: dict[str, Json] = {}
@@ -420,27 +408,18 @@ def results_of(scores: Iterable[Score]) -> JsonObject:
         name, number = score.entry.name, 2
         while name in results:
             name, number = f"{score.entry.name} ({number})", number + 1
-        results[name] = _result(score)
+        grade = score.grade
+        checks: list[Json] = [
+            {"text": check.text, "passed": check.passed, **({"evidence": check.evidence} if check.evidence else {})}
+            for check in grade.checks
+        ]
+        results[name] = {
+            "type": score.entry.shown_type,
+            "score": grade.score,
+            "verdict": "pass" if grade.passed else "fail",
+            "weight": score.entry.settings.weight,
+            "assertions": checks,
+            "reason": grade.reason,
+            "details": grade.details,
+        }
     return results
-
-
-def _result(score: Score) -> JsonObject:
-    grade = score.grade
-    checks: list[Json] = [
-        {"text": check.text, "passed": check.passed, **({"evidence": check.evidence} if check.evidence else {})}
-        for check in grade.checks
-    ]
-    return {
-        "type": score.entry.shown_type,
-        "score": grade.score,
-        "verdict": "pass" if grade.passed else "fail",
-        "weight": score.entry.settings.weight,
-        "assertions": checks,
-        "reason": grade.reason,
-        "details": grade.details,
-    }
-
-
-def with_results(context: AssertionContext, scores: Iterable[Score], threshold: float) -> AssertionContext:
-    """The context in which an aggregator grades."""
-    return replace(context, results=results_of(scores), threshold=threshold)

@@ -56,7 +56,8 @@ class ChoiceQuestion:
     def again(self, reply: str, problem: str) -> ChoiceQuestion:
         """Follow-up request after an unreadable reply, with a new confirmation word."""
         mark = new_word()
-        request = f"Your reply cannot be used: {problem}. Reply with {_shape(mark)} and nothing else."
+        shape = f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
+        request = f"Your reply cannot be used: {problem}. Reply with {shape} and nothing else."
         previous = (Message("assistant", reply),) if reply.strip() else ()
         messages = (*self.messages, *previous, Message("user", request))
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
@@ -75,10 +76,6 @@ class ChoiceQuestion:
             raise UnreadableError("it contains several choices that disagree")
         reason = rows[-1].get("reason")
         return self.places[chosen.pop()], reason if isinstance(reason, str) and reason.strip() else None
-
-
-def _shape(mark: str) -> str:
-    return f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
 
 
 @dataclass(frozen=True, slots=True)

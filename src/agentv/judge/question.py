@@ -268,8 +268,10 @@ class _JsonText(dict[str, Json]):
 
 def _line(item: RubricItem) -> str:
     outcome = _flat(item.outcome)
-    line = f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}".rstrip()
-    return "\n".join((line, *(f"    {_span(low, high)}: {_flat(text)}" for low, high, text in item.score_ranges)))
+    lines = [f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}".rstrip()]
+    for low, high, text in item.score_ranges:
+        lines.append(f"    {low}{'' if low == high else f'-{high}'}: {_flat(text)}")
+    return "\n".join(lines)
 
 
 def _item(item: RubricItem) -> JsonObject:
@@ -279,10 +281,6 @@ def _item(item: RubricItem) -> JsonObject:
         return {**plain, "required": item.required, "operator": item.operator}
     ranges: list[Json] = [{"score_range": [low, high], "outcome": text} for low, high, text in item.score_ranges]
     return {**plain, "min_score": None if item.min_score is None else item.min_score / 10, "score_ranges": ranges}
-
-
-def _span(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low}-{high}"
 
 
 def _flat(text: str) -> str:

@@ -151,7 +151,7 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
             points and reason.
     """
     every = list(_LINE.finditer(said))
-    marked = [line for line in every if question.mark in _words_of(line)]
+    marked = [line for line in every if question.mark in f"{line['word']} {line['last']}".lower().split()]
     if not every:
         raise UnreadableError("it contains no line 'SCORE=<whole number> REASON=<sentence>'")
     found = {int(line["points"]) for line in marked or every}
@@ -170,10 +170,6 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
 
 
 _CONFIRMED = re.compile(r"CONFIRM[ \t]*=[ \t]*\w{1,64}")
-
-
-def _words_of(line: re.Match[str]) -> tuple[str, ...]:
-    return tuple(word.lower() for word in (line["word"], line["last"]) if word)
 
 
 def _reading(points: int, reason: str, question: RubricQuestion) -> ReadVerdict:
@@ -233,17 +229,15 @@ def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailur
     Args:
         votes: an odd number.
     """
-    usage = UsageTotal()
+    total = UsageTotal()
     for vote in votes:
-        usage = usage.plus(vote)
-    return replace(_chosen(votes), token_usage=usage.token_usage, cost_usd=usage.cost_usd)
-
-
-def _chosen(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+        total = total.plus(vote)
+    usage, cost = total.token_usage, total.cost_usd
     verdicts: list[Verdict] = []
     for number, vote in enumerate(votes, 1):
         if isinstance(vote, JudgeFailure):
-            return replace(vote, message=f"vote {number} of {len(votes)}: {vote.message}")
+            message = f"vote {number} of {len(votes)}: {vote.message}"
+            return replace(vote, message=message, token_usage=usage, cost_usd=cost)
         verdicts.append(vote)
     undecided = [vote for vote in verdicts if vote.undecided]
     ranked = undecided or sorted(verdicts, key=lambda vote: vote.counted)
@@ -251,4 +245,6 @@ def _chosen(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
         ranked[len(ranked) // 2],
         votes=tuple(vote.counted for vote in verdicts),
         shared=all(vote.shared for vote in verdicts),
+        token_usage=usage,
+        cost_usd=cost,
     )

@@ -6,7 +6,7 @@ and the score is computed from that: a judge may be talked into a number, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -343,7 +343,9 @@ def schema_of(rubric: Rubric) -> JsonObject | None:
     """
     match rubric.mode:
         case "freeform" | "aggregate":
-            keys = _scored_question()
+            check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _TEXT_OR_NULL})
+            checks = _or_null({"type": "array", "items": check})
+            keys: Mapping[str, Json] = {"score": _SHARE, "reason": _TEXT_OR_NULL, "assertions": checks}
         case "checklist":
             keys = _items(rubric, "satisfied", YES_OR_NO)
         case "score-ranges":
@@ -355,16 +357,8 @@ def schema_of(rubric: Rubric) -> JsonObject | None:
     return closed({**keys, CONFIRM: _WORD})
 
 
-def _scored_question() -> JsonObject:
-    check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _TEXT_OR_NULL})
-    return {"score": _SHARE, "reason": _TEXT_OR_NULL, "assertions": _or_null({"type": "array", "items": check})}
-
-
 def _items(rubric: Rubric, key: str, value: JsonObject) -> JsonObject:
-    check = closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _TEXT_OR_NULL})
+    ids: list[Json] = [item.id for item in rubric.items]
+    identity: JsonObject = {"type": "string", "enum": ids} if len(ids) <= _MOST_NAMES else TEXT
+    check = closed({"id": identity, key: value, "reasoning": _TEXT_OR_NULL})
     return {"checks": {"type": "array", "items": check}, "overall_reasoning": _TEXT_OR_NULL}
-
-
-def _one_of(names: Iterable[str]) -> JsonObject:
-    listed: list[Json] = list(names)
-    return {"type": "string", "enum": listed} if len(listed) <= _MOST_NAMES else TEXT

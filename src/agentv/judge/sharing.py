@@ -73,15 +73,12 @@ class SharedCalls(Generic[T]):
             flight.waiting -= 1
             if flight.task.done():
                 self._forget(key, flight)
-        self._keep(key, outcome)
+        if self._keeps(outcome):
+            self._kept[key] = outcome
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
         return outcome
 
     def _forget(self, key: bytes, flight: _Flight[T]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
-
-    def _keep(self, key: bytes, outcome: T) -> None:
-        if self._keeps(outcome):
-            self._kept[key] = outcome
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)

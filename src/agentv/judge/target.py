@@ -13,7 +13,7 @@ from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions,
 from agentv.judge.material import without
 from agentv.judge.question import RubricQuestion, asked_judge, question_of
 from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in
-from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
+from agentv.judge.shapes import UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
@@ -69,7 +69,8 @@ class TargetJudge:
         self.timeout_s = timeout_s
         self._env = env or {}
         self._own_env = own_env or {}
-        self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(_is_verdict, REMEMBERED)
+        # what failed may do better the next time
+        self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(lambda one: isinstance(one, Verdict), REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
         """The target's answer to a prompt; empty or missing is a failure, `judge-empty-output`."""
@@ -128,7 +129,8 @@ class TargetJudge:
         try:
             question = await question_of(rubric, context)
         except RenderError as error:
-            return JudgeFailure(error.code, f"the judge prompt {_place(rubric)}: {error.message}")
+            place = rubric.prompt_path or ("given inline" if rubric.prompt else f"'{rubric.mode}'")
+            return JudgeFailure(error.code, f"the judge prompt {place}: {error.message}")
         decide = partial(self._decide, question, context, vote)
         if rubric.temperature > 0:
             return await decide()
@@ -147,7 +149,18 @@ class TargetJudge:
             try:
                 if not looked:
                     raise UnreadableError("no tool was used, so that nothing was looked at")  # noqa: TRY301
-                return _verdict(read_reply(said_in(response), question), reply, usage, question)
+                reading = read_reply(said_in(response), question)
+                return Verdict(
+                    score=reading.score,
+                    checks=reading.checks,
+                    reason=reading.reason,
+                    reply=_evidence(reply, question),
+                    satisfied=reading.satisfied,
+                    token_usage=usage.token_usage,
+                    cost_usd=usage.cost_usd,
+                    passed=reading.passed,
+                    details={**reading.details, **_cut_note(question)},
+                )
             except UnreadableError as error:
                 problem = str(error)
                 unconfirmed = isinstance(error, UnconfirmedError)
@@ -218,20 +231,6 @@ def _has_looked(response: TargetResponse) -> bool:
     return trace is None or bool(trace.partial) or any(not call.failed for call in trace.tool_calls)
 
 
-def _verdict(reading: ReadVerdict, reply: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
-    return Verdict(
-        score=reading.score,
-        checks=reading.checks,
-        reason=reading.reason,
-        reply=_evidence(reply, question),
-        satisfied=reading.satisfied,
-        token_usage=usage.token_usage,
-        cost_usd=usage.cost_usd,
-        passed=reading.passed,
-        details={**reading.details, **_cut_note(question)},
-    )
-
-
 def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
     """Eva's rule: a reply without a verdict fails the answer, without another call."""
     evidence = _evidence(reply, question)
@@ -253,10 +252,6 @@ def _cut_note(question: RubricQuestion) -> JsonObject:
     return {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
 
 
-def _is_verdict(outcome: Verdict | JudgeFailure) -> bool:
-    return isinstance(outcome, Verdict)  # what failed may do better the next time
-
-
 def _without_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
     """What somebody else's call gave: nothing was spent on it again. A price that is not known stays so."""
     cost = None if outcome.cost_usd is None else 0.0
@@ -273,21 +268,14 @@ def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> byte
     messages = [without(question.nonces, message.text) for message in question.messages]
     place = context.judge_workspace
     files = () if place is None else (place.sha256,)
-    content = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context), *files))
+    calls = tuple(call for message in context.messages for call in message.tool_calls)
+    content = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), calls, *files))
     key = sha256()
     for text in (*messages, content, context.output or "", context.prompt, context.case_id):
         part = text.encode(errors="surrogatepass")
         key.update(len(part).to_bytes(8, "big"))  # so that no two lists of parts look the same
         key.update(part)
     return key.digest()
-
-
-def _calls_of(context: AssertionContext) -> tuple[object, ...]:
-    return tuple(call for message in context.messages for call in message.tool_calls)
-
-
-def _place(rubric: Rubric) -> str:
-    return rubric.prompt_path or ("given inline" if rubric.prompt else f"'{rubric.mode}'")
 
 
 def _evidence(reply: str, question: RubricQuestion) -> str:

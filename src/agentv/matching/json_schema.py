@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ from referencing.exceptions import NoSuchResource, Unresolvable
 
 from agentv.matching.formats import FORMATS
 from agentv.matching.patterns import JAVASCRIPT, TIMEOUT_S, PatternError, compiled, search
+from agentv.matching.spelling import nearest
 from agentv.model.values.formatting import LIMIT, excerpt
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
@@ -142,7 +143,8 @@ class Schema:
         """
         token, left = _deadline.set(monotonic() + self._limit_s), _steps.set([MOST_STEPS])
         try:
-            return tuple(map(_complaint, islice(self._validator.iter_errors(value), SHOWN)))
+            found = islice(self._validator.iter_errors(value), SHOWN)
+            return tuple(excerpt(f"{excerpt(one.json_path, LIMIT // 2)}: {one.message}") for one in found)
         except _StepsError:
             message = f"applying the schema to the value takes more than {MOST_STEPS:,} keywords"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {message}")
@@ -276,10 +278,6 @@ def _resource(document: Json, default: _Draft) -> Resource[Any]:
     return draft.specification.create_resource(document)
 
 
-def _complaint(error: ValidationError) -> str:
-    return excerpt(f"{excerpt(error.json_path, LIMIT // 2)}: {error.message}")
-
-
 def _subschemas(resource: Resource[Any], resolver: Any) -> Iterator[tuple[Resource[Any], Any]]:
     yield resource, resolver
     for inner in resource.subresources():
@@ -305,7 +303,7 @@ def _keyword_issues(schema: Mapping[str, Any], resolver: Any, draft: _Draft, opt
     named = schema.get("format")
     if isinstance(named, str) and named not in FORMATS:
         message = f"the format {excerpt(named)!r} is not known, and is not checked"
-        near = _nearest(named, FORMATS)
+        near = nearest(named, FORMATS, _MISSPELT)
         hint = f"did you mean '{near}'?" if near else f"checked formats: {', '.join(FORMATS)}"
         yield Issue((option,), message, "bad-schema", hint, warning=True)
     known = {*draft.validator.VALIDATORS}
@@ -330,17 +328,9 @@ def _unknown_keyword(keyword: str, draft: _Draft, option: str) -> Iterator[Issue
         message = f"'{keyword}' is a keyword of {', '.join(others)}; {draft.name} ignores it"
         hint = f"declare the draft in '$schema': {_URIS[others[-1]]}"
         yield Issue((option,), message, "bad-schema", hint, warning=True)
-    elif near := _nearest(keyword, [*draft.validator.VALIDATORS, *_ANNOTATIONS]):
+    elif near := nearest(keyword, [*draft.validator.VALIDATORS, *_ANNOTATIONS], _MISSPELT):
         message = f"JSON Schema has no keyword '{keyword}', and ignores it"
         yield Issue((option,), message, "bad-schema", f"did you mean '{near}'?", warning=True)
-
-
-def _nearest(name: str, known: Collection[str]) -> str | None:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extractOne
-
-    found = extractOne(name, [*known], scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=_MISSPELT)
-    return found[0] if found is not None else None
 
 
 def _matches(pattern: str, text: str) -> bool:

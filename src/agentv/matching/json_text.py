@@ -163,12 +163,13 @@ def _spans(text: str, at: int) -> Iterator[Span]:
         if seen[start]:
             continue
         if tries:
-            whole = _read_from(text, start)
-            if whole is not None:
-                yield start, whole
-                at = whole
+            try:
+                at = _DECODER.raw_decode(text, start)[1]
+            except (ValueError, RecursionError):
+                tries -= 1
+            else:
+                yield start, at
                 continue
-            tries -= 1
         if (behind := _too_deep(text, start)) > start:
             at = behind
             continue
@@ -179,14 +180,6 @@ def _spans(text: str, at: int) -> Iterator[Span]:
         for span in closed:
             yield span
             seen[span[0] : span[1]] = b"\x01" * (span[1] - span[0])
-
-
-def _read_from(text: str, start: int) -> int | None:
-    """The end of the value that begins with a bracket, or None if it is not JSON."""
-    try:
-        return _DECODER.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return None
 
 
 def _too_deep(text: str, start: int) -> int:
@@ -223,16 +216,13 @@ def _closed_from(text: str, start: int, seen: bytearray, most: int) -> tuple[lis
         elif kind in ("]", "}"):
             if text[open_at[-1]] != _CLOSES[kind]:
                 break
-            _close(open_at.pop(), at, closed)
+            begin = open_at.pop()
+            while closed and closed[-1][0] > begin:
+                closed.pop()
+            closed.append((begin, at))
             if not open_at:
                 break
         elif following == "next":
             following = "value" if text[open_at[-1]] == "[" else "key"
         state = following
     return closed, read
-
-
-def _close(start: int, end: int, closed: list[Span]) -> None:
-    while closed and closed[-1][0] > start:
-        closed.pop()
-    closed.append((start, end))

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentv.model.run.grade import PLACES
 from agentv.model.values.formatting import ELLIPSIS, shorten
-from agentv.model.values.values import lazy_pattern
+from agentv.model.values.values import lazy_pattern, plain_json
 
 _STEERING = lazy_pattern(
     "["
@@ -196,11 +196,7 @@ def data_element(kind: str, run: int, lines: Iterable[str]) -> str:
 
 
 def _encoded(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
-
-
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else str(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=plain_json)
 
 
 def _numbered(value: Any) -> Any:

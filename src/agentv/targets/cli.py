@@ -21,16 +21,7 @@ from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import (
-    Alias,
-    Command,
-    DirectoryPath,
-    Doc,
-    Issue,
-    Nonempty,
-    Text,
-    Verbatim,
-)
+from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue, Nonempty, Text, Verbatim
 from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, parsed
 from agentv.targets.http.preparation import Healthcheck, Once, timed

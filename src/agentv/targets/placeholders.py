@@ -20,6 +20,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from agentv.matching.spelling import nearest
 from agentv.registry.fields import Command, Issue
 
 FILES = "FILES"
@@ -163,12 +164,9 @@ def _as_code(path: tuple[str | int, ...], word: str, option: str) -> Issue:
 
 
 def _misspelt(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extractOne
-
-    near = extractOne(name, NAMES, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=SIMILAR)
+    near = nearest(name, NAMES, SIMILAR)
     if near is not None:
-        yield Issue(path, f"no placeholder {{{name}}}", "unknown-placeholder", f"did you mean '{{{near[0]}}}'?")
+        yield Issue(path, f"no placeholder {{{name}}}", "unknown-placeholder", f"did you mean '{{{near}}}'?")
 
 
 def _simple_command(line: str, placed: Placed) -> list[str]:

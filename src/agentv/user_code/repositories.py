@@ -18,18 +18,7 @@ from msgspec.structs import replace
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.files import agentv_home
-from agentv.user_code.git import (
-    FETCH_S,
-    FULL_SHA,
-    LIST_S,
-    RAW,
-    Fit,
-    RunGit,
-    fitting_refs,
-    reason_of,
-    refs_in,
-    run_git,
-)
+from agentv.user_code.git import FETCH_S, FULL_SHA, LIST_S, RAW, Fit, RunGit, fitting_refs, reason_of, refs_in, run_git
 from agentv.user_code.processes import Finished
 
 _REFUSED = re.compile(

@@ -230,15 +230,12 @@ class _HtmlPage:
         if not self.foreign and name not in KNOWN and "-" not in name:
             return f"<{tag.name}> at {place(self.text, tag.start)} is not an HTML element"
         self.elements += 1
-        if name in VOID or (tag.kind == "alone" and self._may_stand_alone(name)):
+        # `<circle/>` is whole inside of SVG; `<div/>` is an opening tag to every browser
+        if name in VOID or (tag.kind == "alone" and (self.foreign or name in _FOREIGN)):
             return None
         self.opened.append(tag)
         self.foreign += name in _FOREIGN
         return None
-
-    def _may_stand_alone(self, name: str) -> bool:
-        """`<circle/>` inside of SVG; `<div/>` is an opening tag to every browser."""
-        return bool(self.foreign) or name in _FOREIGN
 
     def _close(self, tag: Tag) -> str | None:
         name = tag.name.lower()

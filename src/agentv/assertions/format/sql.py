@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
 from agentv.matching.patterns import PatternError, compiled
+from agentv.matching.spelling import nearest
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, FileTexts, Issue, Text, missing_extra
@@ -52,7 +52,8 @@ class SqlRules(Declared):
         """Reports unknown dialects and invalid names."""
         if _missing() is None and dialect_of(self.database_type) is None:
             message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
-            yield Issue(("database_type",), message, hint=_nearest(self.database_type))
+            near = nearest(self.database_type.lower(), [*dialects(), *DIALECTS], 0.5)
+            yield Issue(("database_type",), message, hint=f"did you mean '{near}'?" if near else None)
         for option in ("allowed_tables", "allowed_columns"):
             for place, name in enumerate(getattr(self, option) or ()):
                 yield from _name_issues(name, (option, place))
@@ -160,31 +161,26 @@ def _denied(statements: Statements, rules: SqlRules, dialect: str) -> list[str] 
     """What statements touch and may not."""
     if rules.allowed_tables is None and rules.allowed_columns is None:
         return []
-    from agentv.assertions.format.sql_access import is_too_deep
+    from agentv.assertions.format.sql_access import denied_columns, denied_tables, is_too_deep, opaque
 
     if any(is_too_deep(one) for one in statements):
         return UncheckedSql("the SQL is nested too deeply to tell what it uses")
+    reasons: list[str] = []
     try:
-        return [reason for one in statements for reason in _not_allowed(one, rules, dialect)]
+        for one in statements:
+            hidden = opaque(one)
+            if hidden is not None:
+                reasons.append(f"cannot tell what {hidden} uses")
+                continue
+            tables = denied_tables(one, rules.allowed_tables, dialect)
+            columns = denied_columns(one, rules.allowed_columns, dialect)
+            reasons += [f"table {name} is not allowed" for name in tables]
+            reasons += [f"column {name} is not allowed" for name in columns]
     except RecursionError:
         return UncheckedSql("the SQL is nested too deeply to tell what it uses")
     except TimeoutError:
         return UncheckedSql("matching an allowed pattern against the names in the SQL takes too long")
-
-
-def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterator[str]:
-    from agentv.assertions.format.sql_access import denied_columns, denied_tables, opaque
-
-    hidden = opaque(statement)
-    if hidden is not None:
-        yield f"cannot tell what {hidden} uses"
-        return
-    if rules.allowed_tables is not None:
-        yield from (f"table {name} is not allowed" for name in denied_tables(statement, rules.allowed_tables, dialect))
-    if rules.allowed_columns is not None:
-        yield from (
-            f"column {name} is not allowed" for name in denied_columns(statement, rules.allowed_columns, dialect)
-        )
+    return reasons
 
 
 def _missing() -> Issue | None:
@@ -202,15 +198,6 @@ def _name_issues(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
             compiled(part, "i")
         except PatternError as error:
             yield Issue(path, f"the pattern '{part}' does not compile: {error}", "bad-regex")
-
-
-def _nearest(name: str) -> str | None:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extractOne
-
-    known = [*dialects(), *DIALECTS]
-    near = extractOne(name.lower(), known, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5)
-    return f"did you mean '{near[0]}'?" if near else None
 
 
 DIALECTS: Mapping[str, str] = {
@@ -260,13 +247,16 @@ def parsed(sql: str, dialect: str) -> Statements | BadSql | UncheckedSql:
     """The statements of a text; at least one."""
     if len(sql) > LONGEST:
         return UncheckedSql(f"the SQL has {len(sql):,} characters; the maximum is {LONGEST:,}")
+    log = logging.getLogger("sqlglot")  # its warnings quote statements, text of a model, and would end on our terminal
+    before, log.disabled = log.disabled, True
     try:
-        with _quiet():
-            statements = _parsed(sql, dialect)
+        statements = _parsed(sql, dialect)
     except RecursionError:
         return UncheckedSql("the SQL is nested too deeply")
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # bugs of the parser, on odd text
         return UncheckedSql(f"the parser failed on the SQL: {type(error).__name__}")
+    finally:
+        log.disabled = before
     return statements if isinstance(statements, BadSql) else _checked(statements) or statements
 
 
@@ -281,7 +271,10 @@ def _parsed(sql: str, dialect: str) -> Statements | BadSql:
     except ParseError as error:
         return BadSql(_parser_message(error))
     except TokenError as error:
-        return BadSql(_token_message(error))
+        place = _FROM.search(str(error.__cause__))
+        if place is None:
+            return BadSql("unclosed comment or quotation")
+        return BadSql(f"{place[1]}, opened at line {place[2]}, column {int(place[3]) + 1}")
     if comma is not None:
         return BadSql(comma)
     # comments behind the last statement are a semicolon to the parser
@@ -352,21 +345,3 @@ def _parser_message(error: Exception) -> str:
 
 
 _FROM = re.compile(r"(Missing .+) from (\d+):(\d+)")
-
-
-def _token_message(error: Exception) -> str:
-    found = _FROM.search(str(error.__cause__))
-    if found is None:
-        return "unclosed comment or quotation"
-    return f"{found[1]}, opened at line {found[2]}, column {int(found[3]) + 1}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the parser silent: its warnings quote statements, text of a model, and would end on our terminal."""
-    log = logging.getLogger("sqlglot")
-    before, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = before

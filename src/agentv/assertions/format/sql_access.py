@@ -57,12 +57,14 @@ def is_too_deep(statement: exp.Expr) -> bool:
     return False
 
 
-def denied_tables(statement: exp.Expr, allowed: Iterable[str], dialect: str) -> list[str]:
-    """The tables that a statement touches and that are not among the allowed ones, each once.
+def denied_tables(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
+    """The tables that a statement touches and that are not among the allowed ones, each once; None: all are.
 
     Raises:
         TimeoutError: a pattern takes too long.
     """
+    if allowed is None:
+        return []
     rules = [_rule(one) for one in allowed]
     names = Names(dialect)
     aliases = {table.alias.lower() for table in statement.find_all(exp.Table) if table.alias}
@@ -79,12 +81,14 @@ def denied_tables(statement: exp.Expr, allowed: Iterable[str], dialect: str) -> 
     return list(denied)
 
 
-def denied_columns(statement: exp.Expr, allowed: Iterable[str], dialect: str) -> list[str]:
+def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
     """The columns that a statement touches and that are not among the allowed ones, each once; `*` is all of them.
 
     Raises:
         TimeoutError: a pattern takes too long.
     """
+    if allowed is None:
+        return []
     rules = [_rule(one) for one in allowed]
     denied: dict[str, None] = {}
     for kind, table, name in (*_used_columns(statement, Names(dialect)), *_listed_columns(statement)):
@@ -384,9 +388,8 @@ class Names:
 
 def _sources(node: exp.Expr) -> Iterator[exp.Expr]:
     """The tables and subqueries that a SELECT, UPDATE, DELETE or MERGE reads directly, also those in parentheses."""
-    direct = [
-        one if isinstance(one, exp.Lateral) else one.this for one in _parts(node, exp.From, exp.Join, exp.Lateral)
-    ]
+    parts = (one for one in node.iter_expressions() if isinstance(one, exp.From | exp.Join | exp.Lateral))
+    direct = [one if isinstance(one, exp.Lateral) else one.this for one in parts]
     using = node.args.get("using")
     direct += [node.this, *(using if isinstance(using, list) else [using])]
     for one in direct:
@@ -401,10 +404,6 @@ def _with_joined(source: object) -> Iterator[exp.Expr]:
         yield from _with_joined(source.this)
     for join in source.args.get("joins") or ():
         yield from _with_joined(join.this)
-
-
-def _parts(node: exp.Expr, *kinds: type[exp.Expr]) -> Iterable[exp.Expr]:
-    return [one for one in node.iter_expressions() if isinstance(one, kinds)]
 
 
 def _identifier_of(source: exp.Expr) -> object:

@@ -43,15 +43,14 @@ async def with_file_texts(
         return context
     parts: list[str] = []
     for block in blocks:
-        text = await _text_of(block, preprocessors, context) if isinstance(block, DocumentBlock) else _shown(block)
+        if not isinstance(block, DocumentBlock):
+            parts.append(Message("assistant", (block,)).text)
+            continue
+        text = await _text_of(block, preprocessors, context)
         if isinstance(text, Failure):
             return text
         parts.append(text)
     return replace(context, output="\n".join(parts))
-
-
-def _shown(block: object) -> str:
-    return Message("assistant", (block,)).text  # type: ignore[arg-type]  # a block of a message
 
 
 async def _text_of(

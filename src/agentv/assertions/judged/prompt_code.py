@@ -13,7 +13,7 @@ from agentv.model.run.context import AssertionContext, wire_of_context
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, plain_json
 from agentv.ports import CodeCall, Raised
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
 from agentv.user_code.excerpts import last_error
@@ -100,7 +100,7 @@ async def _scripted(script: JavaScriptSource, payload: JsonObject, context: Asse
 
 
 async def _printed(command: Command, payload: JsonObject, context: AssertionContext) -> Made:
-    stdin = json.dumps(payload, default=_plain).encode()
+    stdin = json.dumps(payload, default=plain_json).encode()
     ended = await run_program(command, stdin=stdin, env=await with_sdk(command, context.env), timeout_s=math.inf)
     if isinstance(ended, Failure):
         return ended
@@ -124,8 +124,3 @@ def _read(value: object, what: str) -> Made:
         return messages_from_json(rows) or Failure(PROMPT_FAILED, f"{what} returned an empty list of messages")
     except ValueError as error:
         return Failure(PROMPT_FAILED, f"{what} returned an invalid message: {error}")
-
-
-def _plain(value: object) -> Json:
-    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
-    return dict(value) if isinstance(value, Mapping) else str(value)

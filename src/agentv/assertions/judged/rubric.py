@@ -21,6 +21,7 @@ from agentv.assertions.judged.rubric_items import (
     threshold_of,
     words_of,
 )
+from agentv.matching.spelling import nearest
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches
 from agentv.model.run.rubric import (
@@ -267,8 +268,10 @@ def _judged(verdict: Verdict, label: str) -> Grade:
     score = verdict.counted
     passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
     marked = () if verdict.checks else (Check(verdict.reason or label, passed),)
-    if verdict.votes:
-        marked = (*marked, _spread(verdict, passed))
+    votes = verdict.votes
+    if votes:
+        text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
+        marked = (*marked, Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes)))
     return Grade(
         score=score,
         passed=passed,
@@ -283,12 +286,6 @@ def _judged(verdict: Verdict, label: str) -> Grade:
         asked_judge=verdict.asked,
         needs=RUBRIC_MARK if verdict.passed is None else None,
     )
-
-
-def _spread(verdict: Verdict, passed: bool) -> Check:
-    votes = verdict.votes
-    text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
-    return Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes))
 
 
 def details_of(verdict: Verdict) -> JsonObject:
@@ -336,15 +333,10 @@ _names = lru_cache(maxsize=64)(undeclared)
 
 
 def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extractOne
-
-    distance = DamerauLevenshtein.normalized_similarity
     names = tuple(dict.fromkeys((*PROMPT_VARIABLES, *added)))
-    found = extractOne(name, names, scorer=distance, score_cutoff=0.6)
-    hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
-    known = ", ".join(names)
-    message = f"'{name}' is not a variable of a judge prompt; available: {known}"
+    near = nearest(name, names)
+    hint = f"did you mean '{near}'?" if near else "the case's own variables are under 'vars'"
+    message = f"'{name}' is not a variable of a judge prompt; available: {', '.join(names)}"
     return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
 
 

@@ -239,10 +239,16 @@ def range_issues(authored: AuthoredRanges) -> list[Issue]:
 def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
     if not isinstance(authored, Mapping):
         for place, one in enumerate(authored):
-            yield _listed(place, one)
+            if len(one.score_range) == 2:
+                yield _Band(place, *one.score_range, one.outcome)
+            else:
+                message = f"'score_range' must be the lowest and the highest points, found {list(one.score_range)}"
+                yield Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for a single number")
         return
     if _by_beginning(authored):
-        yield from _begun(authored)
+        begins = sorted((int(key), key) for key in authored)
+        for (low, key), following in zip(begins, [*(low for low, _ in begins[1:]), MOST + 1], strict=True):
+            yield _Band(key, low, max(low, following - 1), authored[key])
         return
     for key, text in authored.items():
         found = _POINTS.fullmatch(key)
@@ -252,22 +258,9 @@ def _bands(authored: AuthoredRanges) -> Iterator[_Band | Issue]:
             yield _Band(key, int(found["low"]), int(found["high"] or found["low"]), text)
 
 
-def _listed(place: int, one: ScoreRange) -> _Band | Issue:
-    if len(one.score_range) != 2:
-        message = f"'score_range' must be the lowest and the highest points, found {list(one.score_range)}"
-        return Issue((place, "score_range"), message, hint="write [0, 3], or [10, 10] for a single number")
-    return _Band(place, *one.score_range, one.outcome)
-
-
 def _by_beginning(authored: AuthoredRanges) -> bool:
     """Whether every key is one number, and so the lowest points of a range that ends before the next one begins."""
     return isinstance(authored, Mapping) and all(key.strip().isdecimal() and len(key.strip()) < 4 for key in authored)
-
-
-def _begun(authored: Mapping[str, str]) -> Iterator[_Band]:
-    begins = sorted((int(key), key) for key in authored)
-    for (low, key), following in zip(begins, [*(low for low, _ in begins[1:]), MOST + 1], strict=True):
-        yield _Band(key, low, max(low, following - 1), authored[key])
 
 
 def _each(bands: list[_Band]) -> Iterator[Issue]:

@@ -53,7 +53,9 @@ class SelectBest(DeclaredAssertion):
             return (ALONE,) * len(contexts)
         choice = await contexts[0].services.judge(self.judge).choose(self.value, contexts)
         if isinstance(choice, Failure):
-            return tuple(_unjudged(choice, first=place == 0) for place in range(len(contexts)))
+            first = unjudged(choice)
+            other = replace(first, token_usage=None, cost_usd=None)  # spent once for all of them
+            return (first, *[other] * (len(contexts) - 1))
         return tuple(self._graded(choice, place) for place in range(len(contexts)))
 
     def _graded(self, choice: Choice, place: int) -> Grade:
@@ -78,8 +80,3 @@ class SelectBest(DeclaredAssertion):
             cost_usd=choice.cost_usd if first else None,
             token_usage=choice.token_usage if first else None,
         )
-
-
-def _unjudged(failure: Failure, *, first: bool) -> Grade:
-    grade = unjudged(failure)
-    return grade if first else replace(grade, token_usage=None, cost_usd=None)  # spent once for all of them

@@ -70,7 +70,9 @@ def read_answer(text: str) -> bool | str:
     said = spoken(text)
     if len(said) > LONGEST:
         return f"unreadable: {len(said):,} characters instead of one word"
-    words = _plain(said)
+    if not said.isascii():
+        said = "".join(one for one in unicodedata.normalize("NFKC", said) if unicodedata.category(one) not in _UNSEEN)
+    words = said.translate(_MARKS).casefold().strip()
     answers = set(_WORD.findall(words))
     if len(answers) > 1:
         return "unreadable: it says YES and NO"
@@ -80,12 +82,6 @@ def read_answer(text: str) -> bool | str:
     if any(_VERDICT.fullmatch(line) for line in (lines[0], lines[-1])):
         return "yes" in answers
     return f"unreadable: it mentions {answers.pop().upper()} without answering"
-
-
-def _plain(text: str) -> str:
-    if not text.isascii():
-        text = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in _UNSEEN)
-    return text.translate(_MARKS).casefold().strip()
 
 
 def _answer_word(yes: bool) -> str:

@@ -71,8 +71,9 @@ class Similar(DeclaredAssertion):
             return NO_OUTPUT
         if not any(one.strip() for one in references):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
-        if not context.output.strip():
-            return _empty(references)
+        if not context.output.strip():  # no model can embed it, and it means nothing
+            check = Check(f"is similar in meaning to {listed(tuple(references))}", False, "the answer is empty")
+            return Grade(0.0, False, (check,), has_own_threshold=True)
         texts = (context.output, *references)
         found = await context.services.embedder(self.embedder).embed(texts, JUDGE_TIMEOUT_S)
         if isinstance(found, Failure):
@@ -105,12 +106,6 @@ class Similar(DeclaredAssertion):
     @property
     def _given(self) -> tuple[str, ...]:
         return (self.value,) if isinstance(self.value, str) else self.value or ()
-
-
-def _empty(references: Sequence[str]) -> Grade:
-    """An answer of nothing: no model can embed it, and it means nothing."""
-    check = Check(f"is similar in meaning to {listed(tuple(references))}", False, "the answer is empty")
-    return Grade(0.0, False, (check,), has_own_threshold=True)
 
 
 def _not_embedded(failure: Failure) -> Grade:

@@ -14,17 +14,7 @@ from agentv.matching.patterns import TIMEOUT_S
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
-from agentv.registry.fields import (
-    Count,
-    Declared,
-    DeclaredAssertion,
-    Doc,
-    FileText,
-    FileTexts,
-    FromFile,
-    Issue,
-    Text,
-)
+from agentv.registry.fields import Count, Declared, DeclaredAssertion, Doc, FileText, FileTexts, FromFile, Issue, Text
 
 if TYPE_CHECKING:
     from regex import Pattern
@@ -59,6 +49,7 @@ class _SomeTexts(DeclaredAssertion, Struct, frozen=True):
     value: Annotated[FileTexts, Doc("the texts to find")]
 
     of_text_alone: ClassVar[bool] = True
+    folds: ClassVar[bool] = False
 
     def label(self) -> str:
         """The first of the texts, in quotes."""
@@ -97,22 +88,29 @@ class ContainsAny(_SomeTexts, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for one after the other, until one is found."""
+        from agentv.assertions.comparing import only_difference
+
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
-        return _any_found(f"contains one of {listed(self.value)}", output, output, self.value)
+        text, shown, values = f"contains one of {listed(self.value)}", output, iter(self.value)
+        if self.folds:
+            text, output, values = f"{text} in any case", output.casefold(), map(str.casefold, values)
+            shown = _as_written(shown, output)
+        tried = []
+        for value in values:
+            at = output.find(value)
+            if at >= 0:
+                return _found(text, shown, at, value)
+            tried.append(value)
+        near = (one for one in tried[:_LOOKALIKES] if only_difference(one, shown, _within))
+        return _found(text, shown, -1, next(near, tried[0]))
 
 
-class IContainsAny(_SomeTexts, frozen=True):
+class IContainsAny(ContainsAny, frozen=True):
     """The answer contains at least one of several texts; case is ignored."""
 
-    def grade(self, context: AssertionContext) -> Grade:
-        """Look for one after the other, until one is found, with the case folded."""
-        if context.output is None or self.too_long(context.output):
-            return NO_OUTPUT if context.output is None else TOO_LONG
-        folded, values = context.output.casefold(), (value.casefold() for value in self.value)
-        text = f"contains one of {listed(self.value)} in any case"
-        return _any_found(text, _as_written(context.output, folded), folded, values)
+    folds: ClassVar[bool] = True
 
 
 class ContainsAll(_SomeTexts, frozen=True):
@@ -123,22 +121,20 @@ class ContainsAll(_SomeTexts, frozen=True):
         output = context.output
         if output is None or self.too_long(output):
             return NO_OUTPUT if output is None else TOO_LONG
-        return _all_hold(_check(f"contains {quoted(value)}", output, output.find(value), value) for value in self.value)
+        shown, end, values = output, "", self.value
+        if self.folds:
+            output, end, values = output.casefold(), " in any case", tuple(map(str.casefold, values))
+            shown = _as_written(shown, output)
+        pairs = zip(self.value, values, strict=True)
+        checks = tuple(_check(f"contains {quoted(one)}{end}", shown, output.find(value), value) for one, value in pairs)
+        passed = all(check.passed for check in checks)
+        return Grade(1.0 if passed else 0.0, passed, checks)
 
 
-class IContainsAll(_SomeTexts, frozen=True):
+class IContainsAll(ContainsAll, frozen=True):
     """The answer contains every one of several texts; case is ignored."""
 
-    def grade(self, context: AssertionContext) -> Grade:
-        """Look for all of them, ignoring case: a check per text."""
-        if context.output is None or self.too_long(context.output):
-            return NO_OUTPUT if context.output is None else TOO_LONG
-        folded = context.output.casefold()
-        shown = _as_written(context.output, folded)
-        return _all_hold(
-            _check(f"contains {quoted(value)} in any case", shown, folded.find(value.casefold()), value.casefold())
-            for value in self.value
-        )
+    folds: ClassVar[bool] = True
 
 
 Trim: TypeAlias = Annotated[bool, Doc("whether white space at both ends of the answer and the text is ignored")]
@@ -416,25 +412,6 @@ def _check(text: str, output: str, at: int, value: str, matches: Matches = _with
 def _found(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Grade:
     """The grade of a search, as `_check`."""
     return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches, cut),))
-
-
-def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
-    from agentv.assertions.comparing import only_difference
-
-    tried = []
-    for value in values:
-        at = output.find(value)
-        if at >= 0:
-            return _found(text, shown, at, value)
-        tried.append(value)
-    near = (one for one in tried[:_LOOKALIKES] if only_difference(one, shown, _within))
-    return _found(text, shown, -1, next(near, tried[0]))
-
-
-def _all_hold(found: Iterator[Check]) -> Grade:
-    checks = tuple(found)
-    passed = all(check.passed for check in checks)
-    return Grade(1.0 if passed else 0.0, passed, checks)
 
 
 def _as_written(output: str, folded: str) -> str:

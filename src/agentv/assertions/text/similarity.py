@@ -135,8 +135,11 @@ class Gleu(_Similar):
     def score(self, output: str, references: Sequence[str]) -> float:
         """Y. Wu et al., 2016, section 6: the lower of precision and recall over all runs of 1 to 4 words."""
         # written out, since the library that has it takes a quarter of a second to import
-        found = _runs(words(output))
-        return max(_shared(found, _runs(words(one))) for one in references)
+        found, shares = _runs(words(output)), [0.0]
+        for one in references:
+            wanted = _runs(words(one))
+            shares.append((found & wanted).total() / max(found.total(), wanted.total(), 1))
+        return max(shares)
 
 
 def words(text: str) -> list[str]:
@@ -159,11 +162,6 @@ def _runs(tokens: Sequence[str]) -> Counter[tuple[str, ...]]:
     return Counter(
         tuple(tokens[at : at + length]) for length in range(1, GLEU_ORDER + 1) for at in range(len(tokens) - length + 1)
     )
-
-
-def _shared(found: Counter[tuple[str, ...]], wanted: Counter[tuple[str, ...]]) -> float:
-    most = max(found.total(), wanted.total())
-    return (found & wanted).total() / most if most else 0.0
 
 
 class _Words:

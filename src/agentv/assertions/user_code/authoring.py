@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-from agentv.model.run.context import AssertionContext
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
 from agentv.user_code.guard import ForeignError, foreign_code
@@ -65,18 +64,13 @@ def define_script_grader(function: F) -> F:
 
 
 def _run_at_exit(function: Callable[..., Any]) -> None:
-    if not _is_program(function):
+    """Grade when the process ends, if the function's file is the program that was started, with nobody at a prompt."""
+    is_program = function.__module__ == "__main__" and hasattr(sys.modules.get("__main__"), "__file__")
+    if not is_program or sys.flags.interactive or hasattr(sys, "ps1"):
         return
     if not _pending:
         atexit.register(_run_pending)
     _pending.append(function)
-
-
-def _is_program(function: Callable[..., Any]) -> bool:
-    """Whether the function's file is the program that was started, and nobody sits at a prompt."""
-    main = sys.modules.get("__main__")
-    interactive = bool(sys.flags.interactive) or hasattr(sys, "ps1")
-    return function.__module__ == "__main__" and hasattr(main, "__file__") and not interactive
 
 
 def _run_pending() -> None:
@@ -98,13 +92,17 @@ def _run_pending() -> None:
 def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
     from agentv.assertions.user_code.result import from_python, settle, wire_of
     from agentv.assertions.user_code.signature import PROMPTFOO_PARAMETERS
+    from agentv.model.run.context import context_from_json
 
     if len(functions) > 1:
         names = " and ".join(function.__name__ for function in functions)
         raise ForeignError(Failure("bad-assertion-file", f"a file defines one assertion, found {names}"))
     function = functions[0]
     with foreign_code("bad-payload", "the payload on stdin"):
-        context = _context(json.loads(text))
+        payload = json.loads(text)
+        if not isinstance(payload, Mapping):
+            raise TypeError("it must be a JSON object")
+        context = context_from_json(payload)
     with foreign_code("assertion-raised", function.__name__):
         takes_output = tuple(inspect.signature(function).parameters)[:2] == PROMPTFOO_PARAMETERS
         given = (context.graded_value, context) if takes_output else (context,)
@@ -114,14 +112,6 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
     if isinstance(settled, Failure):
         raise ForeignError(Failure(settled.code, f"{function.__name__} {settled.message}"))
     return wire_of(settled)
-
-
-def _context(payload: object) -> AssertionContext:
-    from agentv.model.run.context import context_from_json
-
-    if not isinstance(payload, Mapping):
-        raise TypeError("it must be a JSON object")
-    return context_from_json(payload)
 
 
 def _keywords(function: Callable[..., Any], config: JsonObject, filled: int) -> JsonObject:

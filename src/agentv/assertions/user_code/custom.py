@@ -50,10 +50,13 @@ def discover(directory: str, root: str, read_name: ReadName) -> Discovered:
     from agentv.assertions.catalogue import NOT_YET, TYPES
 
     searched: list[str] = []
-    for home in _homes(Path(directory), Path(root)):
+    for place in (Path(directory), *Path(directory).parents):
+        home = place.joinpath(*HOME)
         searched.append(str(home))
         if home.is_dir():
             return types_in(home, tuple(searched), TYPES.keys() | NOT_YET, read_name)
+        if place == Path(root):
+            break
     return Discovered({}, tuple(searched))
 
 
@@ -67,48 +70,33 @@ def types_in(home: Path, searched: tuple[str, ...], built_in: Collection[str], r
     for name, paths in files.items():
         means, _ = read_name(name)
         if means in built_in and name not in MAY_OVERRIDE:
-            issues += ((path, _shadowed(path, name, means)) for path in paths)
+            read = (
+                "is a built-in assertion type" if means == name else f"refers to the built-in assertion type '{means}'"
+            )
+            for path in paths:
+                message = f"{Path(path).name} is ignored: '{name}' {read}"
+                issues.append((path, Issue((), message, "shadowed-assertion", "rename the file", warning=True)))
             continue
         # `not-spam` is the complement of `spam`, so beside a file of that name it is a second file for one name
         same = paths if means == name else [*files.get(means, ()), *paths]
         if len(same) > 1:
-            issues.append((same[-1], _ambiguous(same, means)))
+            names = " and ".join(Path(path).name for path in same)
+            message = f"{names} both define the assertion type '{means}'; keep one of them"
+            issues.append((same[-1], Issue((), message, "ambiguous-assertion")))
         else:
             types[name] = KINDS[Path(paths[0]).suffix](name, paths[0])
     return Discovered(types, searched, tuple(issues))
 
 
-def _homes(directory: Path, root: Path) -> Iterator[Path]:
-    for place in (directory, *directory.parents):
-        yield place.joinpath(*HOME)
-        if place == root:
-            return
-
-
 def _files(home: Path) -> Iterator[str]:
+    """The files of types; their tests, as Vitest's and pytest's, and declarations lie beside them."""
     for entry in os.scandir(home):
         stem, suffix = os.path.splitext(entry.name)  # noqa: PTH122  # a name of scandir is text
-        beside = _is_test(stem, suffix) or stem.endswith(".d") or stem.startswith(("_", "."))
+        beside = stem.endswith((".test", ".spec", ".d")) or stem.startswith(("_", "."))
+        if suffix == ".py":
+            beside = beside or stem.startswith("test_") or stem.endswith("_test")
         if suffix in KINDS and not beside and entry.is_file():
             yield entry.path
-
-
-def _is_test(stem: str, suffix: str) -> bool:
-    """Whether a file holds tests, as Vitest's and pytest's do: those lie beside the types that they test."""
-    if stem.endswith((".test", ".spec")):
-        return True
-    return suffix == ".py" and (stem.startswith("test_") or stem.endswith("_test"))
-
-
-def _shadowed(path: str, name: str, means: str) -> Issue:
-    read = "is a built-in assertion type" if means == name else f"refers to the built-in assertion type '{means}'"
-    message = f"{Path(path).name} is ignored: '{name}' {read}"
-    return Issue((), message, "shadowed-assertion", "rename the file", warning=True)
-
-
-def _ambiguous(paths: list[str], name: str) -> Issue:
-    names = " and ".join(Path(path).name for path in paths)
-    return Issue((), f"{names} both define the assertion type '{name}'; keep one of them", "ambiguous-assertion")
 
 
 def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
@@ -123,13 +111,6 @@ def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
         Issue(("config", name), f"'{name}' is set both here and outside 'config'") for name in config if name in direct
     ]
     return {**config, **direct}, clashes
-
-
-def at_their_place(issues: Iterator[Issue], options: JsonObject) -> Iterator[Issue]:
-    """Issues of merged options, with paths into `config:` for options that are set there."""
-    for issue in issues:
-        inside = issue.path and issue.path[0] not in options
-        yield replace(issue, path=("config", *issue.path)) if inside else issue
 
 
 def label_of(options: Mapping[str, Json], limit: int = 60) -> str:
@@ -233,7 +214,9 @@ class PythonType:
             return [signature]
         # a parameter of that name is one like any other
         merged, issues = (options, list[Issue]()) if "config" in signature.names else merge_config(options)
-        issues += at_their_place(signature.validate(merged), options)
+        for issue in signature.validate(merged):
+            inside = issue.path and issue.path[0] not in options
+            issues.append(replace(issue, path=("config", *issue.path)) if inside else issue)
         return issues or PythonAssertion(self, signature.function, merged, signature.takes_output)
 
 

@@ -95,7 +95,10 @@ def wire_of(settled: Settled) -> dict[str, Json]:
     if settled.passed != (settled.score >= PASS_MARK):
         plain["pass"] = settled.passed
     plain["score"] = int(settled.score) if settled.score.is_integer() else settled.score
-    plain["assertions"] = [_check_json(check) for check in settled.checks]
+    plain["assertions"] = [
+        {"text": one.text, "passed": one.passed, **({} if one.evidence is None else {"evidence": one.evidence})}
+        for one in settled.checks
+    ]
     if settled.reason is not None:
         plain["reason"] = settled.reason
     if settled.details:
@@ -125,8 +128,12 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
     passed = _either(fields, ("pass", "passed"), _flag)
     score = _optional(fields, "score", _score)
     checks = _checks(fields)
-    if score is None:
-        score = _share(fields, checks) if passed is None else float(passed)
+    if score is None and passed is not None:
+        score = float(passed)
+    elif score is None:  # `assertions` alone: the share that passed
+        if not (fields.get("assertions") or fields.get("checks")):
+            raise _WrongError("returned no verdict: its result has none of 'pass', 'score' and 'assertions'")
+        score = sum(check.passed for check in checks) / len(checks)
     return Settled(
         passed=score >= PASS_MARK if passed is None else passed,
         score=score,
@@ -154,13 +161,6 @@ def _reason(fields: Mapping[Any, object], *, has_verdict: bool) -> str | None:
         return given
     note = f"'{ignored[0]}' is ignored; did you mean 'pass'?"
     return f"{given} ({note})" if given else note
-
-
-def _share(fields: Mapping[Any, object], checks: Sequence[Check]) -> float:
-    """The score of a result that brings `assertions` alone: passed/total."""
-    if not (fields.get("assertions") or fields.get("checks")):
-        raise _WrongError("returned no verdict: its result has none of 'pass', 'score' and 'assertions'")
-    return sum(check.passed for check in checks) / len(checks)
 
 
 def _checks(fields: Mapping[Any, object]) -> tuple[Check, ...]:
@@ -257,13 +257,6 @@ def _native(value: object) -> object:
     if type(value).__module__ == "numpy" and not getattr(value, "shape", (0,)):
         return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
     return value
-
-
-def _check_json(check: Check) -> dict[str, Json]:
-    plain: dict[str, Json] = {"text": check.text, "passed": check.passed}
-    if check.evidence is not None:
-        plain["evidence"] = check.evidence
-    return plain
 
 
 def _wrong_field(name: str, wanted: str, value: object) -> _WrongError:

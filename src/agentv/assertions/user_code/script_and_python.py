@@ -24,7 +24,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, plain_json
 from agentv.ports import CodeCall
 from agentv.registry.fields import (
     Alias,
@@ -94,7 +94,7 @@ class Script(DeclaredAssertion):
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the command and read its output."""
         command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
-        stdin = json.dumps(script_payload(context, self.config), default=_plain).encode()
+        stdin = json.dumps(script_payload(context, self.config), default=plain_json).encode()
         if self.judge_access is None:
             return await _run(command, stdin, context.env)
         from agentv.assertions.judged.judge_proxy import judge_proxy
@@ -143,8 +143,17 @@ class PythonCode(DeclaredAssertion):
             adapter, payload = "agentv.assertions.user_code.script_and_python:called", {"code": self.value.code}
         else:
             adapter = f"{ADAPTERS}:by_name"
+            offered: JsonObject = {
+                "output": context.graded_value,
+                "config": self.config or context.config,
+                "vars": context.vars,
+                "metadata": context.metadata,
+                "criteria": context.criteria,
+                "expected_output": context.reference,
+                "prompt": context.prompt,
+            }
             payload = {
-                "offered": _offered(context, self.config or context.config),
+                "offered": offered,
                 "single": "output",
                 "context_as": ("context", "ctx"),
                 "by_position": ("output", "context"),  # what promptfoo passes
@@ -177,24 +186,6 @@ def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
         "reference_answer": context.reference,
         "sidecar": context.metadata,
     }
-
-
-def _offered(context: AssertionContext, config: JsonObject) -> JsonObject:
-    """What a function may ask for by name, beside the context."""
-    return {
-        "output": context.graded_value,
-        "config": config,
-        "vars": context.vars,
-        "metadata": context.metadata,
-        "criteria": context.criteria,
-        "expected_output": context.reference,
-        "prompt": context.prompt,
-    }
-
-
-def _plain(value: object) -> Json:
-    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
-    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _cut(text: str, limit: int = 60) -> str:
@@ -284,14 +275,9 @@ class JavaScriptCode(DeclaredAssertion):
         payload = {**context.payload, "prompt": context.prompt, "promptfoo": promptfoo_context(context)}
         if not isinstance(context.graded_value, str | None):
             payload["structured"] = context.graded_value
-        answer = await context.services.javascript.grade(_source(self.value), payload, math.inf)
+        value = self.value
+        source = f"function:{value.name or ''}:{value.path}" if value.code is None else f"javascript:{value.code}"
+        answer = await context.services.javascript.grade(source, payload, math.inf)
         if isinstance(answer, Failure):
             return Grade.errored(answer.code, f"javascript {answer.message}")
         return at_threshold(grade_of(with_checks(answer), "javascript"), self.threshold, "javascript")
-
-
-def _source(value: JavaScriptSource) -> str:
-    """How the process that runs it learns what to call."""
-    if value.code is not None:
-        return f"javascript:{value.code}"
-    return f"function:{value.name or ''}:{value.path}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agentv.matching.spelling import nearest
 from agentv.model.suite.assertion import AssertionSettings
 from agentv.model.values.values import Json
 from agentv.registry.fields import Issue
@@ -35,7 +36,7 @@ def read_annotation(node: ast.expr | None) -> Annotation | None:
 def _accepts(node: ast.expr | None) -> Accepts | None:
     match node:
         case ast.Constant(value=None):
-            return _is_none
+            return _PLAIN["None"]
         case ast.Constant(value=str(text)):
             return _accepts(_parsed(text))
         case ast.Name() | ast.Attribute():
@@ -62,26 +63,6 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_none(value: Json) -> bool:
-    return value is None
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_whole(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_list(value: Json) -> bool:
-    return isinstance(value, list | tuple)
-
-
-def _of(cls: type) -> Accepts:
-    return lambda value: isinstance(value, cls)
-
-
 def _any_of(nodes: list[ast.expr]) -> Accepts | None:
     members = [_accepts(node) for node in nodes]
     known = [member for member in members if member is not None]
@@ -90,21 +71,17 @@ def _any_of(nodes: list[ast.expr]) -> Accepts | None:
     return lambda value: any(accepts(value) for accepts in known)
 
 
-def _optional(nodes: list[ast.expr]) -> Accepts | None:
-    return _any_of([*nodes, ast.Constant(None)])
-
-
 def _list_of(nodes: list[ast.expr]) -> Accepts | None:
     inner = _accepts(nodes[0])
     if inner is None:
-        return _is_list
+        return _PLAIN["list"]
     return lambda value: isinstance(value, list | tuple) and all(inner(one) for one in value)
 
 
 def _mapping_of(nodes: list[ast.expr]) -> Accepts | None:
     inner = _accepts(nodes[-1])
     if inner is None:
-        return _of(Mapping)
+        return _PLAIN["dict"]
     return lambda value: isinstance(value, Mapping) and all(inner(one) for one in value.values())
 
 
@@ -116,26 +93,22 @@ def _literal(nodes: list[ast.expr]) -> Accepts | None:
     return lambda value: isinstance(value, bool | int | str | None) and (type(value), value) in choices
 
 
-def _first(nodes: list[ast.expr]) -> Accepts | None:
-    return _accepts(nodes[0])
-
-
 _PLAIN: dict[str, Accepts] = {
-    "str": _of(str),
-    "bool": _of(bool),
-    "int": _is_whole,
-    "float": _is_number,
-    "None": _is_none,
-    **dict.fromkeys(("list", "List", "Sequence"), _is_list),
-    **dict.fromkeys(("dict", "Dict", "Mapping"), _of(Mapping)),
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "None": lambda value: value is None,
+    **dict.fromkeys(("list", "List", "Sequence"), lambda value: isinstance(value, list | tuple)),
+    **dict.fromkeys(("dict", "Dict", "Mapping"), lambda value: isinstance(value, Mapping)),
 }
 _GENERIC: dict[str, Callable[[list[ast.expr]], Accepts | None]] = {
     **dict.fromkeys(("list", "List", "Sequence"), _list_of),
     **dict.fromkeys(("dict", "Dict", "Mapping"), _mapping_of),
     "Literal": _literal,
-    "Optional": _optional,
+    "Optional": lambda nodes: _any_of([*nodes, ast.Constant(None)]),
     "Union": _any_of,
-    "Annotated": _first,
+    "Annotated": lambda nodes: _accepts(nodes[0]),
 }
 
 
@@ -223,8 +196,8 @@ def read_signature(source: bytes, file: str) -> Signature | Issue:
     tree = _parse(source, file)
     if isinstance(tree, Issue):
         return tree
-    functions = list(_functions(tree.body))
-    marked = [one for one in functions if _is_marked(one, _marks(tree))]
+    functions, marks = list(_functions(tree.body)), _marks(tree)
+    marked = [one for one in functions if _is_marked(one, marks)]
     if len(marked) > 1:
         names = " and ".join(f"'{one.name}'" for one in marked)
         return _bad(file, marked[1], f"{names} are both decorated with @{MARK}; a file defines one assertion")
@@ -267,12 +240,9 @@ def _marks(tree: ast.Module) -> frozenset[str]:
             found |= {alias.asname for alias in node.names if alias.name == MARK and alias.asname}
             found |= {f"{alias.asname or alias.name}.{MARK}" for alias in node.names if alias.name == "authoring"}
         elif isinstance(node, ast.Import):
-            found |= {f"{alias.asname or alias.name}.{MARK}" for alias in node.names if _is_ours(alias.name)}
+            ours = [alias for alias in node.names if alias.name.partition(".")[0] == "agentv"]
+            found |= {f"{alias.asname or alias.name}.{MARK}" for alias in ours}
     return frozenset(found)
-
-
-def _is_ours(module: str) -> bool:
-    return module == "agentv" or module.startswith("agentv.")
 
 
 def _is_marked(function: _Function, marks: frozenset[str]) -> bool:
@@ -310,13 +280,9 @@ def _annotation(parameter: ast.arg, default: ast.expr | None) -> Annotation | No
 
 
 def _unknown(name: str, signature: Signature) -> Issue:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extractOne
-
-    scorer = DamerauLevenshtein.normalized_similarity
-    nearest = extractOne(name, signature.names, scorer=scorer, score_cutoff=0.6)
+    near = nearest(name, signature.names)
     takes = f"takes {', '.join(signature.names)}" if signature.names else "takes none"
-    hint = f"did you mean '{nearest[0]}'?" if nearest else "a function with **kwargs accepts any"
+    hint = f"did you mean '{near}'?" if near else "a function with **kwargs accepts any"
     return Issue((name,), f"no parameter '{name}'; {signature.function} {takes}", "unknown-key", hint)
 
 

@@ -14,7 +14,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, plain_json
 from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, Nonempty, Text
 from agentv.user_code.connections import proxy_for
 from agentv.user_code.excerpts import head
@@ -67,16 +67,22 @@ class Webhook(DeclaredAssertion):
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Call once. An error is never a verdict, and redirects are not followed."""
-        reply = await self._post(json.dumps(self._payload(context), default=_plain).encode())
-        if isinstance(reply, Failure):
-            return Grade.errored(reply.code, reply.message)
-        return _read(reply, _redactor(self.headers))
-
-    def _payload(self, context: AssertionContext) -> dict[str, Json]:
-        """The case as scripts get it, and under promptfoo's names too: `output` and `context`."""
+        # the case as scripts get it, and under promptfoo's names too: `output` and `context`
         known: dict[str, Json] = {"prompt": context.prompt, "vars": context.vars}
         config = self.config or context.config
-        return {**context.payload, "config": config, "prompt": context.prompt, "context": known}
+        payload = {**context.payload, "config": config, "prompt": context.prompt, "context": known}
+        reply = await self._post(json.dumps(payload, default=plain_json).encode())
+        if isinstance(reply, Failure):
+            return Grade.errored(reply.code, reply.message)
+        redactor = _redactor(self.headers)
+        try:
+            answer = json.loads(reply)
+        except (ValueError, RecursionError):
+            excerpt = redactor.redact(head(reply, 200)) or "an empty response"
+            return Grade.errored(BAD_RESULT, f"the webhook did not respond with JSON: {excerpt}")
+        if not isinstance(answer, Mapping):
+            return Grade.errored(BAD_RESULT, "the webhook must respond with an object that has 'pass' or 'score'")
+        return redactor.redact_grade(grade_of(with_checks(answer), "webhook"))
 
     async def _post(self, body: bytes) -> bytes | Failure:
         """The body of a reply with a status of success. No message holds the address or a header."""
@@ -130,17 +136,6 @@ async def _body(response: ClientResponse, redactor: Redactor) -> bytes | Failure
     return bytes(data)
 
 
-def _read(reply: bytes, redactor: Redactor) -> Grade:
-    try:
-        answer = json.loads(reply)
-    except (ValueError, RecursionError):
-        excerpt = redactor.redact(head(reply, 200)) or "an empty response"
-        return Grade.errored(BAD_RESULT, f"the webhook did not respond with JSON: {excerpt}")
-    if not isinstance(answer, Mapping):
-        return Grade.errored(BAD_RESULT, "the webhook must respond with an object that has 'pass' or 'score'")
-    return redactor.redact_grade(grade_of(with_checks(answer), "webhook"))
-
-
 def _reason(error: Exception) -> str:
     """Why there is no reply. The words of most errors hold the address, so only those that do not are quoted."""
     from aiohttp import ClientConnectorError
@@ -148,8 +143,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ClientConnectorError):
         return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
     return type(error).__name__
-
-
-def _plain(value: object) -> Json:
-    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
-    return dict(value) if isinstance(value, Mapping) else str(value)

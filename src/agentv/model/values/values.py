@@ -48,6 +48,11 @@ class PartlyShown(Struct, frozen=True):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def plain_json(value: object) -> Json:
+    """What JSON has no form for: mappings of other kinds as objects, anything else as its text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
 def objects_in(found: object) -> list[Mapping[str, Any]]:
     """The objects of a list; none of what is not a list."""
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []

@@ -68,7 +68,6 @@ USAGE = "usage"
 
 _CHOICES = frozenset({"auto", "none", "required", "any"})
 _FORMATS = frozenset({"text", "json_object", "json_schema", "grammar", "structural_tag"})
-_PLAIN = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 
 _NAMED = {
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
@@ -87,50 +86,46 @@ def chat_parameters(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> dict[str, Any]:
     """For chat completions."""
-    body: dict[str, Any] = {"model": settings.model, **_sampling(settings, request, refused)}
-    names = {**dict.fromkeys(_PLAIN), "seed": dialect.seed}
-    body |= {own or name: value for name, own in names.items() if (value := getattr(settings, name)) is not None}
-    if settings.max_tokens is not None:
-        newer = dialect.completion_tokens or reasons(settings.model)
-        limit_name = "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
-        body[limit_name] = settings.max_tokens
-    if settings.stop:
-        body["stop"] = list(settings.stop)
-    if settings.reasoning_effort is not None:
-        body["reasoning_effort"] = settings.reasoning_effort
-    if settings.tools:
-        body["tools"] = [_nested(tool) for tool in settings.tools]
-    if settings.tool_choice is not None:
-        body["tool_choice"] = _choice(settings.tool_choice, nested=True)
-    if settings.stream:
-        body |= {"stream": True} if USAGE in refused else {"stream": True, "stream_options": {"include_usage": True}}
-    form = _format(settings, dialect, request, refused)
-    if form is not None:
-        body["response_format"] = form
-    return {**body, **settings.extra}
+    newer = dialect.completion_tokens or reasons(settings.model)
+    limit_name = "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
+    reports_usage = settings.stream and USAGE not in refused
+    body = {
+        "model": settings.model,
+        "temperature": _temperature(settings, request, refused),
+        "top_p": settings.top_p,
+        "frequency_penalty": settings.frequency_penalty,
+        "presence_penalty": settings.presence_penalty,
+        dialect.seed: settings.seed,
+        limit_name: settings.max_tokens,
+        "stop": list(settings.stop or ()) or None,
+        "reasoning_effort": settings.reasoning_effort,
+        "tools": [_nested(tool) for tool in settings.tools] or None,
+        "tool_choice": _choice(settings.tool_choice, nested=True),
+        "stream": settings.stream or None,
+        "stream_options": {"include_usage": True} if reports_usage else None,
+        "response_format": _format(settings, dialect, request, refused),
+    }
+    return {**{key: value for key, value in body.items() if value is not None}, **settings.extra}
 
 
 def response_parameters(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> dict[str, Any]:
     """For the responses API. Answers are not kept on the server: chat completions are not either."""
-    body: dict[str, Any] = {"model": settings.model, "store": False, **_sampling(settings, request, refused)}
-    if settings.stream:
-        body["stream"] = True
-    if settings.top_p is not None:
-        body["top_p"] = settings.top_p
-    if settings.max_tokens is not None:
-        body["max_output_tokens"] = settings.max_tokens
-    if settings.reasoning_effort is not None:
-        body["reasoning"] = {"effort": settings.reasoning_effort}
-    if settings.tools:
-        body["tools"] = [_flat(tool) for tool in settings.tools]
-    if settings.tool_choice is not None:
-        body["tool_choice"] = _choice(settings.tool_choice, nested=False)
-    form = _format(settings, dialect, request, refused)
-    if form is not None:
-        body["text"] = {"format": _flat(form)}
-    return {**body, **settings.extra}
+    form, effort = _format(settings, dialect, request, refused), settings.reasoning_effort
+    body = {
+        "model": settings.model,
+        "store": False,
+        "temperature": _temperature(settings, request, refused),
+        "stream": settings.stream or None,
+        "top_p": settings.top_p,
+        "max_output_tokens": settings.max_tokens,
+        "reasoning": None if effort is None else {"effort": effort},
+        "tools": [_flat(tool) for tool in settings.tools] or None,
+        "tool_choice": _choice(settings.tool_choice, nested=False),
+        "text": None if form is None else {"format": _flat(form)},
+    }
+    return {**{key: value for key, value in body.items() if value is not None}, **settings.extra}
 
 
 def refused_by(message: str, sent: frozenset[str]) -> frozenset[str]:
@@ -152,11 +147,10 @@ def removable(
     return frozenset(one for one, is_there in there.items() if is_there) - refused
 
 
-def _sampling(settings: OpenAISettings, request: TargetRequest, refused: frozenset[str]) -> dict[str, float]:
+def _temperature(settings: OpenAISettings, request: TargetRequest, refused: frozenset[str]) -> float | None:
     if request.temperature is None:
-        return {} if settings.temperature is None else {"temperature": settings.temperature}
-    left_out = TEMPERATURE in refused or reasons(settings.model)
-    return {} if left_out else {"temperature": request.temperature}
+        return settings.temperature
+    return None if TEMPERATURE in refused or reasons(settings.model) else request.temperature
 
 
 def _format(

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, plain_json
 from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime
 from agentv.user_code.javascript.worker import LostError, WorkerProcess, WorkerReply
 
@@ -77,9 +77,9 @@ class JavaScriptHost:
         """
         asked = {"file": file, "payload": payload}
         try:
-            request = msgspec.json.encode(asked, enc_hook=_plain)[1:]
+            request = msgspec.json.encode(asked, enc_hook=plain_json)[1:]
         except UnicodeEncodeError:  # half a surrogate pair, which a model may have written as an escape
-            request = json.dumps(asked, default=_plain).encode()[1:]
+            request = json.dumps(asked, default=plain_json).encode()[1:]
         try:
             async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
                 answer = await self._answer(file, request)
@@ -192,8 +192,3 @@ def _shut_down() -> _NoRuntimeError:
 def _is_lost(task: asyncio.Task[WorkerProcess]) -> bool:
     """Whether the process that was started is gone. A start that failed is not tried again."""
     return task.cancelled() or (task.exception() is None and task.result().is_lost)
-
-
-def _plain(value: object) -> Json:
-    """Mappings of other kinds as objects, paths and the like as text."""
-    return dict(value) if isinstance(value, Mapping) else str(value)
