@@ -52,7 +52,7 @@ TYPES: dict[str, str] = {
     "context-recall": "agentv.assertions.judged.retrieval:ContextRecall",
     "context-relevance": "agentv.assertions.judged.retrieval:ContextRelevance",
     "triggering": "agentv.assertions.judged.triggering:Triggering",
-    "select-best": "agentv.assertions.judged.select_best:SelectBest",
+    "select-best": "agentv.assertions.judged.questions:SelectBest",
     "script": "agentv.assertions.user_code.script_and_python:Script",
     "python": "agentv.assertions.user_code.script_and_python:PythonCode",
     "javascript": "agentv.assertions.user_code.script_and_python:JavaScriptCode",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentv.model.run.grade import Grade
 from agentv.model.values.formatting import CUT, LIMIT, excerpt, writable
 
-__all__ = ["CUT", "LIMIT", "NO_OUTPUT", "around", "excerpt", "listed", "quoted", "with_quotations"]
+__all__ = ["CUT", "LIMIT", "NO_OUTPUT", "around", "excerpt", "listed", "quoted", "texts_in", "with_quotations"]
 
 _MARGIN = 40
 _LEAST_QUOTE = 8
@@ -43,6 +43,11 @@ def listed(values: tuple[str, ...]) -> str:
     """The first few values of a list, and how many more there are."""
     shown = ", ".join(quoted(value) for value in values[:_SHOWN_VALUES])
     return shown if len(values) <= _SHOWN_VALUES else f"{shown} and {len(values) - _SHOWN_VALUES} more"
+
+
+def texts_in(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The texts of an option that takes one, several or none."""
+    return (value,) if isinstance(value, str) else value or ()
 
 
 def with_quotations(grade: Grade, answer: str | None) -> Grade:

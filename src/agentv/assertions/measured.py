@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from agentv.assertions.evidence import excerpt, listed
+from agentv.assertions.evidence import excerpt, listed, texts_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
 from agentv.model.values.message import ToolCall
@@ -260,11 +260,11 @@ class FinishReason(DeclaredAssertion):
 
     def label(self) -> str:
         """The reasons."""
-        return listed(self._wanted)
+        return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
         """Reports an empty reason."""
-        if not all(reason.strip() for reason in self._wanted):
+        if not all(reason.strip() for reason in texts_in(self.value)):
             yield Issue(("value",), "the reason is empty", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -272,12 +272,9 @@ class FinishReason(DeclaredAssertion):
         found = context.finish_reason
         if found is None:
             return _no_data("finish reason")
-        wanted = {canonical_reason(reason) for reason in self._wanted}
-        return Grade.of(canonical_reason(found) in wanted, f"stopped for {listed(self._wanted)}", excerpt(found))
-
-    @property
-    def _wanted(self) -> tuple[str, ...]:
-        return (self.value,) if isinstance(self.value, str) else self.value
+        reasons = texts_in(self.value)
+        passed = canonical_reason(found) in map(canonical_reason, reasons)
+        return Grade.of(passed, f"stopped for {listed(reasons)}", excerpt(found))
 
 
 def _no_data(what: str, hint: str = "") -> Grade:

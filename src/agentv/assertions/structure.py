@@ -12,8 +12,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import details_of, is_criteria, prompt_issues, unjudged
-from agentv.assertions.user_code.script_and_python import script_payload
-from agentv.assertions.user_code.script_output import read_verdict
+from agentv.assertions.user_code.script_and_python import read_verdict, script_payload
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches, spent_on
 from agentv.model.run.rubric import Rubric
@@ -88,69 +87,59 @@ class AssertSet(DeclaredAssertion):
             yield Issue(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Grade the set's assertions and combine them as a case's are. An errored one errs the set."""
+        """Grade the set's assertions and combine them as a case's are, or as the aggregator does.
+
+        An errored assertion errs the set. The score of an aggregator counts as it is, unless the set has a threshold of
+        its own or a required grade falls.
+        """
         children = tuple(entry for entry in self.inner if entry.type != AGGREGATOR)
         scores = await context.services.grade(children, context)
         threshold = context.threshold if self.threshold is None else self.threshold
-        if self.aggregator is not None:
-            return await self._aggregated(self.aggregator, scores, context, threshold)
-        whole = combined(scores, threshold)
-        cost, usage = spent_on(score.grade for score in scores)
+        details: dict[str, Json] = {"threshold": threshold, "scores": [_shown(score) for score in scores]}
+        made: Sequence[Score] = ()
+        own: tuple[Check, ...] = ()
+        has_own, needs = True, self.threshold
+        if self.aggregator is None:
+            whole, needs = combined(scores, threshold), threshold
+        else:
+            whole, check = self.aggregator.count(scores, threshold)
+            own = () if check is None else (check,)
+            made = await self._aggregated(self.aggregator, scores, context, threshold) if whole.error is None else ()
+            gated = all(map(passes_gate, scores))
+            has_own = self.threshold is not None or not gated
+            for score in made:
+                judged, own = score.grade, score.grade.checks
+                whole = Combined(judged.score, judged.passed and gated, judged.error)
+                has_own = has_own or judged.has_own_threshold
+            if self.aggregator.type == "llm":
+                details["aggregator"] = "llm"
+        error, reasons = whole.error, [*_notes(scores), *(score.grade.reason for score in made if score.grade.reason)]
+        cost, usage = spent_on(score.grade for score in (*scores, *made))
         return Grade(
             score=whole.score,
-            passed=whole.passed,
-            checks=tuple(_checks(scores)) if whole.error is None else (),
-            reason=whole.error.message if whole.error is not None else "; ".join(_notes(scores)) or None,
-            details={"threshold": threshold, "scores": [_shown(score) for score in scores]},
-            error=whole.error,
-            has_own_threshold=True,
+            passed=whole.passed and (self.threshold is None or reaches(whole.score, self.threshold)),
+            checks=(*own, *_checks(scores)) if error is None else (),
+            reason=("; ".join(reasons) or None) if error is None else error.message,
+            details=details,
+            error=error,
+            has_own_threshold=has_own,
             cost_usd=cost,
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
-            needs=threshold,
-            note=_note_in(scores),
+            needs=needs,
+            note=_note_in((*scores, *made)),
         )
 
     async def _aggregated(
         self, aggregator: Aggregator, scores: Sequence[Score], context: AssertionContext, threshold: float
-    ) -> Grade:
-        """The grade that the aggregator makes of the grades, whose score counts as it is.
-
-        It counts as failed, not by its score, where the set has a threshold of its own or a required grade falls.
-        """
-        whole, check = aggregator.count(scores, threshold)
+    ) -> Sequence[Score]:
+        """What code or a judge makes of the grades; nothing where they are only counted."""
         graders = [entry for entry in self.inner if entry.type == AGGREGATOR]
-        gated = all(map(passes_gate, scores))
-        made: tuple[Score, ...] = ()
-        if graders and whole.error is None:
-            weighed = [replace(score, entry=aggregator.weighed(score.entry)) for score in scores]
-            with_results = replace(context, results=results_of(weighed), threshold=threshold)
-            made = await context.services.grade(graders, with_results)
-            judged = made[0].grade
-            whole = Combined(judged.score, judged.passed and gated, judged.error)
-        cost, usage = spent_on(score.grade for score in (*scores, *made))
-        checks = ((check,) if check is not None else made[0].grade.checks if made else ()) if not whole.error else ()
-        has_own = bool(made) and made[0].grade.has_own_threshold
-        return Grade(
-            score=whole.score,
-            passed=whole.passed and (self.threshold is None or reaches(whole.score, self.threshold)),
-            checks=(*checks, *_checks(scores)) if whole.error is None else (),
-            reason=whole.error.message
-            if whole.error is not None
-            else "; ".join([*_notes(scores), *(score.grade.reason for score in made if score.grade.reason)]) or None,
-            details={
-                "threshold": threshold,
-                "scores": [_shown(score) for score in scores],
-                **({"aggregator": aggregator.type} if aggregator.type == "llm" else {}),
-            },
-            error=whole.error,
-            has_own_threshold=self.threshold is not None or not gated or has_own,
-            cost_usd=cost,
-            token_usage=usage,
-            undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
-            needs=self.threshold,
-            note=_note_in((*scores, *made)),
-        )
+        if not graders:
+            return ()
+        weighed = [replace(score, entry=aggregator.weighed(score.entry)) for score in scores]
+        with_results = replace(context, results=results_of(weighed), threshold=threshold)
+        return await context.services.grade(graders, with_results)
 
     def _aggregator_issues(self, aggregator: Aggregator) -> Iterator[Issue]:
         """Reports weights of no assertion, two weights of one, weights that sum to 0, and two thresholds."""

@@ -71,28 +71,23 @@ class RubricQuestion:
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPrompt:
-    """What code of the user's made of a prompt, and the fence that it was given the answer in."""
-
-    messages: tuple[Message, ...]
-    delimiter: Delimiter
-
-
-def question_about(rubric: Rubric, context: AssertionContext, written: WrittenPrompt | None = None) -> RubricQuestion:
+def question_about(
+    rubric: Rubric, context: AssertionContext, delimiter: Delimiter, written: tuple[Message, ...] | None = None
+) -> RubricQuestion:
     """The question whether the context's answer meets the rubric.
 
     Args:
         rubric: what is asked.
         context: of the answer.
-        written: the prompt, where no template makes it.
+        delimiter: the fence around what is not trusted.
+        written: what code of the user's, which was given the answer in that fence, made of a prompt; None: a template
+            makes it.
 
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    delimiter = Delimiter.new() if written is None else written.delimiter
     mark = new_word()
-    messages = _rendered(rubric, context, delimiter) if written is None else written.messages
+    messages = _rendered(rubric, context, delimiter) if written is None else written
     _check_shown(rubric, messages, delimiter, whole=written is not None)
     if written is not None or rubric.prompt is not None:
         messages = _with_last(messages, _confirm(rubric.mode, mark))
@@ -226,15 +221,11 @@ def _rules(rubric: Rubric, delimiter: Delimiter, mark: str) -> str:
 @cache
 def _rules_of(mode: RubricMode) -> str:
     rules = built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
-    return rules.replace("{{ confirm }}", built_in(_confirming(mode)))
+    return rules.replace("{{ confirm }}", _confirm(mode, "{{ mark }}"))
 
 
 def _confirm(mode: RubricMode, mark: str) -> str:
-    return built_in(_confirming(mode)).replace("{{ mark }}", mark)
-
-
-def _confirming(mode: RubricMode) -> str:
-    return "scale-confirm" if mode == "scale" else "confirm"
+    return built_in("scale-confirm" if mode == "scale" else "confirm").replace("{{ mark }}", mark)
 
 
 def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, Json]:
@@ -305,9 +296,9 @@ async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuesti
     Raises:
         RenderError: there is no prompt, or it does not show the answer.
     """
-    if rubric.writer is None:
-        return question_about(rubric, context)
     delimiter = Delimiter.new()
+    if rubric.writer is None:
+        return question_about(rubric, context, delimiter)
     values = dict(variables(rubric, context, delimiter))
     for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
         text = values[name]
@@ -316,7 +307,7 @@ async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuesti
     if isinstance(found, Failure):
         raise RenderError(found.code, found.message)
     messages = (Message("user", found),) if isinstance(found, str) else found
-    return question_about(rubric, context, WrittenPrompt(messages, delimiter))
+    return question_about(rubric, context, delimiter, messages)
 
 
 def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> AskedJudge:

@@ -74,8 +74,16 @@ class VerdictShape:
 
 
 def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
-    score = _score(row["score"])
-    _refuse_contradiction(row, score)
+    value = row["score"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UnreadableError(f"'score' must be a number from 0 to 1, found {_shown(value)}")
+    score = float(value)
+    for key in ("pass", "passed"):  # as promptfoo's judges give too; what says both yes and no says nothing
+        given = row.get(key)
+        if given is not None and not isinstance(given, bool):
+            raise UnreadableError(f"'{key}' must be true or false, found {_shown(given)}")
+        if (given is False and reaches(score, RUBRIC_MARK)) or (given is True and reaches(1 - RUBRIC_MARK, score)):
+            raise UnreadableError(f"'{key}' is {str(given).lower()} beside a score of {score:g}")
     checks = (*_assertions(row), *_notes(row, "hits", passed=True), *_notes(row, "misses", passed=False))
     return ReadVerdict(score, checks, _text(row, "reason") or _text(row, "reasoning"), score)
 
@@ -118,22 +126,6 @@ SHAPES: Mapping[RubricMode, VerdictShape] = {
     "aggregate": VerdictShape("score", _freeform),
 }
 """The modes whose verdict is JSON. That of a scale is a line of text: see `scale`."""
-
-
-def _score(value: Json) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise UnreadableError(f"'score' must be a number from 0 to 1, found {_shown(value)}")
-    return float(value)
-
-
-def _refuse_contradiction(row: JsonObject, score: float) -> None:
-    # promptfoo's judges give `pass` too; a verdict that says both yes and no says nothing
-    for key in ("pass", "passed"):
-        given = row.get(key)
-        if given is not None and not isinstance(given, bool):
-            raise UnreadableError(f"'{key}' must be true or false, found {_shown(given)}")
-        if (given is False and reaches(score, RUBRIC_MARK)) or (given is True and reaches(1 - RUBRIC_MARK, score)):
-            raise UnreadableError(f"'{key}' is {str(given).lower()} beside a score of {score:g}")
 
 
 def _assertions(row: JsonObject) -> Iterator[Check]:

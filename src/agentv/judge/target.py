@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import dataclasses
+import json
+import random
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined
-from agentv.judge.material import without
-from agentv.judge.question import RubricQuestion, asked_judge, question_of
-from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in
-from agentv.judge.shapes import UnreadableError, speakable
-from agentv.judge.sharing import SharedCalls
+from agentv.judge.material import CONFIRM, Delimiter, Excerpt, new_word, without
+from agentv.judge.question import RubricQuestion, asked_judge, built_in, question_of
+from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in, verdicts_in
+from agentv.judge.shapes import TEXT, UnreadableError, closed, speakable
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
-from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, Verdict
+from agentv.model.run.rubric import MAX_CHARS, Choice, JudgeFailure, Rubric, Verdict
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
@@ -25,6 +31,180 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import Target, TargetRequest
 from agentv.templating import RenderError
+from agentv.user_code.deadline import LIMIT, Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceQuestion:
+    """One question: the answers in one order.
+
+    Attributes:
+        places: id of an answer in this question → its place among all answers. The ids are new for each question, so
+            that no answer can name itself.
+        token: of the markers around what is shown.
+        mark: the word that the choice shall carry; it stands in our instruction alone.
+        earlier: the marks of the requests before this one.
+    """
+
+    messages: tuple[Message, ...]
+    places: dict[str, int]
+    token: str
+    mark: str
+    earlier: tuple[str, ...] = ()
+    temperature: ClassVar[float] = 0.0
+
+    @property
+    def nonces(self) -> tuple[str, ...]:
+        """Random values that are new in each question."""
+        return (self.token, *self.places, *self.earlier, self.mark)
+
+    @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the reply."""
+        best: JsonObject = {"type": "string", "enum": list(self.places)}
+        return closed({"reason": TEXT, "best": best, CONFIRM: TEXT})
+
+    def again(self, reply: str, problem: str) -> ChoiceQuestion:
+        """Follow-up request after an unreadable reply, with a new confirmation word."""
+        mark = new_word()
+        shape = f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
+        request = f"Your reply cannot be used: {problem}. Reply with {shape} and nothing else."
+        previous = (Message("assistant", reply),) if reply.strip() else ()
+        messages = (*self.messages, *previous, Message("user", request))
+        return dataclasses.replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
+
+    def read(self, said: str) -> tuple[int, str | None]:
+        """The place of the answer that is chosen, and why.
+
+        Raises:
+            UnreadableError: there is no choice, one of no answer, or several that differ.
+        """
+        rows, _ = verdicts_in(said, "best", self.mark)
+        chosen = {f"{row['best']}" for row in rows}
+        if not chosen <= self.places.keys():
+            raise UnreadableError(f"'best' must be one of {', '.join(self.places)}")
+        if len(chosen) > 1:
+            raise UnreadableError("it contains several choices that disagree")
+        reason = rows[-1].get("reason")
+        return self.places[chosen.pop()], reason if isinstance(reason, str) and reason.strip() else None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedChoice:
+    """Choice in one order, with its usage."""
+
+    best: int
+    reason: str | None
+    usage: UsageTotal
+
+
+def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
+    """Combine the choices of both orders."""
+    usage = one.usage.plus(other.usage)
+    return Choice((one.best, other.best), (one.reason, other.reason), usage.token_usage, usage.cost_usd)
+
+
+def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
+    """The question which answer is best, in an order that the case's id determines, and in the opposite one."""
+    order = list(range(len(contexts)))
+    random.Random(contexts[0].case_id).shuffle(order)  # noqa: S311  # the same at each run, which is the point
+    return _question(criteria, contexts, order), _question(criteria, contexts, order[::-1])
+
+
+def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequence[int]) -> ChoiceQuestion:
+    delimiter = Delimiter.new()
+    places: dict[str, int] = {}
+    while len(places) < len(order):
+        places.setdefault(secrets.token_hex(4), order[len(places)])
+    shown = "\n\n".join(
+        delimiter.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
+        for name, at in places.items()
+    )
+    mark = new_word()
+    rules = built_in("choice")
+    for name, value in (("token", delimiter.token), ("mark", mark), ("ids", ", ".join(places))):
+        rules = rules.replace(f"{{{{ {name} }}}}", value)
+    rubric, first = delimiter.around("criteria", criteria), contexts[0]
+    task = f"The task:\n{delimiter.around('task', first.prompt)}\n\n"
+    if first.metadata:
+        metadata = json.dumps(first.metadata, ensure_ascii=False, indent=2)
+        task += f"The metadata of the case:\n{delimiter.around('metadata', metadata)}\n\n"
+    task += f"The criteria:\n{rubric}\n\nThe answers:\n{shown}"
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, mark)
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Flight(Generic[T]):
+    """A call on its way, and the time limit of whoever made it."""
+
+    task: asyncio.Task[T]
+    limit: Deadline | None
+    waiting: int = 0
+
+    def joined(self) -> AbstractContextManager[None]:
+        """What holds up whoever made the call, such as a rate limit, holds up those who wait for it beside them."""
+        own = LIMIT.get()
+        if own is None or self.limit is None or own is self.limit:
+            return nullcontext()
+        return self.limit.shared_by(own, asyncio.get_running_loop().time)
+
+
+class SharedCalls(Generic[T]):
+    """Outcomes of calls by key, shared by concurrent callers.
+
+    Args:
+        keeps: whether an outcome is remembered; one that is not serves those alone who waited for it.
+        most: outcomes that are remembered; the one that was asked for longest ago is forgotten first.
+    """
+
+    def __init__(self, keeps: Callable[[T], bool], most: int) -> None:
+        self._keeps = keeps
+        self._most = most
+        self._kept: OrderedDict[bytes, T] = OrderedDict()
+        self._flights: dict[bytes, _Flight[T]] = {}
+
+    async def once(self, key: bytes, call: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """The outcome for a key, and whether somebody else's call gave it.
+
+        One caller that is cancelled leaves the call to the others who wait for it; the last of them cancels it.
+        """
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key], True
+        flight = self._flights.get(key)
+        shared = flight is not None
+        if flight is None:
+            flight = self._flights[key] = _Flight(asyncio.create_task(call()), LIMIT.get())
+        return await self._outcome(key, flight), shared
+
+    async def _outcome(self, key: bytes, flight: _Flight[T]) -> T:
+        flight.waiting += 1
+        try:
+            with flight.joined():
+                outcome = await asyncio.shield(flight.task)
+        except asyncio.CancelledError:
+            if flight.waiting == 1 and not flight.task.done():
+                self._forget(key, flight)  # first, so that nobody else comes to wait for it
+                flight.task.cancel()
+                await asyncio.wait({flight.task})  # so that what it started has ended
+            raise
+        finally:
+            flight.waiting -= 1
+            if flight.task.done():
+                self._forget(key, flight)
+        if self._keeps(outcome):
+            self._kept[key] = outcome
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return outcome
+
+    def _forget(self, key: bytes, flight: _Flight[T]) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
 
 REPLY_KEPT = 4_000
 """Characters of a reply that are kept as evidence."""
@@ -135,7 +315,13 @@ class TargetJudge:
         if rubric.temperature > 0:
             return await decide()
         outcome, shared = await self._calls.once(_key(question, context, vote), decide)
-        return _without_cost(outcome) if shared else outcome
+        if not shared:
+            return outcome
+        # nothing was spent again on what somebody else's call gave; a price that is not known stays so
+        cost = None if outcome.cost_usd is None else 0.0
+        if isinstance(outcome, JudgeFailure):
+            return replace(outcome, token_usage=None, cost_usd=cost)
+        return replace(outcome, token_usage=None, cost_usd=cost, shared=True)
 
     async def _decide(self, question: RubricQuestion, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         usage, reply, problem = UsageTotal(), "", ""
@@ -250,14 +436,6 @@ def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQues
 
 def _cut_note(question: RubricQuestion) -> JsonObject:
     return {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
-
-
-def _without_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
-    """What somebody else's call gave: nothing was spent on it again. A price that is not known stays so."""
-    cost = None if outcome.cost_usd is None else 0.0
-    if isinstance(outcome, JudgeFailure):
-        return replace(outcome, token_usage=None, cost_usd=cost)
-    return replace(outcome, token_usage=None, cost_usd=cost, shared=True)
 
 
 def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> bytes:

@@ -402,7 +402,12 @@ class _Places:
     def note(self, key: int, begin: int, source: int) -> None:
         """Keep a place; a later one replaces it, unless it is of another source: then neither counts."""
         if self._taken * 3 > len(self._keys) * 2:
-            self._grow()
+            keys, values = self._keys, self._values
+            self._keys, self._values = (array("Q", bytes(16 * len(keys))) for _ in range(2))
+            for known, place in zip(keys, values, strict=True):
+                if known:
+                    slot = self._slot(known)
+                    self._keys[slot], self._values[slot] = known, place
         slot = self._slot(key)
         value = min(source, _SEVERAL - 1) << _BEGIN_BITS | begin
         if self._keys[slot] == 0:
@@ -425,11 +430,3 @@ class _Places:
         while keys[slot] not in (0, key):
             slot = (slot + 1) & mask
         return slot
-
-    def _grow(self) -> None:
-        keys, values = self._keys, self._values
-        self._keys, self._values = (array("Q", bytes(16 * len(keys))) for _ in range(2))
-        for key, value in zip(keys, values, strict=True):
-            if key:
-                slot = self._slot(key)
-                self._keys[slot], self._values[slot] = key, value

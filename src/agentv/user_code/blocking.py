@@ -46,57 +46,41 @@ class LoopThread:
         self._loop.close()
 
 
-class BlockingWorkers:
-    """Workers on an event loop of their own."""
-
-    def __init__(self) -> None:
-        self._loop = LoopThread("agentv-authoring")
-        self._workers = self._loop.start(_made()).result()
-
-    def call(self, call: CodeCall, timeout_s: float) -> Any:
-        """The value of a call.
-
-        Raises:
-            ForeignError: it raised, its process died, or it took longer than `timeout_s` seconds.
-        """
-        calling = self._loop.start(self._workers.call(call))
-        try:
-            found = calling.result(timeout_s)
-        except LateError:
-            calling.cancel()
-            raise ForeignError(Failure("timeout", f"{call.what} returned nothing for {timeout_s:g} seconds")) from None
-        if isinstance(found, Raised):
-            raise ForeignError(found)
-        return found.value
-
-    def close(self) -> None:
-        """End the workers."""
-        self._loop.start(self._workers.close()).result()
-        self._loop.close()
-
-
 async def _made() -> Workers:
     return Workers()
 
 
-_shared: list[BlockingWorkers] = []
+_shared: list[tuple[LoopThread, Workers]] = []
+"""The workers of all files of one load, on an event loop of their own."""
 
 
 def call_blocking(call: CodeCall, timeout_s: float) -> Any:
     """The value of a call, by workers that all files of one load share.
 
     Raises:
-        ForeignError: as `BlockingWorkers.call`.
+        ForeignError: it raised, its process died, or it took longer than `timeout_s` seconds.
     """
     if not _shared:
-        _shared.append(BlockingWorkers())
-    return _shared[0].call(call, timeout_s)
+        made = LoopThread("agentv-authoring")
+        _shared.append((made, made.start(_made()).result()))
+    loop, workers = _shared[0]
+    calling = loop.start(workers.call(call))
+    try:
+        found = calling.result(timeout_s)
+    except LateError:
+        calling.cancel()
+        raise ForeignError(Failure("timeout", f"{call.what} returned nothing for {timeout_s:g} seconds")) from None
+    if isinstance(found, Raised):
+        raise ForeignError(found)
+    return found.value
 
 
 def close_blocking() -> None:
     """End those workers: all files are loaded."""
     while _shared:
-        _shared.pop().close()
+        loop, workers = _shared.pop()
+        loop.start(workers.close()).result()
+        loop.close()
 
 
 def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: float) -> Iterator[Any]:

@@ -5,7 +5,7 @@ import pytest
 from agentv.assertions.measured import Latency
 from agentv.assertions.structure import Aggregator, AssertSet, results_of
 from agentv.assertions.text.matching import Contains
-from agentv.assertions.user_code.script_output import read_verdict
+from agentv.assertions.user_code.script_and_python import read_verdict
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document

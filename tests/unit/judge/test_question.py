@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.judge.choice import choice_questions
 from agentv.judge.material import Delimiter, Excerpt
 from agentv.judge.question import question_about
+from agentv.judge.target import choice_questions
 from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message, ToolCall
 from agentv.templating import RenderError

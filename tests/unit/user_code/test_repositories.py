@@ -17,9 +17,8 @@ import pytest
 
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
-from agentv.user_code.git import RAW, run_git
 from agentv.user_code.processes import Finished
-from agentv.user_code.repositories import DAY_S, Repositories
+from agentv.user_code.repositories import DAY_S, RAW, Repositories, run_git
 from doubles.git_remotes import Hosts, Remote
 from doubles.waiting import until
 

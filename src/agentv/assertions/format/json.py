@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -89,16 +89,14 @@ class ContainsJson(_WithSchema):
         """Look for objects and arrays, in prose and in fenced blocks, until one matches."""
         if context.output is None:
             return NO_OUTPUT
+        found = containers(context.output)
         try:
-            return self._search(containers(context.output), context.output)
+            if self.schema is not None:
+                return _one_matches(self.schema, found, context.output)
+            first = next(found, None)
         except UnsearchableError as error:
             return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it contains {error}")
-
-    def _search(self, found: Iterator[Json], output: str) -> Grade:
-        if self.schema is not None:
-            return _one_matches(self.schema, found, output)
-        first = next(found, None)
-        evidence = f"found {_shape(first)}" if first is not None else excerpt(output)
+        evidence = f"found {_shape(first)}" if first is not None else excerpt(context.output)
         return Grade.of(first is not None, "contains a JSON object or array", evidence)
 
 

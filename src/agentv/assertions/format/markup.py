@@ -285,14 +285,13 @@ class XmlRules(Declared):
 
 @dataclass(frozen=True, slots=True)
 class NotXml:
-    """Why a text is no XML document, and where: line and column, both from 1."""
+    """Why a text is no XML document, and where: line and column, both from 1.
+
+    `has_entities`: it declares some, which are not expanded, so that it cannot be judged.
+    """
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entities:
-    """A text declares entities, which are not expanded, so that it cannot be judged."""
+    has_entities: bool = False
 
 
 class _WithElements(DeclaredAssertion):
@@ -345,9 +344,9 @@ class IsXml(_WithElements):
             return NO_OUTPUT
         document = context.output.strip()
         found = elements(document, self.required)
-        if isinstance(found, Entities):
-            return Grade.errored("xml-entities", "the answer declares entities, which are never expanded")
         if isinstance(found, NotXml):
+            if found.has_entities:
+                return Grade.errored("xml-entities", f"the answer {found.reason}")
             return Grade.of(False, "is XML", excerpt(f"{found.reason}: {excerpt(document, 100)}"))
         return _judged("is XML", self.required, found, document)
 
@@ -374,14 +373,14 @@ class ContainsXml(_WithElements):
                 first = first or fragment
                 if found.issuperset(self.required):
                     break
-        except (FragmentsError, TooManyTagsError):
+        except TooManyTagsError:
             return Grade.errored("xml-limit", "the answer has more XML nodes than the maximum")
         if first is None:
             return Grade.of(False, "contains XML", f"contains no well-formed element: {excerpt(output, 120)}")
         return _judged("contains XML", self.required, found, first)
 
 
-def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | Entities:
+def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml:
     """The paths that lead to an element of an XML document.
 
     Args:
@@ -413,16 +412,12 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | E
     try:
         parser.Parse(document.encode(), True)
     except _EntityError:
-        return Entities()
+        return NotXml("declares entities, which are never expanded", has_entities=True)
     except UnicodeEncodeError:
         return NotXml("contains half of a character (a lone surrogate)")
     except ExpatError as error:
         return NotXml(_parser_message(error, document))
     return found
-
-
-class FragmentsError(Exception):
-    """A text holds more fragments than are read."""
 
 
 class _EntityError(Exception):
@@ -442,7 +437,7 @@ def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[
     """The outermost well-formed elements in a text, each with those of the wanted paths that it has.
 
     Raises:
-        FragmentsError, TooManyTagsError: there are more than are read.
+        TooManyTagsError: there are more, or more tags, than are read.
     """
     read = 0
     done = 0
@@ -453,7 +448,7 @@ def fragments(text: str, wanted: Iterable[str] = ()) -> Iterator[tuple[str, set[
         tried += 1
         read += end - start
         if tried > MOST_FRAGMENTS or read > _MOST_READ:
-            raise FragmentsError
+            raise TooManyTagsError
         found = elements(text[start:end], wanted)
         if isinstance(found, set):
             done = end

@@ -210,7 +210,6 @@ DIALECTS: Mapping[str, str] = {
 }
 """Other names → sqlglot's; those of promptfoo's parser among them."""
 
-Statement: TypeAlias = "exp.Expr"
 Statements: TypeAlias = tuple["exp.Expr", ...]
 
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.assertions.evidence import quoted, with_quotations
-from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_issues, prompt_of, unjudged
+from agentv.assertions.evidence import excerpt, quoted, with_quotations
+from agentv.assertions.judged.rubric import (
+    OWN_PROMPT,
+    JudgeName,
+    Temperature,
+    details_of,
+    prompt_issues,
+    prompt_of,
+    unjudged,
+)
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Grade, reaches
-from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricMode, Verdict
+from agentv.model.run.grade import Check, Grade, reaches
+from agentv.model.run.rubric import RUBRIC_MARK, Choice, Rubric, RubricMode, Verdict
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
 from agentv.registry.fields import (
     Alias,
-    Between,
     DeclaredAssertion,
     Doc,
     Document,
@@ -33,12 +40,6 @@ from agentv.registry.fields import (
 )
 
 OwnPrompt = Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)]
-JudgeName = Annotated[
-    str | None,
-    Alias(("target", "judge_target", "provider", "model")),
-    Doc("the judge of this assertion; default: the judge in effect"),
-]
-Temperature = Annotated[float, Between(0, 2), Doc("sampling temperature of the judge")]
 Threshold = Annotated[Fraction, Doc("minimum score to pass")]
 Query = Annotated[Text | None, Nonempty(), Doc("the question; default: the variable `query`, else the input")]
 
@@ -62,18 +63,23 @@ class Judged(DeclaredAssertion):
     judge: JudgeName
     temperature: Temperature
 
+    def label(self) -> str:
+        """The text that it judges by, where it has one."""
+        value = getattr(self, "value", None)
+        return quoted(value)[1:-1] if value is not None else ""
+
     def validate(self) -> Iterable[Issue]:
         """Reports prompts that cannot work."""
         if isinstance(self.prompt, Document):
             yield from prompt_issues(self.prompt, self.mode)
 
-    def question(self, context: AssertionContext) -> Rubric | Grade | None:
+    def question(self, context: AssertionContext) -> Rubric | Grade | None:  # noqa: ARG002  # most need it
         """The question as far as labels know it, without an answer; None: only the answer tells it.
 
         Args:
             context: of the case alone, or with an answer.
         """
-        raise NotImplementedError
+        return self.build_rubric()
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """The question about an answer; an errored grade if something that it needs is missing."""
@@ -155,10 +161,6 @@ class Factuality(Judged):
     def _score_of_choice(self) -> tuple[tuple[str, float], ...]:
         return (self.scores or CategoryScores()).by_category
 
-    def label(self) -> str:
-        """The reference."""
-        return quoted(self.value)[1:-1] if self.value is not None else ""
-
     def validate(self) -> Iterator[Issue]:
         """Reports scores that decide nothing, and prompts that cannot work."""
         yield from Judged.validate(self)
@@ -198,10 +200,6 @@ class ClosedQa(Judged):
 
     mode: ClassVar[RubricMode] = "closed-qa"
 
-    def label(self) -> str:
-        """The criterion."""
-        return quoted(self.value)[1:-1]
-
     def question(self, context: AssertionContext) -> Rubric:
         """By the criterion."""
         del context
@@ -218,10 +216,6 @@ class GoalSuccess(Judged):
     temperature: Temperature = 0.0
 
     mode: ClassVar[RubricMode] = "goal-success"
-
-    def label(self) -> str:
-        """The goal."""
-        return quoted(self.value)[1:-1] if self.value is not None else ""
 
     def question(self, context: AssertionContext) -> Rubric | Grade:
         """By the goal."""
@@ -266,7 +260,63 @@ class AnswerRelevance(Proportion):
     mode: ClassVar[RubricMode] = "answer-relevance"
     short: ClassVar[str | None] = "threshold"
 
-    def question(self, context: AssertionContext) -> Rubric:
-        """Nothing but the mode."""
+
+ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectBest(DeclaredAssertion):
+    """A judge chooses this answer as the best of those to the case from all prompts and targets."""
+
+    value: Annotated[FileText, Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
+    judge: JudgeName = None
+
+    needs_judge: ClassVar[bool] = True
+    compares: ClassVar[bool] = True
+    timeout_s: ClassVar[float | None] = 2 * JUDGE_TIMEOUT_S  # it asks twice
+
+    def label(self) -> str:
+        """The criteria."""
+        return quoted(self.value)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """An errored grade: nothing is best alone."""
         del context
-        return self.build_rubric()
+        return ALONE
+
+    async def choose(self, contexts: Sequence[AssertionContext]) -> tuple[Grade, ...]:
+        """The grade of each answer, in their order: the best one passes. A tie has no best one.
+
+        Only the first grade has the cost of the judge.
+        """
+        if len(contexts) < 2:  # one is no choice
+            return (ALONE,) * len(contexts)
+        choice = await contexts[0].services.judge(self.judge).choose(self.value, contexts)
+        if isinstance(choice, Failure):
+            first = unjudged(choice)
+            other = replace(first, token_usage=None, cost_usd=None)  # spent once for all of them
+            return (first, *[other] * (len(contexts) - 1))
+        return tuple(self._graded(choice, place) for place in range(len(contexts)))
+
+    def _graded(self, choice: Choice, place: int) -> Grade:
+        votes = choice.best.count(place)
+        passed = votes == len(choice.best)
+        tied = len(set(choice.best)) > 1
+        reasons = [
+            why
+            for best, why in zip(choice.best, choice.reasons, strict=True)
+            if why and (tied or best == place or not votes)
+        ]
+        reason = excerpt(" / ".join(dict.fromkeys(reasons)), 1_000) or None
+        if tied:
+            reason = f"a tie: in the opposite order, the judge chose another answer{f': {reason}' if reason else ''}"
+        first = place == 0
+        return Grade(
+            score=votes / len(choice.best),
+            passed=passed,
+            checks=(Check(f"is the best answer: {quoted(self.value)}", passed, f"chosen in {votes} of 2 orders"),),
+            reason=reason,
+            has_own_threshold=True,
+            cost_usd=choice.cost_usd if first else None,
+            token_usage=choice.token_usage if first else None,
+        )

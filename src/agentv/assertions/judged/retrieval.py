@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.assertions.evidence import quoted
+from agentv.assertions.evidence import texts_in
 from agentv.assertions.judged.questions import Proportion
 from agentv.matching.spelling import nearest
 from agentv.model.run.context import AssertionContext
@@ -38,17 +38,12 @@ _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 
 def sentences_of(text: str) -> tuple[str, ...]:
     """The sentences, and the lines of lists and tables, that hold a word; each without the marks of a list."""
-    pieces = (_MARK.sub("", piece).strip() for piece in _ended(text))
-    return tuple(piece for piece in pieces if _WORD.search(piece))
-
-
-def _ended(text: str) -> list[str]:
-    """The text cut behind each end, whose closing quotes stay with what they close."""
     pieces, start = [], 0
-    for end in _END.finditer(text):
+    for end in _END.finditer(text):  # cut behind it: closing quotes stay with what they close
         pieces.append(text[start : end.end()])
         start = end.end()
-    return [*pieces, text[start:]]
+    bare = (_MARK.sub("", piece).strip() for piece in (*pieces, text[start:]))
+    return tuple(piece for piece in bare if _WORD.search(piece))
 
 
 MOST_PIECES = 500
@@ -77,10 +72,6 @@ class _OfContext(Proportion):
     context: Context = None
     context_transform: ContextTransform = None
 
-    @property
-    def _own(self) -> tuple[str, ...]:
-        return (self.context,) if isinstance(self.context, str) else self.context or ()
-
     def validate(self) -> Iterator[Issue]:
         """Reports two contexts, and invalid thresholds and prompts."""
         yield from Proportion.validate(self)
@@ -100,7 +91,7 @@ class _OfContext(Proportion):
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
         """The pieces of the context, or an errored grade."""
-        found: Sequence[str] | Failure = self._own
+        found: Sequence[str] | Failure = texts_in(self.context)
         if self.context_transform is not None:
             whole = (
                 context
@@ -125,11 +116,6 @@ class ContextFaithfulness(_OfContext):
     mode: ClassVar[RubricMode] = "context-faithfulness"
     short: ClassVar[str | None] = "threshold"
 
-    def question(self, context: AssertionContext) -> Rubric:
-        """Nothing but the mode: what was retrieved for one answer is no part of what labels know."""
-        del context
-        return self.build_rubric()
-
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
         """Against the context."""
         found = await self._retrieved(context)
@@ -144,10 +130,6 @@ class ContextRecall(_OfContext):
 
     mode: ClassVar[RubricMode] = "context-recall"
     needs_answer: ClassVar[bool] = False
-
-    def label(self) -> str:
-        """The ground truth."""
-        return quoted(self.value)[1:-1] if self.value is not None else ""
 
     def missing_inputs(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A context, or the ground truth."""
@@ -183,7 +165,7 @@ class ContextRelevance(_OfContext):
 
     def question(self, context: AssertionContext) -> Rubric | Grade | None:
         """Known where the entry or the case gives the context, and the reply does not."""
-        given = self._own or context_texts(context.vars.get("context"))
+        given = texts_in(self.context) or context_texts(context.vars.get("context"))
         return self._about(given) if given and self.context_transform is None else None
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:

@@ -82,21 +82,23 @@ Entries: TypeAlias = tuple[RubricEntry | Text, ...]
 
 def items_of(entries: Entries) -> tuple[RubricItem, ...]:
     """The items as the judge gets them; each without an id is called by its place."""
-    return tuple(_item(entry, f"r{place}") for place, entry in enumerate(entries, 1))
-
-
-def _item(entry: RubricEntry | str, default: str) -> RubricItem:
-    if isinstance(entry, str):
-        return RubricItem(default, entry)
-    return RubricItem(
-        entry.id or default,
-        entry.outcome or "",
-        entry.weight,
-        entry.required is not False,
-        entry.operator,
-        ranges_of(entry.score_ranges) if entry.score_ranges else (),
-        entry.gate if entry.score_ranges else None,
-    )
+    items = []
+    for place, entry in enumerate(entries, 1):
+        if isinstance(entry, str):
+            items.append(RubricItem(f"r{place}", entry))
+            continue
+        ranged = entry.score_ranges
+        item = RubricItem(
+            entry.id or f"r{place}",
+            entry.outcome or "",
+            entry.weight,
+            entry.required is not False,
+            entry.operator,
+            ranges_of(ranged) if ranged else (),
+            entry.gate if ranged else None,
+        )
+        items.append(item)
+    return tuple(items)
 
 
 _NO_ID = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")

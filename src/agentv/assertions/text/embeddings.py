@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Annotated, ClassVar, Literal
 
-from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
+from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed, texts_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, TOLERANCE, Check, Grade
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
@@ -54,7 +54,7 @@ class Similar(DeclaredAssertion):
 
     def label(self) -> str:
         """The first reference."""
-        return listed(self._given)
+        return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
         """Reports a threshold that every answer reaches, or none can."""
@@ -66,7 +66,7 @@ class Similar(DeclaredAssertion):
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Embed the answer and the references, and compare the closest with the threshold."""
-        references = self._given or ((context.reference,) if context.reference else ())
+        references = texts_in(self.value) or texts_in(context.reference or None)
         if context.output is None:
             return NO_OUTPUT
         if not any(one.strip() for one in references):
@@ -76,12 +76,14 @@ class Similar(DeclaredAssertion):
             return Grade(0.0, False, (check,), has_own_threshold=True)
         texts = (context.output, *references)
         found = await context.services.embedder(self.embedder).embed(texts, JUDGE_TIMEOUT_S)
-        if isinstance(found, Failure):
-            return _not_embedded(found)
-        problem = _unusable(found, len(texts))
-        if problem is not None:
-            return _not_embedded(Failure("bad-answer", problem))
-        return self._compared(found, context.output, references)
+        if not isinstance(found, Failure):
+            problem = _unusable(found, len(texts))
+            if problem is None:
+                return self._compared(found, context.output, references)
+            found = Failure("bad-answer", problem)
+        code = f"embedder-{found.code.removeprefix('embedder-')}"
+        message = f"the embedding failed: {found.message}"
+        return Grade(0.0, False, reason=message, error=Failure(code, message, found.retryable))
 
     def _compared(self, found: Embeddings, output: str, references: Sequence[str]) -> Grade:
         answer, *others = found.vectors
@@ -102,16 +104,6 @@ class Similar(DeclaredAssertion):
             token_usage=found.token_usage,
             needs=None if far else self.threshold,
         )
-
-    @property
-    def _given(self) -> tuple[str, ...]:
-        return (self.value,) if isinstance(self.value, str) else self.value or ()
-
-
-def _not_embedded(failure: Failure) -> Grade:
-    code = f"embedder-{failure.code.removeprefix('embedder-')}"
-    message = f"the embedding failed: {failure.message}"
-    return Grade(0.0, False, reason=message, error=Failure(code, message, failure.retryable))
 
 
 def _unusable(found: Embeddings, texts: int) -> str | None:

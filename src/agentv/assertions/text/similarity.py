@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
 from unicodedata import normalize
 
-from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
+from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed, texts_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Grade, reaches
 from agentv.registry.fields import Between, DeclaredAssertion, Doc, FileText, FileTexts, Fraction, Issue, missing_extra
@@ -40,18 +40,14 @@ class _Similar(DeclaredAssertion):
 
     def label(self) -> str:
         """The first reference."""
-        return listed(self._given)
-
-    @property
-    def _given(self) -> tuple[str, ...]:
-        return (self.value,) if isinstance(self.value, str) else self.value or ()
+        return listed(texts_in(self.value))
 
     def validate(self) -> Iterable[Issue]:
         """Reports a threshold that every answer reaches, and references without words."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
-        for place, one in enumerate(self._given):
+        for place, one in enumerate(texts_in(self.value)):
             if not words(one):
                 path: tuple[str | int, ...] = ("value",) if isinstance(self.value, str) else ("value", place)
                 yield Issue(
@@ -62,7 +58,7 @@ class _Similar(DeclaredAssertion):
         """Score the answer, and compare the score with the threshold."""
         if context.output is None:
             return NO_OUTPUT
-        references = self._given or ((context.reference,) if context.reference else ())
+        references = texts_in(self.value) or texts_in(context.reference or None)
         if not any(words(one) for one in references):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         if len(context.output) > LONGEST:

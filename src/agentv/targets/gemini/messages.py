@@ -113,14 +113,12 @@ _PARTS = PartBuilders(_text_part, _picture, _inline)
 def tools_in(tools: Sequence[Json]) -> list[Json]:
     """Tools in Gemini's own shape; functions in OpenAI's are turned into it."""
     functions, own = functions_in(tools)
-    return [*own, {"function_declarations": [_function(one) for one in functions]}] if functions else own
-
-
-def _function(function: JsonObject) -> JsonObject:
-    declaration = {key: function[key] for key in ("name", "description") if key in function}
-    return (
-        {**declaration, "parameters_json_schema": function["parameters"]} if function.get("parameters") else declaration
-    )
+    declared: list[Json] = []
+    for function in functions:
+        declaration = {key: function[key] for key in ("name", "description") if key in function}
+        parameters = {"parameters_json_schema": function["parameters"]} if function.get("parameters") else {}
+        declared.append(declaration | parameters)
+    return [*own, {"function_declarations": declared}] if declared else own
 
 
 def tool_config_in(choice: Json) -> Json:

@@ -87,10 +87,6 @@ def is_answer(value: Json) -> bool:
     return isinstance(value, Mapping) and ("output" in value or "text" in value)
 
 
-def _are_messages(value: Json) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) and "role" in one for one in value)
-
-
 def error_in(value: Json) -> Failure | None:
     """The failure that an error body reports; None for any other value.
 
@@ -129,7 +125,9 @@ def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Fail
         value: the output.
         beside: other keys of the answer object, such as `context`.
     """
-    if value is None or isinstance(value, str) or (value and _are_messages(value)):
+    rows = value if isinstance(value, list | tuple) else ()
+    are_messages = bool(rows) and all(isinstance(one, Mapping) and "role" in one for one in rows)
+    if value is None or isinstance(value, str) or are_messages:
         return from_object({**beside, "output": value})
     return from_object({**beside, "output": json.dumps(value, ensure_ascii=False)})
 

@@ -59,21 +59,18 @@ def failure_of(
     if moved is not None:
         moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
         message = f"the server redirects to {moved}: write that as '{address}'"
+    if status is not None and retryable_statuses:
+        passing = status in retryable_statuses
+    else:
+        passing = status is not None and (status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
     return CallFailure(
         "http-status",
         f"{_named(status)}: {shown(message, secrets) or 'no message'}",
-        retryable=may_pass(status, retryable_statuses),
+        retryable=passing,
         status=status,
         retry_after_s=retry_after(known),
         stops=status in STOPPING and status not in retryable_statuses,
     )
-
-
-def may_pass(status: int | None, listed: frozenset[int] = frozenset()) -> bool:
-    """Whether another try may give an answer: what the target's `retry` lists, else what the status means."""
-    if status is None:
-        return False
-    return status in listed if listed else status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 _SEARCHED = 1_000_000

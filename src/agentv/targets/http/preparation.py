@@ -100,15 +100,16 @@ class Healthcheck(Declared):
 
     async def failed(self, env: Mapping[str, str]) -> Failure | None:
         """Run it: None when all is well, else a Failure with the code `unhealthy`."""
-        wrong = await (self._command_error(self.command, env) if self.command else self._url_error(self.url or ""))
+        if self.command is None:
+            wrong = await self._url_error(self.url or "")
+        else:
+            ended = await run_program(self.command, stdin=b"", env=env, timeout_s=self.timeout_s)
+            if isinstance(ended, Failure):
+                wrong = ended.message
+            else:
+                output = tail(ended.stderr or ended.stdout) or "it printed nothing"
+                wrong = f"exit {ended.status}: {output}" if ended.status else None
         return Failure("unhealthy", f"healthcheck failed: {wrong}") if wrong else None
-
-    async def _command_error(self, command: Command, env: Mapping[str, str]) -> str | None:
-        ended = await run_program(command, stdin=b"", env=env, timeout_s=self.timeout_s)
-        if isinstance(ended, Failure):
-            return ended.message
-        output = tail(ended.stderr or ended.stdout) or "it printed nothing"
-        return f"exit {ended.status}: {output}" if ended.status else None
 
     async def _url_error(self, url: str) -> str | None:
         from agentv.targets.http.connection import Connection

@@ -84,10 +84,7 @@ def _hosted(title: str, server: Dialect, small_model: str, *domains: str) -> typ
 Cohere = _hosted(
     "Cohere",
     Dialect(
-        "cohere",
-        "https://api.cohere.ai/compatibility/v1",
-        "embed-v4.0",
-        key_from=("COHERE_API_KEY", "CO_API_KEY"),
+        "cohere", "https://api.cohere.ai/compatibility/v1", "embed-v4.0", key_from=("COHERE_API_KEY", "CO_API_KEY")
     ),
     "command-a-03-2025",
     "cohere.ai",
@@ -162,10 +159,7 @@ Xai = _hosted(
 )
 
 _OPENROUTER = Dialect(
-    "openrouter",
-    "https://openrouter.ai/api/v1",
-    "openai/text-embedding-3-small",
-    key_from=("OPENROUTER_API_KEY",),
+    "openrouter", "https://openrouter.ai/api/v1", "openai/text-embedding-3-small", key_from=("OPENROUTER_API_KEY",)
 )
 
 
@@ -184,10 +178,7 @@ class OpenRouter(Hosted):
         Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{_OPENROUTER.base_url}`"),
     ] = None
     api_key: Annotated[
-        Text | None,
-        Secret(),
-        FromEnvironment(("OPENROUTER_API_KEY",)),
-        Doc("API key; defaults to OPENROUTER_API_KEY"),
+        Text | None, Secret(), FromEnvironment(("OPENROUTER_API_KEY",)), Doc("API key; defaults to OPENROUTER_API_KEY")
     ] = None
 
     @property

@@ -113,55 +113,39 @@ class Threads:
     """Threads for plain functions: the main one, and others while all are busy."""
 
     def __init__(self) -> None:
-        self._main: SimpleQueue[Work | None] = SimpleQueue()
-        self._idle: list[SimpleQueue[Work | None]] = []
-        self._main_is_idle = True
+        self.main: SimpleQueue[Work | None] = SimpleQueue()
+        self._idle = [self.main]
         self._lock = threading.Lock()
 
     def run(self, job: Work) -> None:
-        """Run a job on a thread that does nothing else."""
+        """Run a job on a thread that does nothing else: the main one, if that is idle."""
         with self._lock:
-            if self._main_is_idle:
-                self._main_is_idle = False
-                jobs = self._main
+            if self.main in self._idle:
+                jobs = self.main
+                self._idle.remove(jobs)
             else:
                 jobs = self._idle.pop() if self._idle else self._start()
         jobs.put(job)
 
     def _start(self) -> SimpleQueue[Work | None]:
         jobs: SimpleQueue[Work | None] = SimpleQueue()
-        threading.Thread(target=self._serve, args=(jobs,), name="agentv-user-code", daemon=True).start()
+        threading.Thread(target=self.serve, args=(jobs,), name="agentv-user-code", daemon=True).start()
         return jobs
 
-    def _serve(self, jobs: SimpleQueue[Work | None]) -> None:
-        import asyncio
-
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        while (job := jobs.get()) is not None:
-            answer = job()
-            with self._lock:
-                self._idle.append(jobs)
-            if answer is not None:
-                answer()
-
-    def serve_main(self) -> None:
-        """Run jobs on this thread until `close`."""
+    def serve(self, jobs: SimpleQueue[Work | None]) -> None:
+        """Run jobs on this thread until None comes. On the main one the event loop waits for who needs asyncio."""
         has_loop = False
-        while (job := self._main.get()) is not None:
-            if not has_loop and "asyncio" in sys.modules:
+        while (job := jobs.get()) is not None:
+            if not has_loop and (jobs is not self.main or "asyncio" in sys.modules):
                 import asyncio
 
                 asyncio.set_event_loop(asyncio.new_event_loop())
                 has_loop = True
             answer = job()
             with self._lock:
-                self._main_is_idle = True
+                self._idle.append(jobs)
             if answer is not None:
                 answer()
-
-    def close(self) -> None:
-        """End the main thread's work."""
-        self._main.put(None)
 
 
 class UserLoop:
@@ -264,7 +248,7 @@ class Worker:
                 self._asks.pop(message.id)(message)
             elif isinstance(message, Close):
                 self._loop.close()
-                self.threads.close()
+                self.threads.main.put(None)
                 return
         os.killpg(0, signal.SIGKILL)  # the process that started this one is gone; end all that this one started, too
 
@@ -446,7 +430,7 @@ def main(descriptor: int) -> None:
     newly_loaded()
     channel.send(Ready())
     threading.Thread(target=worker.read, name="agentv-messages", daemon=True).start()
-    worker.threads.serve_main()
+    worker.threads.serve(worker.threads.main)
     atexit._run_exitfuncs()  # noqa: SLF001  # the process ends here, whatever threads are left
     with suppress(OSError, ValueError):  # users' code has closed them
         sys.stdout.flush()

@@ -118,11 +118,6 @@ class WorkerProcess:
         self.send(begin)
 
     @property
-    def pid(self) -> int:
-        """Of its process."""
-        return self._process.pid
-
-    @property
     def has_ended(self) -> bool:
         """Whether its process is gone."""
         return self._status is not None
@@ -187,7 +182,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kill the process and all that it started."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self._process.pid, signal.SIGKILL)
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -330,7 +325,7 @@ class WorkerProcess:
             pass
         self._status = status
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it started
+            os.killpg(self._process.pid, signal.SIGKILL)  # what it started
         self._loop.remove_reader(self._connection)
         self._loop.remove_writer(self._connection)
         self._connection.close()

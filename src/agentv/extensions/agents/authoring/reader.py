@@ -67,8 +67,8 @@ def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | No
 
 def commit_of(ref: str, reading: Reading) -> str | None:
     """The commit that a ref names in the repository of the suite, or None."""
-    from agentv.user_code.git import LIST_S, run_git
     from agentv.user_code.processes import Finished  # few suites compare git refs
+    from agentv.user_code.repositories import LIST_S, run_git
 
     asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     found = run_git(asked, reading.places.root, reading.scope.env, LIST_S)

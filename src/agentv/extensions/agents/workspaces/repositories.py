@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 from agentv.extensions.agents.workspaces.snapshot import Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceRepository
 from agentv.model.values.response import Failure
-from agentv.user_code.git import FETCH_S, FULL_SHA, RAW, reason_of, run_git
 from agentv.user_code.processes import Finished
-from agentv.user_code.repositories import RepositoryClone
+from agentv.user_code.repositories import FETCH_S, FULL_SHA, RAW, RepositoryClone, reason_of, run_git
 
 _COMMIT = re.compile(r"(?!-)[^\x00-\x20\x7f:*?\[\\]*")
 """What may name a commit; it becomes part of a command line."""

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from agentv.judge.sharing import SharedCalls
+from agentv.judge.target import SharedCalls
 
 
 class Calls:
