@@ -114,7 +114,8 @@ class AssertSet(DeclaredAssertion):
             if self.aggregator.type == "llm":
                 details["aggregator"] = "llm"
         error, reasons = whole.error, [*_notes(scores), *(score.grade.reason for score in made if score.grade.reason)]
-        cost, usage = spent_on(score.grade for score in (*scores, *made))
+        every = (*scores, *made)
+        cost, usage = spent_on(score.grade for score in every)
         return Grade(
             score=whole.score,
             passed=whole.passed and (self.threshold is None or reaches(whole.score, self.threshold)),
@@ -127,7 +128,7 @@ class AssertSet(DeclaredAssertion):
             token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
             needs=needs,
-            note=_note_in((*scores, *made)),
+            note=next((f"{one.grade.note} ('{one.entry.name}')" for one in every if one.grade.note), None),
         )
 
     async def _aggregated(
@@ -180,10 +181,6 @@ def _notes(scores: Iterable[Score]) -> Iterator[str]:
             yield f"{score.entry.name} could not be graded: {score.grade.error.message}"
         elif not passes_gate(score):
             yield f"{score.entry.name} is required"
-
-
-def _note_in(scores: Iterable[Score]) -> str | None:
-    return next((f"{one.grade.note} ('{one.entry.name}')" for one in scores if one.grade.note), None)
 
 
 def _shown(score: Score) -> dict[str, Json]:

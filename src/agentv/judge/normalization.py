@@ -158,17 +158,16 @@ class _Table(dict[int, str]):
     """Characters as they are found, so that none is looked into twice."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = found = _plain(chr(code))
+        found = chr(code)
+        digit = unicodedata.digit(found, None)
+        if _FIRST_TAG <= code <= _LAST_TAG:
+            found = chr(code - 0xE0000)
+        elif found in _INVISIBLE_LETTERS:
+            found = ""
+        elif digit is not None:
+            found = str(digit)
+        self[code] = found
         return found
-
-
-def _plain(one: str) -> str:
-    if _FIRST_TAG <= ord(one) <= _LAST_TAG:
-        return chr(ord(one) - 0xE0000)
-    if one in _INVISIBLE_LETTERS:
-        return ""
-    digit = unicodedata.digit(one, None)
-    return one if digit is None else str(digit)
 
 
 def _table() -> _Table:

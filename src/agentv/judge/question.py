@@ -72,21 +72,24 @@ class RubricQuestion:
 
 
 def question_about(
-    rubric: Rubric, context: AssertionContext, delimiter: Delimiter, written: tuple[Message, ...] | None = None
+    rubric: Rubric,
+    context: AssertionContext,
+    delimiter: Delimiter | None = None,
+    written: tuple[Message, ...] | None = None,
 ) -> RubricQuestion:
     """The question whether the context's answer meets the rubric.
 
     Args:
         rubric: what is asked.
         context: of the answer.
-        delimiter: the fence around what is not trusted.
+        delimiter: the fence around what is not trusted; None: a new one.
         written: what code of the user's, which was given the answer in that fence, made of a prompt; None: a template
             makes it.
 
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    mark = new_word()
+    delimiter, mark = delimiter or Delimiter.new(), new_word()
     messages = _rendered(rubric, context, delimiter) if written is None else written
     _check_shown(rubric, messages, delimiter, whole=written is not None)
     if written is not None or rubric.prompt is not None:
@@ -180,7 +183,9 @@ def _rendered(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
 
 def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
     changes = context.changes.patch if context.changes is not None else ""
-    texts = {"output": context.output or "", "tool_calls": _tool_calls(context), "file_changes": changes}
+    calls = (call for message in context.messages for call in message.tool_calls)
+    called = "\n".join(f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}" for call in calls)
+    texts = {"output": context.output or "", "tool_calls": called, "file_changes": changes}
     return {name: Excerpt.of(text, rubric.max_chars) for name, text in texts.items()}
 
 
@@ -282,23 +287,15 @@ def _flat(text: str) -> str:
 _GUARD = " (contradiction guard)"
 
 
-def _tool_calls(context: AssertionContext) -> str:
-    return "\n".join(
-        f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
-        for message in context.messages
-        for call in message.tool_calls
-    )
-
-
 async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuestion:
     """The question about the context's answer, whoever writes its prompt.
 
     Raises:
         RenderError: there is no prompt, or it does not show the answer.
     """
-    delimiter = Delimiter.new()
     if rubric.writer is None:
-        return question_about(rubric, context, delimiter)
+        return question_about(rubric, context)
+    delimiter = Delimiter.new()
     values = dict(variables(rubric, context, delimiter))
     for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
         text = values[name]

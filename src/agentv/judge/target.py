@@ -331,7 +331,9 @@ class TargetJudge:
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
-            looked = looked or _has_looked(response)
+            trace = response.trace  # of a judge that may look; what is no whole trace cannot show that it did not
+            if trace is None or trace.partial or any(not call.failed for call in trace.tool_calls):
+                looked = True
             try:
                 if not looked:
                     raise UnreadableError("no tool was used, so that nothing was looked at")  # noqa: TRY301
@@ -409,12 +411,6 @@ class TargetJudge:
             token_usage=usage.token_usage,
             cost_usd=usage.cost_usd,
         )
-
-
-def _has_looked(response: TargetResponse) -> bool:
-    """Whether a tool call of the judge succeeded; True if its trace cannot show that."""
-    trace = response.trace
-    return trace is None or bool(trace.partial) or any(not call.failed for call in trace.tool_calls)
 
 
 def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:

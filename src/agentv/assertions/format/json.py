@@ -50,7 +50,10 @@ class _WithSchema(DeclaredAssertion):
         """Source of the schema."""
         if self.value is None:
             return ""
-        return self.value.path.rpartition("/")[2] if self.value.path else _title(self.value.value)
+        if self.value.path:
+            return self.value.path.rpartition("/")[2]
+        title = self.value.value.get("title") if isinstance(self.value.value, Mapping) else None
+        return excerpt(title, 60) if isinstance(title, str) else "schema"
 
     def validate(self) -> Iterable[Issue]:
         """Problems of the schema."""
@@ -160,8 +163,3 @@ def _shape(value: Json) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"an array of {len(value)}"
     return {bool: "true or false", type(None): "null", str: "a string"}.get(type(value), "a number")
-
-
-def _title(schema: Json) -> str:
-    title = schema.get("title") if isinstance(schema, Mapping) else None
-    return excerpt(title, 60) if isinstance(title, str) else "schema"

@@ -344,7 +344,12 @@ def prompt_issues(prompt: Document, mode: RubricMode = "freeform") -> list[Issue
     except RenderError as error:
         return [Issue(("prompt",), error.message, code=error.code, file=prompt.path, line=error.line)]
     added = MODE_VARIABLES.get(mode, ())
-    issues = [_unknown(name, prompt.path, added) for name in sorted(names - _KNOWN.union(added))]
+    issues, known = [], tuple(dict.fromkeys((*PROMPT_VARIABLES, *added)))
+    for name in sorted(names - _KNOWN.union(added)):
+        near = nearest(name, known)
+        hint = f"did you mean '{near}'?" if near else "the case's own variables are under 'vars'"
+        message = f"'{name}' is not a variable of a judge prompt; available: {', '.join(known)}"
+        issues.append(Issue(("prompt",), message, "undefined-variable", hint, file=prompt.path, name=name))
     for shown in JUDGED_VARIABLES.get(mode, ("output",)):
         if shown not in _canonical(names) | names:
             what = "answer" if shown == "output" else shown
@@ -446,14 +451,6 @@ _ALMOST = lazy_pattern(rf"\$?\{{ *({_NAMED}) *\}}|<({_NAMED})>|<<({_NAMED})>>|\[
 
 _names = lru_cache(maxsize=64)(undeclared)
 """A prompt of the suite's is checked once, not for each of its cases."""
-
-
-def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
-    names = tuple(dict.fromkeys((*PROMPT_VARIABLES, *added)))
-    near = nearest(name, names)
-    hint = f"did you mean '{near}'?" if near else "the case's own variables are under 'vars'"
-    message = f"'{name}' is not a variable of a judge prompt; available: {', '.join(names)}"
-    return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
 
 
 def _unshown(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Issue]:

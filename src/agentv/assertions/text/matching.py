@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import eq
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
@@ -236,7 +236,7 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
 
     def validate(self) -> Iterable[Issue]:
         """Reports unknown flags, and a pattern that does not compile."""
-        from agentv.matching.patterns import FLAGS, PatternError, compiled
+        from agentv.matching.patterns import FLAGS, PatternError, backtracks, compiled, matches_everything
 
         unknown = [letter for letter in self.flags if letter not in FLAGS]
         if unknown:
@@ -248,7 +248,12 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
         except PatternError as error:
             yield Issue(("value",), f"the pattern does not compile: {error}", "bad-regex")
             return
-        yield from _doubts(self.value, self._flags)
+        if matches_everything(self.value, self._flags):
+            message = f"the pattern {quoted(self.value)} matches every answer, even an empty one"
+            yield Issue(("value",), message, "always-passes", warning=True)
+        elif backtracks(self.value, self._flags):
+            message = "this pattern can take exponential time: the repeated part can match the same text in two ways"
+            yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Search. A search that runs past its time limit is an errored grade."""
@@ -374,18 +379,6 @@ class MaxTokens(DeclaredAssertion, Struct, frozen=True):
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
         return _counted(context.output, 0, self.value, count=_tokens)
-
-
-def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
-    """Warnings of a pattern that compiles, and may not do what its author thinks."""
-    from agentv.matching.patterns import backtracks, matches_everything
-
-    if matches_everything(pattern, flags):
-        message = f"the pattern {quoted(pattern)} matches every answer, even an empty one"
-        yield Issue(("value",), message, "always-passes", warning=True)
-    elif backtracks(pattern, flags):
-        message = "this pattern can take exponential time: the repeated part can match the same text in two ways"
-        yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
 
 Matches: TypeAlias = Callable[[str, str], bool]

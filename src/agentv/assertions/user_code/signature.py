@@ -265,18 +265,16 @@ def _signature(function: _Function, file: str) -> Signature | Issue:
         *zip(positional[filled:], defaults[filled:], strict=True),  # after the context
         *zip(given.kwonlyargs, given.kw_defaults, strict=True),
     ]
-    parameters = tuple(Parameter(one.arg, default is None, _annotation(one, default)) for one, default in pairs)
-    for one, _ in pairs:
+    parameters = []
+    for one, default in pairs:
         if one.arg in RESERVED:
             return _bad(file, one, f"parameter '{one.arg}' is a key of every assertion; rename it")
-    return Signature(function.name, parameters, given.kwarg is not None, takes_output)
-
-
-def _annotation(parameter: ast.arg, default: ast.expr | None) -> Annotation | None:
-    if isinstance(default, ast.Constant) and default.value is None and parameter.annotation is not None:
-        # `x: int = None` is how many people write an optional parameter
-        return read_annotation(ast.BinOp(parameter.annotation, ast.BitOr(), ast.Constant(None)))
-    return read_annotation(parameter.annotation)
+        annotation = one.annotation
+        if annotation is not None and isinstance(default, ast.Constant) and default.value is None:
+            # `x: int = None` is how many people write an optional parameter
+            annotation = ast.BinOp(annotation, ast.BitOr(), ast.Constant(None))
+        parameters.append(Parameter(one.arg, default is None, read_annotation(annotation)))
+    return Signature(function.name, tuple(parameters), given.kwarg is not None, takes_output)
 
 
 def _unknown(name: str, signature: Signature) -> Issue:

@@ -86,7 +86,7 @@ class Webhook(DeclaredAssertion):
 
     async def _post(self, body: bytes) -> bytes | Failure:
         """The body of a reply with a status of success. No message holds the address or a header."""
-        from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+        from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, DummyCookieJar
 
         typed = any(name.lower() == "content-type" for name in self.headers)
         headers = self.headers if typed else {"Content-Type": "application/json", **self.headers}
@@ -100,7 +100,10 @@ class Webhook(DeclaredAssertion):
             ):
                 return await _body(response, _redactor(self.headers))
         except (ClientError, OSError, ValueError) as error:
-            return Failure("connection", f"no response from the webhook: {_reason(error)}")
+            why = type(error).__name__  # the words of most errors hold the address
+            if isinstance(error, ClientConnectorError):
+                why = f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+            return Failure("connection", f"no response from the webhook: {why}")
 
 
 def _parts(url: str) -> tuple[str, str] | None:
@@ -134,12 +137,3 @@ async def _body(response: ClientResponse, redactor: Redactor) -> bytes | Failure
         body = redactor.redact(head(bytes(data))) or "no body"
         return Failure("http-status", f"the webhook responded with HTTP {response.status}: {body}")
     return bytes(data)
-
-
-def _reason(error: Exception) -> str:
-    """Why there is no reply. The words of most errors hold the address, so only those that do not are quoted."""
-    from aiohttp import ClientConnectorError
-
-    if isinstance(error, ClientConnectorError):
-        return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
-    return type(error).__name__

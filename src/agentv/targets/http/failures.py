@@ -25,6 +25,7 @@ RETRYABLE = frozenset({408, 409, 429})
 STOPPING = frozenset({401, 402, 403, 404})
 """A refused key, no credit left, a model that is not there: no call of this target can do better."""
 
+_PHRASES = {int(one): one.phrase for one in HTTPStatus}
 _FAR = 1e14  # beyond any time that a server can mean
 
 _MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
@@ -63,9 +64,10 @@ def failure_of(
         passing = status in retryable_statuses
     else:
         passing = status is not None and (status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+    named = "the API refused the call" if status is None else f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
     return CallFailure(
         "http-status",
-        f"{_named(status)}: {shown(message, secrets) or 'no message'}",
+        f"{named}: {shown(message, secrets) or 'no message'}",
         retryable=passing,
         status=status,
         retry_after_s=retry_after(known),
@@ -94,15 +96,6 @@ def _moved_to(status: int | None, location: str | None) -> str | None:
     except ValueError:
         return "an address that cannot be parsed"
     return f"{parts.netloc.rpartition('@')[2]}{parts.path}" or "nowhere"
-
-
-def _named(status: int | None) -> str:
-    if status is None:
-        return "the API refused the call"
-    try:
-        return f"HTTP {status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP {status}"
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
