@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -178,13 +177,12 @@ def _gate_issues(entry: RubricEntry) -> Iterator[Issue]:
 
 
 def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
-    counts = Counter(item.id for item in items)
+    first: dict[str, int] = {}
     for place, item in enumerate(items):
-        if counts[item.id] > 1:
-            first = next(other for other, one in enumerate(items) if one.id == item.id)
-            if place > first:
-                message = f"items {first + 1} and {place + 1} have the same id '{item.id}'"
-                yield Issue(("value", place), message, code="duplicate-id")
+        before = first.setdefault(item.id, place)
+        if before != place:
+            message = f"items {before + 1} and {place + 1} have the same id '{item.id}'"
+            yield Issue(("value", place), message, code="duplicate-id")
 
 
 MOST = 10
