@@ -291,6 +291,7 @@ async def ask(
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:
     """Request of a trial."""
     case = trial.case
+    is_plain = case.workspace is None and trial.variant is None and not case.tools
     return TargetRequest(
         case_id=case.id,
         prompt=prompt_text(messages),
@@ -305,15 +306,13 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
         suite=f"{trial.suite.name}\0{trial.suite.env_sha256}" if trial.suite.env_sha256 else trial.suite.name,
         root=trial.suite.root,
         variant=trial.variant_name,
-        workspace_key=_workspace_key(trial),
+        workspace_key="" if is_plain else _workspace_key(trial),
     )
 
 
 def _workspace_key(trial: Trial) -> str:
-    """What tells the answers of a trial from those in another workspace, or by other tools; empty without any."""
+    """What tells the answers of a trial from those in another workspace, or by other tools."""
     spec, variant, tools = trial.case.workspace, trial.variant, trial.case.tools
-    if spec is None and variant is None and not tools:
-        return ""
     key = f"{spec.sha256 if spec is not None else ''} {variant.sha256 if variant is not None else ''}"
     if not tools:
         return key
@@ -342,6 +341,8 @@ def result_of(
             score, status = verdict.score, "passed" if verdict.passed else "failed"
     retries = attempts_of(answer if answer is not None else error)
     came = answer or part_of(error)
+    notes = [_note_on_ignored(came.ignored)] if came.ignored else []
+    notes += (f"assertion '{one.entry.name}': {one.grade.note}" for one in scores if one.grade.note)
     spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
         trial=trial,
@@ -363,10 +364,7 @@ def result_of(
         judge_token_usage=used,
         reused=came.earlier,
         work=None if came.trace is None else AgentWork(trace=came.trace, logs=came.logs),
-        notes=(
-            *_notes_on(came),
-            *(f"assertion '{one.entry.name}': {one.grade.note}" for one in scores if one.grade.note),
-        ),
+        notes=tuple(notes),
         thoughts=came.thoughts,
         finish_reason=came.finish_reason,
         time_to_first_token_ms=came.time_to_first_token_ms,
@@ -383,19 +381,17 @@ def part_of(error: Failure | None) -> TargetResponse:
     return (error.response if isinstance(error, CallFailure) else None) or _NOTHING
 
 
-def _notes_on(answer: TargetResponse) -> tuple[str, ...]:
+def _note_on_ignored(keys: Sequence[str]) -> str:
     """A note on keys of the target's mapping that mean nothing."""
-    if not answer.ignored:
-        return ()
     from rapidfuzz.process import extractOne  # few answers have such keys
 
-    names = ", ".join(f"'{name:.60}'" for name in answer.ignored)
-    found = (extractOne(name, ANSWER_KEYS, score_cutoff=_MISSPELT) for name in answer.ignored)
+    names = ", ".join(f"'{name:.60}'" for name in keys)
+    found = (extractOne(name, ANSWER_KEYS, score_cutoff=_MISSPELT) for name in keys)
     near = next((one[0] for one in found if one is not None), None)
     hint = f"did you mean '{near}'?" if near is not None else "put other data under 'metadata'"
-    if "tool_calls" in answer.ignored:
+    if "tool_calls" in keys:
         hint = "tool calls belong in the messages of 'output'"
-    return (f"the target's mapping has keys that are ignored: {names}; {hint}",)
+    return f"the target's mapping has keys that are ignored: {names}; {hint}"
 
 
 def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:

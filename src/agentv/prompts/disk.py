@@ -17,23 +17,23 @@ _CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 
 
 class Disk:
-    """The system's own calls. Every method raises OSError as they do."""
+    """The system's own calls. Every method raises OSError as they do; tests replace some of them."""
+
+    close = staticmethod(os.close)
+    stat = staticmethod(os.fstat)
+    stat_at = staticmethod(os.stat)
+    read = staticmethod(os.pread)
+    write = staticmethod(os.write)
+    truncate = staticmethod(os.ftruncate)
+    sync = staticmethod(os.fsync)
+    own = staticmethod(os.fchown)
+    permit = staticmethod(os.fchmod)
+    replace = staticmethod(os.replace)
+    unlink = staticmethod(os.unlink)
 
     def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
         """A descriptor, which no child process inherits."""
         return os.open(path, flags | os.O_CLOEXEC, mode)
-
-    def close(self, descriptor: int) -> None:
-        """Let go."""
-        os.close(descriptor)
-
-    def stat(self, descriptor: int) -> os.stat_result:
-        """Status of the open file."""
-        return os.fstat(descriptor)
-
-    def stat_at(self, path: Path) -> os.stat_result:
-        """The file at a path, following symlinks."""
-        return os.stat(path)  # noqa: PTH116  # the call itself
 
     def lock(self, descriptor: int) -> None:
         """Take the exclusive lock.
@@ -42,38 +42,6 @@ class Disk:
             BlockingIOError: another process has it.
         """
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def read(self, descriptor: int, size: int, offset: int) -> bytes:
-        """Bytes from an offset on; fewer only at the end."""
-        return os.pread(descriptor, size, offset)
-
-    def write(self, descriptor: int, data: bytes) -> int:
-        """Write bytes; returns how many were written."""
-        return os.write(descriptor, data)
-
-    def truncate(self, descriptor: int, size: int) -> None:
-        """Truncate the file to `size` bytes."""
-        os.ftruncate(descriptor, size)
-
-    def sync(self, descriptor: int) -> None:
-        """Have it on the disk."""
-        os.fsync(descriptor)
-
-    def own(self, descriptor: int, user: int, group: int) -> None:
-        """Give a file to a user and a group."""
-        os.fchown(descriptor, user, group)
-
-    def permit(self, descriptor: int, mode: int) -> None:
-        """Set the mode bits of a file."""
-        os.fchmod(descriptor, mode)
-
-    def replace(self, new: Path, path: Path) -> None:
-        """Put one file into the place of another, in one step."""
-        os.replace(new, path)  # noqa: PTH105  # the call itself
-
-    def unlink(self, path: Path) -> None:
-        """Remove a file."""
-        os.unlink(path)  # noqa: PTH108  # the call itself
 
     def make_directory(self, path: Path) -> None:
         """A directory, with those above it; one that is there is left alone."""

@@ -136,10 +136,7 @@ def as_offered(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> ToolC
     if tool is None:
         return _by_other_means(call, tools, text)
     known = call.name in TOOLS or canonical_name(call.name) in TOOLS
-    return _made(call, tool, _arguments(call.arguments, tool, text) if known else dict(call.arguments))
-
-
-def _made(call: ToolCall, tool: OfferedTool, arguments: Mapping[str, Json]) -> ToolCall:
+    arguments = _arguments(call.arguments, tool, text) if known else dict(call.arguments)
     return ToolCall(tool.full_name, arguments, call.id)
 
 
@@ -197,11 +194,11 @@ def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> 
     """A file written or edited by a patch or the shell; a command run by JavaScript (Codex)."""
     patch = next((tool for tool in tools if tool.custom and tool.name == "apply_patch"), None)
     if patch is not None and call.name in ("write", "edit"):
-        return _made(call, patch, {"input": _patch(call)})
+        return ToolCall(patch.full_name, {"input": _patch(call)}, call.id)
     shell = _tool_of("shell", tools)
     if shell is not None and call.name in ("write", "edit", "read"):
         command = _command(call, codex="cmd" in shell.arguments)
-        return _made(call, shell, _arguments({"command": command}, shell, text))
+        return ToolCall(shell.full_name, _arguments({"command": command}, shell, text), call.id)
     script = next((tool for tool in tools if tool.custom and "tools.exec_command" in tool.description), None)
     if script is None:
         search = _search(call, tools)
@@ -217,7 +214,7 @@ def _by_other_means(call: ToolCall, tools: Sequence[OfferedTool], text: str) -> 
     else:
         name = "mcp__" + call.name.replace(".", "__") if "." in call.name else call.name
         asked = f"tools.{name}({json.dumps(dict(call.arguments))})"
-    return _made(call, script, {"input": f"text(await {asked})"})
+    return ToolCall(script.full_name, {"input": f"text(await {asked})"}, call.id)
 
 
 def _search(call: ToolCall, tools: Sequence[OfferedTool]) -> ToolCall | None:

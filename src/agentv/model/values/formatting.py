@@ -33,10 +33,7 @@ def duration(milliseconds: float) -> str:
     seconds = milliseconds / 1000
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    return elapsed(round(seconds))
 
 
 def elapsed(seconds: float) -> str:

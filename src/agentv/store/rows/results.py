@@ -9,7 +9,6 @@ from operator import attrgetter
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.row import FailureRow, Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, StoredWork, Trial, TrialResult
@@ -20,7 +19,6 @@ from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import read_context
 from agentv.model.values.values import Span
-from agentv.ports import Executor, Target
 from agentv.store.files.lines import lines_at
 from agentv.store.rows.reading import read_lines_as, row_in
 
@@ -73,17 +71,6 @@ class _StoredAssertion:
 
     def label(self) -> str:
         return ""
-
-    def grade(self, context: AssertionContext) -> Grade:
-        raise NotImplementedError(f"the row of {context.case_id} holds a grade, not the assertion that gave it")
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredTarget:
-    """Placeholder for the settings of a target, which rows do not contain."""
-
-    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        raise NotImplementedError(f"the row of {spec.name} holds an answer, not how it was had ({executor})")
 
 
 def result_of(row: Row, root: str) -> TrialResult:
@@ -181,7 +168,7 @@ def _suite(name: str, path: str | None, root: str) -> Suite:
 
 @lru_cache(maxsize=1024)
 def _target(name: str) -> TargetSpec:
-    return TargetSpec(name, "", _StoredTarget())
+    return TargetSpec(name, "", None)  # rows do not contain its settings
 
 
 _work_of = attrgetter(*StoredWork.__struct_fields__)
