@@ -113,15 +113,10 @@ class Draws:
             case.open.discard(result.trial.key)
             case.low += result.status == "passed"
             case.high += result.status != "failed"
-            self._take_ended()
-        return self.decided
-
-    def _take_ended(self) -> None:
-        """Take in the groups that have ended, up to the first that has not."""
         while self._next < len(self._groups) and not self.decided:
             group = self._groups[self._next]
             if any(case.open for case in group.cases.values()):
-                return
+                break  # those after it are taken in when it has ended
             self._next += 1
             differences = [found for case in group.cases.values() if (found := case.difference) is not None]
             if differences:
@@ -129,6 +124,7 @@ class Draws:
                 self.errored += sum(low != high for low, high in differences)
                 low, high = (sum(one[side] for one in differences) / self._most for side in (0, 1))
                 self.bets.add(low, high, len(differences) / self._most)
+        return self.decided
 
 
 def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[CaseId, Bounds], seed: int) -> list[_Group]:

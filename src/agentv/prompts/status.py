@@ -143,7 +143,12 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
     Raises:
         RewriteError: it is no YAML mapping, or changing the status alone is impossible.
     """
-    text = _decoded(data)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RewriteError(f"it is not UTF-8 text (byte {error.start + 1})") from None
+    if _BREAKS.search(text):
+        raise RewriteError("it contains a line separator that YAML 1.1 and 1.2 read differently")
     before = MetaDocument(text)
     if before.status is not None and before.says == to:
         return data
@@ -159,16 +164,6 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
         if _differ_in_status_alone(before, after, to):
             return (_BOM if data.startswith(_BOM.encode()) else "").encode() + edited.encode()
     raise RewriteError(f"its status cannot be changed safely as it is written: write '{STATUS}: {to}' yourself")
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RewriteError(f"it is not UTF-8 text (byte {error.start + 1})") from None
-    if _BREAKS.search(text):
-        raise RewriteError("it contains a line separator that YAML 1.1 and 1.2 read differently")
-    return text
 
 
 def _differ_in_status_alone(before: MetaDocument, after: MetaDocument, to: PromptStatus) -> bool:
@@ -244,18 +239,13 @@ def _end_of(document: MetaDocument) -> int:
     last = document.pairs[-1].value[-1]
     inside = [event for event in document.pairs[-1].value if is_scalar(event) or is_alias(event)]
     # the end of a collection in lines is where the next thing begins; that of its last scalar is its own
-    mark = inside[-1].end_mark if inside and not _ends_in_brackets(document, last) else last.end_mark
+    in_brackets = document.text[document.offset(last.start_mark) : document.offset(last.end_mark)] in ("]", "}")
+    mark = inside[-1].end_mark if inside and not in_brackets else last.end_mark
     offset = document.offset(mark)
     if mark.column == 0 and offset:
         return offset
     following = [start for start in document.starts if start >= offset]
     return following[0] if following else len(document.text)
-
-
-def _ends_in_brackets(document: MetaDocument, event: Event) -> bool:
-    return type(event).__name__ in ("MappingEndEvent", "SequenceEndEvent") and (
-        document.text[document.offset(event.start_mark) : document.offset(event.end_mark)] in ("]", "}")
-    )
 
 
 def _in_braces(document: MetaDocument, root: Event, to: PromptStatus) -> Iterator[str]:

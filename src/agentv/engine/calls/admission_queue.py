@@ -16,11 +16,8 @@ T = TypeVar("T")
 _numbers = count()
 
 
-class QueuePlace(NamedTuple):
-    """A place in a queue: lower ranks first, in each rank in the order of arrival."""
-
-    rank: int
-    number: int
+QueuePlace = tuple[int, int]
+"""A place in a queue: lower ranks first, in each rank in the order of arrival."""
 
 
 class Wait(NamedTuple):
@@ -31,7 +28,7 @@ class Wait(NamedTuple):
 
 def next_place(rank: int = 0) -> QueuePlace:
     """The position after all others of its rank."""
-    return QueuePlace(rank, next(_numbers))
+    return rank, next(_numbers)
 
 
 @dataclass(slots=True, order=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import struct
 from array import array
 from base64 import b64decode, b64encode
 from collections import OrderedDict
@@ -71,15 +71,12 @@ class EmbeddingCache:
             for key in keys:
                 del self._underway[key]
             if isinstance(found, Embeddings) and len(found.vectors) == len(keys):
-                self._remember(keys, found)
+                for key, vector in zip(keys, found.vectors, strict=True):
+                    self._known[key] = array("d", vector)
+                while len(self._known) > self._stored:
+                    self._known.popitem(last=False)
             pending.set_result(found if isinstance(found, Failure) else None)
         return found
-
-    def _remember(self, keys: Sequence[bytes], found: Embeddings) -> None:
-        for key, vector in zip(keys, found.vectors, strict=True):
-            self._known[key] = array("d", vector)
-        while len(self._known) > self._stored:
-            self._known.popitem(last=False)
 
 
 class RecordedEmbedder:
@@ -129,17 +126,12 @@ class RecordedEmbedder:
 
 def _written(vector: Sequence[float]) -> str:
     """The numbers as bytes, little-endian and 64 bits each, in base64: short, and exact."""
-    numbers = array("d", vector)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return b64encode(numbers.tobytes()).decode()
+    return b64encode(struct.pack(f"<{len(vector)}d", *vector)).decode()
 
 
 def _read(answer: TargetResponse) -> tuple[float, ...]:
-    numbers = array("d", b64decode(answer.output or ""))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return tuple(numbers)
+    data = b64decode(answer.output or "")
+    return struct.unpack(f"<{len(data) // 8}d", data)
 
 
 def _key(text: str) -> bytes:

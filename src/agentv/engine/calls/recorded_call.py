@@ -112,9 +112,8 @@ class RecordedCall:
         return answer
 
 
-def no_answer(call: Call) -> Failure:
+def no_answer(_call: Call) -> Failure:
     """Why a trial of a run that grades another's answers has none."""
-    del call
     why = "the case or its target changed, or the answer contained a secret"
     return Failure("no-kept-answer", f"the run to regrade has no usable answer to this: {why}")
 

@@ -42,12 +42,6 @@ class Tries(Struct, frozen=True):
         """Number of attempts."""
         return self.failed + self.limited
 
-    def and_one(self, failure: Failure) -> Tries:
-        """With one more attempt, which ended in this failure."""
-        if is_limited(failure):
-            return Tries(self.failed, self.limited + 1)
-        return Tries(self.failed + 1, self.limited)
-
 
 class Again(Struct, frozen=True):
     """Retry the call after this many seconds."""
