@@ -118,15 +118,12 @@ class RecordedEmbedder:
         fresh = dict(zip(missing, embedded.vectors, strict=True))
         usage, cost = embedded.token_usage, embedded.cost_usd  # of all of them: it stands at the first
         for number, vector in fresh.items():
-            self._store.keep(calls[number], TargetResponse(_written(vector), token_usage=usage, cost_usd=cost))
+            # the numbers as bytes, little-endian and 64 bits each, in base64: short, and exact
+            written = b64encode(struct.pack(f"<{len(vector)}d", *vector)).decode()
+            self._store.keep(calls[number], TargetResponse(written, token_usage=usage, cost_usd=cost))
             usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), embedded.token_usage, embedded.cost_usd)
-
-
-def _written(vector: Sequence[float]) -> str:
-    """The numbers as bytes, little-endian and 64 bits each, in base64: short, and exact."""
-    return b64encode(struct.pack(f"<{len(vector)}d", *vector)).decode()
 
 
 def _read(answer: TargetResponse) -> tuple[float, ...]:

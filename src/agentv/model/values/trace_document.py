@@ -173,14 +173,14 @@ def _step_of(row: _Step) -> Step:
 
 
 def _plain_step(step: Step) -> msgspec.Struct:
-    values = {name: _plain_value(one) for name, one in msgspec.structs.asdict(step).items()}
+    values: dict[str, Any] = {}
+    for name, value in msgspec.structs.asdict(step).items():
+        if isinstance(value, TokenUsage):
+            counts = msgspec.structs.asdict(value)
+            values[name] = {which: plain(count) for which, count in counts.items() if count is not None}
+        else:
+            values[name] = plain(value, cut=True)
     return _ToolCall(**values) if isinstance(step, ToolCallStep) else type(step)(**values)
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, TokenUsage):
-        return {name: plain(count) for name, count in msgspec.structs.asdict(value).items() if count is not None}
-    return plain(value, cut=True)
 
 
 def native_name(trace: Trace) -> str:

@@ -58,7 +58,12 @@ class TokenUsage(Struct, frozen=True):
         Raises:
             ValueError: a count is not a whole number ≥ 0.
         """
-        counts = {name: _count(name, row.get(name)) for name in ("input", "output", "total", "cached", "reasoning")}
+        counts: dict[str, int | None] = {}
+        for name in ("input", "output", "total", "cached", "reasoning"):
+            value = row.get(name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise ValueError(f"token_usage.{name} must be a whole number, found {value!r}")
+            counts[name] = value
         if counts["total"] is None and (counts["input"] is not None or counts["output"] is not None):
             counts["total"] = (counts["input"] or 0) + (counts["output"] or 0)
         return cls(**counts)
@@ -73,14 +78,6 @@ def total_cost(*costs: float | None) -> float | None:
     """Return the sum of the known costs in US dollars; None if none is known."""
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 10) if known else None
-
-
-def _count(name: str, value: Json) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"token_usage.{name} must be a whole number, found {value!r}")
-    return value
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

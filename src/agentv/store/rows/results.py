@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentv.errors import StoreError
 from agentv.model.run.grade import Grade
-from agentv.model.run.row import FailureRow, Row, ScoreRow, TurnRow
+from agentv.model.run.row import Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, StoredWork, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
@@ -75,7 +75,10 @@ class _StoredAssertion:
 
 def result_of(row: Row, root: str) -> TrialResult:
     """The finished trial that a row holds."""
-    messages, work = messages_from_json(row.input), _work_of(row)
+    messages, work, error = messages_from_json(row.input), _work_of(row), None
+    if row.error is not None:
+        said = (row.error.code, row.error.message, row.error.retryable)
+        error = CallFailure(*said, stops=True) if row.error.stops else Failure(*said)
     return TrialResult(
         trial=_trial(row, messages, root),
         status=row.status,
@@ -83,7 +86,7 @@ def result_of(row: Row, root: str) -> TrialResult:
         output=row.output,
         input=messages,
         scores=tuple(_score(score, root) for score in row.scores),
-        error=_failure(row.error) if row.error else None,
+        error=error,
         duration_ms=row.duration_ms,
         timestamp=row.timestamp,
         attempts=row.attempts,
@@ -107,12 +110,6 @@ def result_of(row: Row, root: str) -> TrialResult:
         user_cost_usd=row.user_cost_usd,
         user_token_usage=row.user_token_usage,
     )
-
-
-def _failure(row: FailureRow) -> Failure:
-    if not row.stops:
-        return Failure(row.code, row.message, row.retryable)
-    return CallFailure(row.code, row.message, row.retryable, stops=True)
 
 
 def _turn(row: TurnRow) -> TargetResponse:
