@@ -1,6 +1,45 @@
 """The extensions that are here, and what each registers: names and places, as strings in its `__init__.py`.
 
-Installed packages add to the same tables; `user_code/plugins.py` finds them.
+Installed packages add to the same tables; `user_code/plugins.py` finds them. An extension may have these tables, each a
+dict from names to places, `module:attribute`, where nothing else is said:
+
+    COMMANDS          a subcommand.
+    COMMAND_SECTIONS  a subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or, without this,
+                      More.
+    EXECUTORS         a value of `--executor` → what opens the executor of a prepared run's trials.
+    EXPORT_FORMATS    a suffix of an exported file → a function from what is exported to the pieces of its text.
+    OPTIONS           a command and a flag of it → the `click.Option`. Options of `eval` that are no settings are for
+                      `BESIDE_RUNS`; those of `convert` are `DialectOption`s.
+    BESIDE_RUNS       what goes on beside a run of the command line → a function of what is prepared, the values of
+                      options of extensions that are no settings, and whether to be quiet. It returns what makes a
+                      context manager around the run, out of what to call when the run's directory is open, and yields
+                      what to call in its place; or None.
+    CONFIG_KEYS       a key of `.agentv/config.yaml` → a function that reports what is wrong with its node.
+    ENDPOINTS         a screen of the pages beside those of runs → a tuple of the `Endpoint`s of the API that it needs.
+    PAGES             what a server shows of projects. `project` → a function of a `ProjectContext` and the address of
+                      the static files that returns the application; `static` → a function that returns the route of
+                      these files; `version` → one that returns the folder in their address.
+    PROVIDERS         provider of targets → its settings, a frozen dataclass derived from
+                      `registry.types.ProviderSettings`.
+    ASSERTIONS        assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that
+                      grades.
+    RETURNS           a kind of object that a function of a `python` target may return → a function of the object and
+                      the last message that it was given, which returns its answer, a `Failure`, or None for another
+                      kind.
+    RECORDINGS        a value of `trace` of a `python` target → what makes a context manager, in which a call in a
+                      worker is recorded; its method `trace` returns the `Trace`, and `problems` the Issues of a machine
+                      that lacks what it needs.
+    TRACE_FORMATS     a value of `agentv results export --format` → a function of a stored run and paths, which writes
+                      the files and yields what it did, a line each.
+    SUITE_KEYS        a key of eval files → the JSON Schema of what it may hold, where the core does not declare it. Who
+                      reads it is a port.
+    CASE_KEYS         the same of a key of a case.
+    SCHEMA_DEFS       a part of the JSON Schema of eval files → a function that returns its definitions, by name.
+    PORTS             a protocol that the core declares and only calls → what makes an object of it, as the core says.
+    DIALECTS          a value of `agentv convert --from` → the `Dialect` of a tool's files (`dialects/recognition.py`).
+    SIGNS             what shows that a file is another tool's → the name of its dialect: `name:` and a pattern of its
+                      name, which is certain; `keys:` and keys, with `+` between them, that a mapping has; `record:` and
+                      keys that the first record has.
 """
 
 from __future__ import annotations
@@ -23,78 +62,29 @@ NAMES = Path(__file__).with_name("extension_names.json")
 CORE = "core"
 """Who has the names that no plugin can add."""
 
-COMMANDS = "COMMANDS"
-"""What an extension registers: subcommand → `module:attribute`."""
-
-COMMAND_SECTIONS = "COMMAND_SECTIONS"
-"""As above: a subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or, without this, More."""
-
-EXECUTORS = "EXECUTORS"
-"""As above: a value of `--executor` → what opens the executor of a prepared run's trials."""
-
-EXPORT_FORMATS = "EXPORT_FORMATS"
-"""As above: a suffix of an exported file → a function from what is exported to the pieces of its text."""
-
-OPTIONS = "OPTIONS"
-"""As above: a command and a flag of it → the `click.Option`. Options of `eval` that are no settings are for
-`BESIDE_RUNS`; those of `convert` are `DialectOption`s."""
-
-BESIDE_RUNS = "BESIDE_RUNS"
-"""As above: what goes on beside a run of the command line → a function of what is prepared, the values of options of
-extensions that are no settings, and whether to be quiet. It returns what makes a context manager around the run, out of
-what to call when the run's directory is open, and yields what to call in its place; or None."""
-
-CONFIG_KEYS = "CONFIG_KEYS"
-"""As above: a key of `.agentv/config.yaml` → a function that reports what is wrong with its node."""
-
-ENDPOINTS = "ENDPOINTS"
-"""As above: a screen of the pages beside those of runs → a tuple of the `Endpoint`s of the API that it needs."""
-
-PAGES = "PAGES"
-"""As above: what a server shows of projects. `project` → a function of a `ProjectContext` and the address of the static
-files that returns the application; `static` → a function that returns the route of these files; `version` → one that
-returns the folder in their address."""
-
-PROVIDERS = "PROVIDERS"
-"""As above: provider of targets → its settings, a frozen dataclass derived from `registry.types.ProviderSettings`."""
-
-ASSERTIONS = "ASSERTIONS"
-"""As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
-
-RETURNS = "RETURNS"
-"""As above: a kind of object that a function of a `python` target may return → a function of the object and the last
-message that it was given, which returns its answer, a `Failure`, or None for another kind."""
-
-RECORDINGS = "RECORDINGS"
-"""As above: a value of `trace` of a `python` target → what makes a context manager, in which a call in a worker is
-recorded; its method `trace` returns the `Trace`, and `problems` the Issues of a machine that lacks what it needs."""
-
-TRACE_FORMATS = "TRACE_FORMATS"
-"""As above: a value of `agentv results export --format` → a function of a stored run and paths, which writes the files
-and yields what it did, a line each."""
-
-SUITE_KEYS = "SUITE_KEYS"
-"""As above: a key of eval files → the JSON Schema of what it may hold, where the core does not declare it. Who reads it
-is a port."""
-
-CASE_KEYS = "CASE_KEYS"
-"""As above, for a key of a case."""
-
-SCHEMA_DEFS = "SCHEMA_DEFS"
-"""As above: a part of the JSON Schema of eval files → a function that returns its definitions, by name."""
-
-PORTS = "PORTS"
-"""As above: a protocol that the core declares and only calls → what makes an object of it, as the core says."""
-
 HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
 """What to do where an extension is lacking."""
 
+COMMANDS = "COMMANDS"
+COMMAND_SECTIONS = "COMMAND_SECTIONS"
+EXECUTORS = "EXECUTORS"
+EXPORT_FORMATS = "EXPORT_FORMATS"
+OPTIONS = "OPTIONS"
+BESIDE_RUNS = "BESIDE_RUNS"
+CONFIG_KEYS = "CONFIG_KEYS"
+ENDPOINTS = "ENDPOINTS"
+PAGES = "PAGES"
+PROVIDERS = "PROVIDERS"
+ASSERTIONS = "ASSERTIONS"
+RETURNS = "RETURNS"
+RECORDINGS = "RECORDINGS"
+TRACE_FORMATS = "TRACE_FORMATS"
+SUITE_KEYS = "SUITE_KEYS"
+CASE_KEYS = "CASE_KEYS"
+SCHEMA_DEFS = "SCHEMA_DEFS"
+PORTS = "PORTS"
 DIALECTS = "DIALECTS"
-"""As above: a value of `agentv convert --from` → the `Dialect` of a tool's files (`dialects/recognition.py`)."""
-
 SIGNS = "SIGNS"
-"""What shows that a file is another tool's → the name of its dialect: `name:` and a pattern of its name, which is
-certain; `keys:` and keys, with `+` between them, that a mapping has; `record:` and keys that the first record has."""
 
 
 @cache
