@@ -9,6 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from agentv.errors import StoreError
+from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.row import Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, StoredWork, Trial, TrialResult
@@ -71,6 +72,9 @@ class _StoredAssertion:
 
     def label(self) -> str:
         return ""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        raise NotImplementedError(f"the row of {context.case_id} holds a grade, not the assertion that gave it")
 
 
 def result_of(row: Row, root: str) -> TrialResult:

@@ -193,7 +193,6 @@ def test_a_limit_slows_down_and_uses_up_no_retry():
     assert is_limited(LIMITED)
     assert not is_limited(BROKEN)
     assert after(LIMITED, Tries(failed=0, limited=50), chance=0.5) == Again(30.0)
-    assert Tries().and_one(LIMITED).and_one(LIMITED).and_one(BROKEN) == Tries(failed=1, limited=2)
 
 
 def test_a_server_is_not_asked_sooner_than_it_asks():
