@@ -35,7 +35,7 @@ from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredJudgeMinimums
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
-from agentv.authoring.targets.suite_targets import SuiteTargets, default_of, one_default, open_registry
+from agentv.authoring.targets.suite_targets import SuiteTargets, one_default, open_registry
 from agentv.model.suite.files import GraderFiles, search_paths
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
@@ -74,14 +74,6 @@ def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, Ju
     return MapNode(rest, {key: node.keys[key] for key in rest}, node.at), minimums
 
 
-def names_judge(node: Node | None) -> bool:
-    """Whether the suite's `judge:` says which judge, if wrongly, and not only how good it must be."""
-    only_minimums = (
-        isinstance(node, MapNode) and bool(node.items) and all(key.startswith(_PREFIX) for key in node.items)
-    )
-    return node is not None and not only_minimums
-
-
 class Header(Struct, frozen=True):
     """Context for the rest of an eval file.
 
@@ -93,7 +85,7 @@ class Header(Struct, frozen=True):
         threshold: of cases without their own, with its position.
         triggering, activation: as authored.
         exam: the prompt whose exam the suite is.
-        not_missing: keys that are misspelt, which is reported.
+        not_missing: keys that are misspelt, which is reported, and a judge that is named, if wrongly.
     """
 
     suite: Suite
@@ -190,7 +182,7 @@ class HeaderReader(Struct, frozen=True):
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
         queries = authored.triggering, authored.activation
-        of_file = authored.exam, root.not_missing
+        of_file = authored.exam, root.not_missing if judge is None else root.not_missing | {"judge"}
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold, *queries, *of_file)
 
     def _work(
@@ -330,10 +322,10 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
     registry = open_registry(directory, providers, reading, more=config.providers)
     beside = registry.path is not None and Path(registry.path).parent
     together = config.path is not None and beside == Path(config.path).parent
-    target = default_of(config.target, config.nodes, "target")
-    judge = default_of(config.judge, config.nodes, "judge")
-    registry.default_target = _default("target", registry.default_target, target, reading, together=together)
-    registry.default_judge = _default("judge", registry.default_judge, judge, reading, together=together)
+    named = {"target": config.target, "judge": config.judge}
+    own = {role: Scalar(name, name, config.nodes[role].at) for role, name in named.items() if name}
+    registry.default_target = _default("target", registry.default_target, own.get("target"), reading, together=together)
+    registry.default_judge = _default("judge", registry.default_judge, own.get("judge"), reading, together=together)
     entry = registry.entries.get(DEFAULT)  # the default target where nothing names another
     name = entry.get("name") if entry is not None else None
     if registry.default_target is None and isinstance(name, Scalar):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.typed_entries import (
@@ -47,14 +47,15 @@ class AssertionReader:
 
     Attributes:
         types: the assertion types in reach.
-        templates: the template files that were read so far.
+        renders: a template contains placeholders, so its entries depend on a case's variables.
     """
 
     def __init__(self, types: AssertionTypes) -> None:
         self.types = types
-        self.templates: Templates | None = None
+        self.renders = False
+        self._templates: dict[str, tuple[Template | None, tuple[Diagnostic, ...]]] = {}
         self._typed = TypedEntryReader(types)
-        self._short = ShortForms(types)
+        self._extra_keys: dict[str, ExtraKeys] = {}
 
     def entries(self, node: Node, reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
         """The assertions of a list, includes expanded in place. What is wrong is reported and left out.
@@ -109,7 +110,7 @@ class AssertionReader:
             return None
         kind = item.items.get("type")
         if kind is None:
-            form = self._short.typed(item, reading)
+            form = self._one_key(item, reading)
             return None if form is None else self._typed.read(form, reading)
         if type(kind) is not Scalar or type(kind.value) is not str:
             reading.report.unfit(kind, "'type' must name an assertion type")
@@ -121,8 +122,7 @@ class AssertionReader:
         for key in extra:
             message = f"an 'include' entry takes no other keys, found '{key}'"
             reading.report.error("bad-include", item.keys[key], message)
-        self.templates = self.templates or Templates()
-        found = self.templates.included(item.items["include"], reading)
+        found = self._template(item.items["include"], reading)
         if found is None:
             return Result((), valid=False)
         template, inside = found
@@ -150,50 +150,7 @@ class AssertionReader:
             reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {rest}")
         return True
 
-
-_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?P<colon>:)?\s*(?<=[\s:])(?P<value>\S.*)", re.DOTALL)
-_VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
-"""A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
-
-_VERBS = frozenset({"contains", "equals", "icontains", "regex"})
-"""Names of types behind which one word alone, as in `contains hello`, is a value."""
-
-_LONGEST = 61
-"""Characters of the value that the hint shows."""
-
-
-def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:
-    """The name at the start of a sentence, and the entry that was probably meant; None if it is a sentence.
-
-    An English word, such as `contains`, is not enough: a value has to follow it, or one word that ends
-    the text, as in `contains hello`. No sentence starts with `not_contains`, or with a type and a colon.
-
-    Args:
-        sentence: as authored.
-        known: whether a name is that of an assertion type.
-    """
-    found = _BEGIN.fullmatch(sentence.strip())
-    if found is None:
-        return None
-    name, value = found["name"], found["value"]
-    is_short = name in _VERBS and " " not in value
-    is_meant = found["colon"] or "-" in name or "_" in name or is_short or _VALUE.fullmatch(value)
-    if not is_meant or not known(name):
-        return None
-    value = " ".join(value.split())
-    return name, f"- {name}: {shorten(value, _LONGEST)}"
-
-
-_OWN_FORMS = ("type", "include")
-
-
-class ShortForms(Struct, frozen=True):
-    """Writes out the one-key form of the types of one suite."""
-
-    types: AssertionTypes
-    _extra_keys: dict[str, ExtraKeys] = field(default_factory=dict)
-
-    def typed(self, item: MapNode, reading: Reading) -> TypedForm | None:
+    def _one_key(self, item: MapNode, reading: Reading) -> TypedForm | None:
         """The same entry with its type written out; None where it names no type, or several, which is reported."""
         candidates = [key for key in item.items if key not in SETTING_KEYS and not key.startswith("x-")]
         known = [key for key in candidates if self.types.knows(key)]
@@ -274,6 +231,80 @@ class ShortForms(Struct, frozen=True):
             return
         self.types.report_unknown(key, at, reading)
 
+    def _template(self, node: Node, reading: Reading) -> tuple[Template, Reading] | None:
+        """The template that an `include:` means, and how to read its entries.
+
+        None when something is wrong, which is then reported.
+        """
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            reading.report.unfit(node, "'include' takes a name or a path", "bad-include")
+            return None
+        path = _path_of(node, reading)
+        if path is None:
+            return None
+        chain = reading.chain.through(node, path)
+        if not _can_be_included(chain, reading):
+            return None
+        template = self._load(path, node, reading)
+        if template is None:
+            return None
+        self.renders |= template.placeholders
+        renders = reading.renders or (template.placeholders and not chain.alone)
+        # what .agentv holds is the project's own, whoever names it
+        data = reading.data and NAME.fullmatch(node.text.strip()) is None
+        return template, replace(reading, chain=chain, renders=renders, data=data)
+
+    def _load(self, path: str, node: Scalar, reading: Reading) -> Template | None:
+        known = self._templates.get(path)
+        if known is not None:
+            template, errors = known
+        else:
+            own = Report(hints=reading.report.hints)
+            template = load_template(path, node, replace(reading, report=own))
+            errors = tuple(one for one in own.diagnostics if one.severity == "error")
+            self._templates[path] = template, errors
+            for found in own.diagnostics:
+                reading.report.add(found)
+        for found in errors:
+            reading.report.add(found)  # again: an entry that is missing never goes unsaid
+        return template
+
+
+_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?P<colon>:)?\s*(?<=[\s:])(?P<value>\S.*)", re.DOTALL)
+_VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
+"""A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
+
+_VERBS = frozenset({"contains", "equals", "icontains", "regex"})
+"""Names of types behind which one word alone, as in `contains hello`, is a value."""
+
+_LONGEST = 61
+"""Characters of the value that the hint shows."""
+
+
+def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:
+    """The name at the start of a sentence, and the entry that was probably meant; None if it is a sentence.
+
+    An English word, such as `contains`, is not enough: a value has to follow it, or one word that ends
+    the text, as in `contains hello`. No sentence starts with `not_contains`, or with a type and a colon.
+
+    Args:
+        sentence: as authored.
+        known: whether a name is that of an assertion type.
+    """
+    found = _BEGIN.fullmatch(sentence.strip())
+    if found is None:
+        return None
+    name, value = found["name"], found["value"]
+    is_short = name in _VERBS and " " not in value
+    is_meant = found["colon"] or "-" in name or "_" in name or is_short or _VALUE.fullmatch(value)
+    if not is_meant or not known(name):
+        return None
+    value = " ".join(value.split())
+    return name, f"- {name}: {shorten(value, _LONGEST)}"
+
+
+_OWN_FORMS = ("type", "include")
+
 
 def _spells_options(value: MapNode, named: NamedType) -> bool:
     """Whether a mapping holds the options of a type, and is not the value of one of them."""
@@ -300,55 +331,6 @@ class Template(Struct, frozen=True):
     path: str
     entries: ListNode
     placeholders: bool
-
-
-class Templates(Struct):
-    """The template files of one suite, each read once.
-
-    Attributes:
-        rendered: a template contains placeholders, so its entries depend on a case's variables.
-    """
-
-    rendered: bool = False
-    _read: dict[str, tuple[Template | None, tuple[Diagnostic, ...]]] = field(default_factory=dict)
-
-    def included(self, node: Node, reading: Reading) -> tuple[Template, Reading] | None:
-        """The template that an `include:` means, and how to read its entries.
-
-        None when something is wrong, which is then reported.
-        """
-        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-            reading.report.unfit(node, "'include' takes a name or a path", "bad-include")
-            return None
-        path = _path_of(node, reading)
-        if path is None:
-            return None
-        chain = reading.chain.through(node, path)
-        if not _can_be_included(chain, reading):
-            return None
-        template = self._load(path, node, reading)
-        if template is None:
-            return None
-        self.rendered |= template.placeholders
-        renders = reading.renders or (template.placeholders and not chain.alone)
-        # what .agentv holds is the project's own, whoever names it
-        data = reading.data and NAME.fullmatch(node.text.strip()) is None
-        return template, replace(reading, chain=chain, renders=renders, data=data)
-
-    def _load(self, path: str, node: Scalar, reading: Reading) -> Template | None:
-        known = self._read.get(path)
-        if known is not None:
-            template, errors = known
-        else:
-            own = Report(hints=reading.report.hints)
-            template = load_template(path, node, replace(reading, report=own))
-            errors = tuple(one for one in own.diagnostics if one.severity == "error")
-            self._read[path] = template, errors
-            for found in own.diagnostics:
-                reading.report.add(found)
-        for found in errors:
-            reading.report.add(found)  # again: an entry that is missing never goes unsaid
-        return template
 
 
 def _can_be_included(chain: Chain, reading: Reading) -> bool:

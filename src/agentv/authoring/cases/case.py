@@ -78,7 +78,9 @@ class CaseReader:
             self.context.on_case(node)
         defaults, reading = self.context.defaults, reading.part()
         case = translation.case(node, reading, replaces=defaults.replaces)
-        if not expands(case, defaults.expand):
+        said = case.items.get("expand")
+        expands = said.value is True if isinstance(said, Scalar) and said.value is not None else defaults.expand
+        if not expands:
             return self._read(case, reading, alone=alone)
         sound = reading.report.valid
         found = [
@@ -119,12 +121,6 @@ MOST = 10_000
 
 _READABLE = lazy_pattern(r"[\w.:@/+-](?:[\w .:@/+-]{0,38}[\w.:@/+-])?")
 """A value that an id shows as it stands; another one is shown by its hash, so that ids are short and can be typed."""
-
-
-def expands(node: MapNode, default: bool) -> bool:
-    """Whether an entry expands its lists; `default` if it does not say."""
-    value = node.items.get("expand")
-    return default if value is None or not isinstance(value, Scalar) or value.value is None else value.value is True
 
 
 def combinations(

@@ -8,9 +8,8 @@ from typing import Any
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import judges
-from agentv.authoring.cases.context import CaseContext, CaseDefaults, WrittenCase
+from agentv.authoring.cases.context import CaseContext, WrittenCase
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -48,7 +47,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
     own = reading.report.beside()
     reader = structs.replace(reading, report=own, renders=False)
     found = _joined([context.assertions.entries(node, reader) for node in nodes])
-    if context.assertions.templates is not None and context.assertions.templates.rendered:
+    if context.assertions.renders:
         return None  # a template holds placeholders: what was found says nothing about any case
     for one in own.diagnostics:
         reading.report.add(one)
@@ -127,6 +126,107 @@ class CaseAssertions(Struct, frozen=True):
             message = "this case checks nothing: it has no assertion and no criteria"
             reading.report.error("checks-nothing", case.node, message, hint=_MENDS)
         return ()
+
+    def turns(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
+        """The turns of a case; None where something is wrong with them, which is reported."""
+        keys, places, report = case.keys, case.node.keys, reading.report
+        valid = True
+        asks = "prompt" if self.context.defaults.prompt is not None else None
+        if self.context.defaults.prompts and keys.mode is None:  # with AgentV's 'mode', prompts go before the turns
+            asks = "prompts"
+        if asks is not None:
+            message = f"a case with 'turns' defines its own questions, but the suite has '{asks}' as well"
+            report.error("bad-turn", places["turns"], message, hint="keep one of them")
+            valid = False
+        if keys.mode is not None and not self.context.defaults.prompts:
+            canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
+            report.older("mode: conversation", canonical, places["mode"])
+        if keys.turns is None:
+            if "turns" not in case.not_missing:
+                message = "'mode: conversation' needs 'turns', a list of questions"
+                report.error("missing-key", places["mode"], message)
+            return None
+        if not is_empty(keys.expected_output):
+            message = (
+                "a case with 'turns' has one answer per turn, so it is unclear which one 'expected_output' belongs to"
+            )
+            hint = "move it to the turn it belongs to"
+            report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
+            valid = False
+        if case.keys.input_files is not None:
+            files = read_files(case.keys.input_files, reading)
+        else:
+            shared = None if case.keys.skip_defaults is True else self.context.defaults.input_files
+            files = Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
+        turns = self._turns(keys.turns, files.value, reading)
+        first = turns.value[0].input if turns.value else ()
+        attached = len(first) == 1 and isinstance(first[0].content, tuple)
+        if keys.input_files is not None and files.value and turns.value and not attached:
+            message = "'input_files' needs a first turn whose input is a text"
+            report.error(
+                "bad-value", keys.input_files, message, hint="write blocks with 'type: file' into the messages"
+            )
+            valid = False
+        return turns.value if valid and files.valid and turns.valid else None
+
+    def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
+        """The turns of a list; what is wrong is reported and left out.
+
+        Args:
+            node: the value of `turns`.
+            files: what is attached to the case; it goes to the first turn, if that is a plain text.
+            reading: of the case.
+        """
+        if not isinstance(node, ListNode):
+            reading.report.unfit(node, "'turns' must be a list of turns")
+            return Result((), valid=False)
+        if not node.items:
+            reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
+            return Result((), valid=False)
+        turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
+        valid = [turn for turn in turns if turn is not None]
+        if valid and isinstance(node.items[0], MapNode):
+            valid[0] = replace(valid[0], input=with_files(valid[0].input, files))
+        return Result(tuple(valid), len(valid) == len(node.items))
+
+    def _turn(self, node: Node, number: int, reading: Reading) -> Turn | None:
+        report = reading.report
+        what = f"turn {number}"
+        if not isinstance(node, MapNode):
+            hint = "write '- input: …'" if isinstance(node, Scalar) else None
+            report.unfit(node, f"{what} must be a mapping with 'input'", "bad-turn", hint=hint)
+            return None
+        reading = reading.part()
+        written, shape = translated(node, TURN, reading, "a turn"), shape_of(AuthoredTurn)
+        authored = shape.decode(written.items, written, reading, "a turn")
+        if authored is INVALID:
+            authored = shape.unread(written.items)
+        expected = authored.expected_output
+        messages = _input(authored.input, written, what, reading)
+        reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
+        criteria = read_criteria(authored.criteria, reading).value
+        if authored.assert_ is not None and not is_empty(authored.assert_):
+            entries = self.context.assertions.entries(authored.assert_, reading).value
+        elif criteria is None or not criteria.strip():
+            entries = ()
+        else:
+            entry = self.context.assertions.judged(None, authored.criteria, reading)
+            entries = (entry,) if entry else ()
+        if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
+            at = written.keys["criteria"]
+            reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
+        if messages is None or reference is None:
+            turn = None
+        else:
+            turn = Turn(
+                messages,
+                tuple(
+                    replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}")) for entry in entries
+                ),
+                criteria,
+                reference,
+            )
+        return turn if reading.report.valid else None
 
 
 def _joined(parts: Sequence[Entries]) -> Entries:
@@ -230,119 +330,6 @@ def reads_criteria(entry: AssertionEntry) -> bool:
 def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
     """Whether one of the assertions affects the verdict: by its weight, or as a gate."""
     return any(entry.settings.weight != 0 or entry.settings.required is not False for entry in entries)
-
-
-class TurnReader(Struct, frozen=True):
-    """Reads the turns of the cases of one suite.
-
-    Attributes:
-        assertions: reads the lists of turns.
-        defaults: of the suite.
-    """
-
-    assertions: AssertionReader
-    defaults: CaseDefaults
-
-    def read(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
-        """The turns of a case; None where something is wrong with them, which is reported."""
-        keys, places, report = case.keys, case.node.keys, reading.report
-        valid = True
-        asks = "prompt" if self.defaults.prompt is not None else None
-        if self.defaults.prompts and keys.mode is None:  # with AgentV's 'mode', prompts go before the turns
-            asks = "prompts"
-        if asks is not None:
-            message = f"a case with 'turns' defines its own questions, but the suite has '{asks}' as well"
-            report.error("bad-turn", places["turns"], message, hint="keep one of them")
-            valid = False
-        if keys.mode is not None and not self.defaults.prompts:
-            canonical = "turns" if keys.aggregation is not None else "aggregation: mean"
-            report.older("mode: conversation", canonical, places["mode"])
-        if keys.turns is None:
-            if "turns" not in case.not_missing:
-                message = "'mode: conversation' needs 'turns', a list of questions"
-                report.error("missing-key", places["mode"], message)
-            return None
-        if not is_empty(keys.expected_output):
-            message = (
-                "a case with 'turns' has one answer per turn, so it is unclear which one 'expected_output' belongs to"
-            )
-            hint = "move it to the turn it belongs to"
-            report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
-            valid = False
-        if case.keys.input_files is not None:
-            files = read_files(case.keys.input_files, reading)
-        else:
-            shared = None if case.keys.skip_defaults is True else self.defaults.input_files
-            files = Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
-        turns = self._turns(keys.turns, files.value, reading)
-        first = turns.value[0].input if turns.value else ()
-        attached = len(first) == 1 and isinstance(first[0].content, tuple)
-        if keys.input_files is not None and files.value and turns.value and not attached:
-            message = "'input_files' needs a first turn whose input is a text"
-            report.error(
-                "bad-value", keys.input_files, message, hint="write blocks with 'type: file' into the messages"
-            )
-            valid = False
-        return turns.value if valid and files.valid and turns.valid else None
-
-    def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
-        """The turns of a list; what is wrong is reported and left out.
-
-        Args:
-            node: the value of `turns`.
-            files: what is attached to the case; it goes to the first turn, if that is a plain text.
-            reading: of the case.
-        """
-        if not isinstance(node, ListNode):
-            reading.report.unfit(node, "'turns' must be a list of turns")
-            return Result((), valid=False)
-        if not node.items:
-            reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
-            return Result((), valid=False)
-        turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
-        valid = [turn for turn in turns if turn is not None]
-        if valid and isinstance(node.items[0], MapNode):
-            valid[0] = replace(valid[0], input=with_files(valid[0].input, files))
-        return Result(tuple(valid), len(valid) == len(node.items))
-
-    def _turn(self, node: Node, number: int, reading: Reading) -> Turn | None:
-        report = reading.report
-        what = f"turn {number}"
-        if not isinstance(node, MapNode):
-            hint = "write '- input: …'" if isinstance(node, Scalar) else None
-            report.unfit(node, f"{what} must be a mapping with 'input'", "bad-turn", hint=hint)
-            return None
-        reading = reading.part()
-        written, shape = translated(node, TURN, reading, "a turn"), shape_of(AuthoredTurn)
-        authored = shape.decode(written.items, written, reading, "a turn")
-        if authored is INVALID:
-            authored = shape.unread(written.items)
-        expected = authored.expected_output
-        messages = _input(authored.input, written, what, reading)
-        reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
-        criteria = read_criteria(authored.criteria, reading).value
-        if authored.assert_ is not None and not is_empty(authored.assert_):
-            entries = self.assertions.entries(authored.assert_, reading).value
-        elif criteria is None or not criteria.strip():
-            entries = ()
-        else:
-            entry = self.assertions.judged(None, authored.criteria, reading)
-            entries = (entry,) if entry else ()
-        if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
-            at = written.keys["criteria"]
-            reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
-        if messages is None or reference is None:
-            turn = None
-        else:
-            turn = Turn(
-                messages,
-                tuple(
-                    replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}")) for entry in entries
-                ),
-                criteria,
-                reference,
-            )
-        return turn if reading.report.valid else None
 
 
 def _input(given: Node | None, turn: Canonical, what: str, reading: Reading) -> tuple[Message, ...] | None:

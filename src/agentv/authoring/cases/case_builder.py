@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.judging import judges
-from agentv.authoring.cases.case_assertions import CaseAssertions, Entries, TurnReader, assertions_of, counts_any
+from agentv.authoring.cases.case_assertions import CaseAssertions, Entries, assertions_of, counts_any
 from agentv.authoring.cases.collector import read_dependencies
 from agentv.authoring.cases.context import (
     CaseContext,
@@ -102,7 +102,8 @@ class CaseBuilder:
         context, keys = self._context, case.keys
         if context.work is None:
             refuse_lacking(CASE_KEYS, case.node, reading.report)
-        variables = _variables(keys.vars, context.defaults, reading)
+        given, defaults = keys.vars, context.defaults
+        variables = Result(defaults.vars) if given is None else _variables(given, defaults, reading)
         if variables.value is not context.defaults.vars:
             reading = reading.within(Scope(variables.value, context.env))
         if not variables.valid:
@@ -173,7 +174,7 @@ class CaseBuilder:
         reading = reading.with_rubric(options.rubric)
         turns: tuple[Turn, ...] | None = ()
         if case.scripted:
-            turns = TurnReader(self._context.assertions, self._context.defaults).read(case, reading)
+            turns = self._assertions.turns(case, reading)
         entries = self._assertions.read(case, criteria.value, turns, reading, shared=not own.rubric)
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
@@ -361,9 +362,9 @@ def check_attachments(
             report.error("bad-value", node, f"target '{spec.name}' {why}")
 
 
-def _variables(node: Node | None, defaults: CaseDefaults, reading: Reading) -> Result[JsonObject]:
+def _variables(node: Node, defaults: CaseDefaults, reading: Reading) -> Result[JsonObject]:
     """The variables of a case, over those of its suite and under those of the command line."""
-    if node is None or (isinstance(node, Scalar) and node.value is None):
+    if isinstance(node, Scalar) and node.value is None:
         return Result(defaults.vars)
     if not isinstance(node, MapNode):
         dashes = isinstance(node, ListNode) and any(isinstance(one, MapNode) for one in node.items)

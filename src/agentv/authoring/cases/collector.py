@@ -46,6 +46,9 @@ class ManyCases:
 class CaseCollector:
     """Collects the cases of one suite, and checks them against each other.
 
+    Their ids are stored as hashes: a million of them take 24 MB. A hit means that an id was probably seen, so the
+    source must be read again to be certain.
+
     Args:
         notes: say which cases are wrong.
         report: of the suite.
@@ -59,7 +62,9 @@ class CaseCollector:
         self._notes = notes
         self._report = report
         self._parts: list[Part] = []
-        self._duplicates = DuplicateIds(self._parts, report)
+        self._ids = NumberedHashes()
+        self._count = 0
+        self._in_files: list[tuple[str, Span | None, str]] = []
         self._links = Links()
         self.asks_judge = False
         self.tally: Counter[tuple[int | None, bool]] = Counter()
@@ -93,54 +98,33 @@ class CaseCollector:
         Args:
             top: of the eval file.
         """
-        self._duplicates.end(self._notes.invalid, top)
+        self._end_ids(top)
         if not self._links.depends_on and not self._links.last:
-            self._duplicates.ids = NumberedHashes()  # the old ones take much memory
+            self._ids = NumberedHashes()  # the old ones take much memory
             return {}
         self._links.unread, self._links.lost = self._notes.invalid, self._links.lost or self._notes.lost
-        return self._links.checked(self._duplicates.__contains__, lambda: (one.id for one in self.cases), self._report)
+        return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self._report)
 
     def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
         """Count the cases of one entry, and note an id that another entry has. Its prompts share one id."""
         first = cases[0]
         if first.depends_on or first.conversation_id is not None:
             for case in {case.id: case for case in cases}.values():
-                if case.id not in self._duplicates:
+                if not self._knows(case.id):
                     self._links.note(case, self._report)
-        is_duplicate = self._duplicates.seen(first.id.removesuffix(first.id_suffix), first, where)
+        is_duplicate = self._seen(first.id.removesuffix(first.id_suffix), first, where)
         before = None if first.id_suffix else first.id
         for case in cases:
             self.tally[case.repeat, case.target is not None] += 1
             if case.id != before and not is_duplicate:
-                self._duplicates.seen(case.id, case, where)
+                self._seen(case.id, case, where)
                 before = case.id
 
+    def _knows(self, identity: str) -> bool:
+        """Whether a case probably has this id."""
+        return self._ids.find(text_hash(identity)) is not None
 
-Part: TypeAlias = "list[Case] | StreamedCases[Any]"
-"""Cases that stand in a list, or in one file."""
-
-
-class DuplicateIds:
-    """Finds duplicate ids, which are stored as hashes: a million of them take 24 MB.
-
-    A hit means that the id was probably seen, so the source must be read again to be certain.
-
-    Args:
-        parts: all cases of the suite that could be read.
-        report: receives a diagnostic for each duplicate id.
-    """
-
-    def __init__(self, parts: Sequence[Part], report: Report) -> None:
-        self._parts = parts
-        self._report = report
-        self.ids = NumberedHashes()
-        self._count = 0
-        self._in_files: list[tuple[str, Span | None, str]] = []
-
-    def __contains__(self, identity: str) -> bool:
-        return self.ids.find(text_hash(identity)) is not None
-
-    def seen(self, identity: str, case: Case, where: str) -> bool:
+    def _seen(self, identity: str, case: Case, where: str) -> bool:
         """Add an id; returns whether it was probably already there.
 
         A duplicate is reported now if the first case is in memory, else after all files are read.
@@ -150,8 +134,8 @@ class DuplicateIds:
             case: the case with the id.
             where: position in words, if its span does not show it.
         """
-        before = len(self.ids)
-        if self.ids.number(text_hash(identity)) == before:
+        before = len(self._ids)
+        if self._ids.number(text_hash(identity)) == before:
             return False
         self._count += 1
         if self._count > SHOWN:
@@ -164,13 +148,9 @@ class DuplicateIds:
             self._in_files.append((identity, case.span, where))
         return True
 
-    def end(self, invalid: Mapping[str, Sequence[Span]], top: Span) -> None:
-        """Finish: report duplicates in files and of invalid cases, and how many were left out.
-
-        Args:
-            invalid: ids of the invalid cases → their positions.
-            top: of the eval file.
-        """
+    def _end_ids(self, top: Span) -> None:
+        """Report duplicate ids in files and of invalid cases, and how many were left out."""
+        invalid = self._notes.invalid
         places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
         for identity, span, where in self._in_files:
             first = next(
@@ -182,7 +162,7 @@ class DuplicateIds:
         for identity, spans in invalid.items():
             if has_placeholder(identity):
                 continue
-            good = next((one.span for one in listed if one.id == identity), None) if identity in self else None
+            good = next((one.span for one in listed if one.id == identity), None) if self._knows(identity) else None
             written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
             first, *others = sorted(written) or (None,)
             for span in others:
@@ -212,6 +192,10 @@ class DuplicateIds:
                     places = found.setdefault(identity, [])
                     places += [span] if len(places) < 2 else []
         return found
+
+
+Part: TypeAlias = "list[Case] | StreamedCases[Any]"
+"""Cases that stand in a list, or in one file."""
 
 
 STEPS = 10

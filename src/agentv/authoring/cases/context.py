@@ -115,8 +115,8 @@ def read_defaults(
         fixed=dict(fixed) or EMPTY,
         replaces=replaces,
         prompted="prompts" in root.items or "prompt" in root.items,
-        prompt=read_prompt(authored.prompt, reading),
-        prompts=read_prompts(authored.prompts, reading),
+        prompt=None if authored.prompt is None else read_prompt(authored.prompt, reading),
+        prompts=() if authored.prompts is None else read_prompts(authored.prompts, reading),
         metadata=with_governance(authored.metadata, authored.governance, root.keys, reading.report),
         threshold=0.0 if authored.require_all and authored.threshold is None else None,  # the gates decide
     )

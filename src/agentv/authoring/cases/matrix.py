@@ -52,7 +52,9 @@ class PromptMatrix:
         self._prompts = prompts
         self._digest = digest
         self._issues: dict[tuple[object, ...], _PromptIssue] = {}
-        self._functions: PromptFunctions | None = None
+        self._answers: dict[tuple[str, str], Node | Failure] = {}  # a function is called once for the same variables
+        self._host: BlockingHost | None = None
+        self._calls = False
 
     def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
         """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
@@ -79,9 +81,10 @@ class PromptMatrix:
                 where = f", in {issue.cases:,} cases, first in '{issue.first}'"
             message = shorten(issue.found.message, LONGEST - len(where))
             report.add(replace(issue.found, message=f"{message}{where}"))
-        if self._functions is not None:
-            self._functions.close()
-        for prompt in () if self._functions is not None else self._prompts:
+        if self._host is not None:
+            self._host.close()
+            self._host = None
+        for prompt in () if self._calls else self._prompts:
             if prompt.function is not None:
                 message = f"'{prompt.id}' is not called here: its prompts are checked when they run"
                 report.remark("unchecked-cases", prompt.node if isinstance(prompt.node, Scalar) else None, message)
@@ -116,14 +119,6 @@ class PromptMatrix:
             return None
         return structs.replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
 
-    def _written(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
-        """What the function of a prompt says; the place where it is named where nothing runs, as in `validate`."""
-        if not reading.strict_env:
-            return Scalar(prompt.id, prompt.id, prompt.node.at)
-        if self._functions is None:
-            self._functions = PromptFunctions()
-        return self._functions.write(prompt, case, targets, reading)
-
     def _note(self, found: Iterable[Diagnostic], case_id: str) -> None:
         """Add the problems found when the prompts were rendered for one case."""
         for one in found:
@@ -144,31 +139,14 @@ class PromptMatrix:
             report.error("not-unicode", prompt.node, message)
             return None
 
-
-class _PromptIssue(Struct):
-    """A problem of a prompt, with the number of cases that have it, and the first and last of them."""
-
-    found: Diagnostic
-    cases: int
-    first: str
-    last: str
-
-
-BAD_PROMPT = "bad-prompt"
-
-
-class PromptFunctions:
-    """Calls the functions of one suite's prompts. Each is called once for the same variables."""
-
-    def __init__(self) -> None:
-        self._written: dict[tuple[str, str], Node | Failure] = {}
-        self._host: BlockingHost | None = None
-
-    def write(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
+    def _written(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
         """Prompt that a function writes for a case: text or messages; None if it fails, which is reported.
 
         A case has one text for all targets, so it must be the same for each of them.
         """
+        if not reading.strict_env:  # nothing runs, as in `validate`: the place where the function is named
+            return Scalar(prompt.id, prompt.id, prompt.node.at)
+        self._calls = True
         providers: list[JsonObject] = [_provider(one) for one in targets] or [{}]
         found = [self._once(prompt, case, one, reading) for one in providers]
         if any(one is None for one in found):
@@ -188,19 +166,13 @@ class PromptFunctions:
             "config": {},
         }
         key = (prompt.id, json.dumps(context, sort_keys=True, default=str))
-        if key not in self._written:
-            self._written[key] = self._called(prompt, context, reading)
-        found = self._written[key]
+        if key not in self._answers:
+            self._answers[key] = self._called(prompt, context, reading)
+        found = self._answers[key]
         if isinstance(found, Failure):
             reading.report.error(found.code, prompt.node, found.message)
             return None
         return found
-
-    def close(self) -> None:
-        """End the JavaScript process, if one was started."""
-        if self._host is not None:
-            self._host.close()
-            self._host = None
 
     def _called(self, prompt: SuitePrompt, context: JsonObject, reading: Reading) -> Node | Failure:
         function = prompt.function
@@ -246,6 +218,18 @@ class PromptFunctions:
             message = f"{name} must return the text of a prompt or a list of messages, returned {found}"
             return Failure(BAD_PROMPT, message)
         return node_of(value, span_of(prompt.node.at))
+
+
+class _PromptIssue(Struct):
+    """A problem of a prompt, with the number of cases that have it, and the first and last of them."""
+
+    found: Diagnostic
+    cases: int
+    first: str
+    last: str
+
+
+BAD_PROMPT = "bad-prompt"
 
 
 def _provider(target: TargetSpec) -> JsonObject:

@@ -287,10 +287,8 @@ def _message_text(role: object = "", content: object = "", **others: object) -> 
     return "\n".join([f"{role}:", *(one if isinstance(one, str) else json.dumps(one) for one in parts if one)])
 
 
-def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]:
+def read_prompts(node: Node, reading: Reading) -> tuple[SuitePrompt, ...]:
     """The prompts of a suite, in their order. What is wrong with one is reported, and it is left out."""
-    if node is None:
-        return ()
     if is_empty(node):
         reading.report.error("missing-value", node, "'prompts' is empty")
         return ()
@@ -300,10 +298,8 @@ def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]
     return tuple(reader.found)
 
 
-def read_prompt(node: Node | None, reading: Reading) -> SuitePrompt | None:
-    """The prompt of the cases without an input; None without one, or if it is invalid, which is reported."""
-    if node is None:
-        return None
+def read_prompt(node: Node, reading: Reading) -> SuitePrompt | None:
+    """The prompt of the cases without an input; None if it is invalid, which is reported."""
     own = reading.part()
     found = read_prompts(node, own) if not isinstance(node, ListNode) else ()
     if not own.report.failed and (len(found) != 1 or found[0].function is not None):

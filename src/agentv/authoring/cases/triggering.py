@@ -224,51 +224,41 @@ def trigger_cases(node: Node, assertions: AssertionReader, judging: Judging, rea
     settings, queries = read_queries(node, reading)
     if settings is None or reading.report.failed:
         return ()
-    made = _Maker(settings, assertions, judging, reading)
-    return tuple(case for query in queries if (case := made.case(query)) is not None)
+    made = (_case_of(query, settings, assertions, judging, reading) for query in queries)
+    return tuple(case for case in made if case is not None)
 
 
-class _Maker(Struct, frozen=True):
-    """Makes the cases of one prompt."""
-
-    settings: AuthoredTriggering
-    assertions: AssertionReader
-    judging: Judging
-    reading: Reading
-
-    def case(self, query: Query) -> Case | None:
-        """The case of a query; None where it cannot be written down, which is reported."""
-        span, settings = span_of(query.node.at), self.settings
-        others = {} if settings.catalogue is False else {key: str(settings.others[key]) for key in settings.others}
-        question = question_of(settings.name, settings.description, dict(sorted(others.items())), query.text)
-        entry: dict[str, Json] = {
-            "type": TAG,
-            "value": query.loads,
-            "required": mark_of(self.settings.threshold, query.loads),
-        }
-        entries = self.assertions.entries(node_of([entry], span_of(query.node.at)), self.reading).value
-        metadata: dict[str, Json] = {**query.metadata, "query": query.text, "should_trigger": query.loads}
-        facts = [query.name, question, query.loads, mark_of(settings.threshold, query.loads), metadata]
-        try:
-            written = json.dumps([*facts, settings.runs], ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            message = "this query or its prompt contains half of a character (a lone surrogate), which cannot be sent"
-            self.reading.report.error("not-unicode", query.node, message)
-            return None
-        self.judging.ask(span)
-        return Case(
-            id=f"trigger: {query.name}",
-            input=(Message("user", question),),
-            assertions=entries,
-            description=f"'{settings.name}' should {'' if query.loads else 'not '}be loaded",
-            metadata=metadata,
-            tags=(TAG,),
-            threshold=0.0,  # the gate of its one assertion decides
-            repeat=settings.runs,
-            sha256=hashlib.sha256(written).hexdigest(),
-            span=span,
-            asks_judge=True,
-        )
+def _case_of(
+    query: Query, settings: AuthoredTriggering, assertions: AssertionReader, judging: Judging, reading: Reading
+) -> Case | None:
+    """The case of a query; None where it cannot be written down, which is reported."""
+    span, mark = span_of(query.node.at), mark_of(settings.threshold, query.loads)
+    others = {} if settings.catalogue is False else {key: str(settings.others[key]) for key in settings.others}
+    question = question_of(settings.name, settings.description, dict(sorted(others.items())), query.text)
+    entry: dict[str, Json] = {"type": TAG, "value": query.loads, "required": mark}
+    entries = assertions.entries(node_of([entry], span), reading).value
+    metadata: dict[str, Json] = {**query.metadata, "query": query.text, "should_trigger": query.loads}
+    facts = [query.name, question, query.loads, mark, metadata]
+    try:
+        written = json.dumps([*facts, settings.runs], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        message = "this query or its prompt contains half of a character (a lone surrogate), which cannot be sent"
+        reading.report.error("not-unicode", query.node, message)
+        return None
+    judging.ask(span)
+    return Case(
+        id=f"trigger: {query.name}",
+        input=(Message("user", question),),
+        assertions=entries,
+        description=f"'{settings.name}' should {'' if query.loads else 'not '}be loaded",
+        metadata=metadata,
+        tags=(TAG,),
+        threshold=0.0,  # the gate of its one assertion decides
+        repeat=settings.runs,
+        sha256=hashlib.sha256(written).hexdigest(),
+        span=span,
+        asks_judge=True,
+    )
 
 
 def mark_of(threshold: float, loads: bool) -> float:

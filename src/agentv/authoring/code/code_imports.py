@@ -411,8 +411,7 @@ class _Search:
             self._search_in(relative_to(loads.homes, above))
             homes = list(self._homes)
             yield from _modules(loads.modules, above, homes)
-            for place in relative_to(loads.files, above):
-                yield place
+            yield from relative_to(loads.files, above)
             for place in relative_to(loads.walked, above):
                 yield from self._walked(place)
             imported = loads.modules if loads.finds else ()

@@ -24,19 +24,12 @@ from agentv.model.values.values import lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.fields import Command, Declared, DeclaredAssertion, PromptCode, is_declared, options_of
 
-_BEARERS = (
-    Command,
-    declared.Document,
-    declared.FileGlobs,
-    declared.FunctionRef,
-    declared.JavaScriptSource,
-    declared.LoadedJson,
-    declared.LoadedSchema,
-    PromptCode,
-    declared.PythonSource,
-    declared.Preprocessor,
-    Transform,
+_KINDS = (
+    *(Command, declared.Document, declared.FileGlobs, declared.FunctionRef, declared.JavaScriptSource),
+    *(declared.LoadedJson, declared.LoadedSchema, PromptCode, declared.PythonSource, declared.Preprocessor, Transform),
 )
+_BEARER = lazy_pattern("|".join(kind.__name__ for kind in _KINDS))
+"""Names of the kinds of options that may hold a file."""
 
 
 def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: SearchPaths | None = None) -> Any:
@@ -211,12 +204,8 @@ _known: dict[type, tuple[str, ...]] = {}
 def _bearing(cls: type) -> tuple[str, ...]:
     """The fields of a class that may name files."""
     found = _known.get(cls)
-    if found is None:
-        found = _known[cls] = _looked_up(cls)
-    return found
-
-
-def _looked_up(cls: type) -> tuple[str, ...]:
+    if found is not None:
+        return found
     own = ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()  # of a custom one's code
     if issubclass(cls, Struct) and not issubclass(cls, Declared):  # the settings that every assertion takes
         written = cls.__annotations__
@@ -226,13 +215,10 @@ def _looked_up(cls: type) -> tuple[str, ...]:
         with suppress(NameError):  # of a name for type checkers alone
             written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing
     else:
-        return own
-    return own + tuple(name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
-
-
-def _may_bear(annotation: object) -> bool:
-    """Whether a field's annotation names a kind that holds a file."""
-    return any(bearer.__name__ in str(annotation) for bearer in _BEARERS)
+        written = {}
+    bears = (name for name, annotation in written.items() if name != "path" and _BEARER.search(str(annotation)))
+    found = _known[cls] = (*own, *bears)
+    return found
 
 
 def _paths(value: Any) -> Iterator[str]:

@@ -381,7 +381,10 @@ def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
     rows = [_Row(case) for case in cases]
     for row in rows:
         row.fill()
-    _refuse_missing_variables(rows)
+    variables = {name for row in rows for name in row.cells if not name.startswith("__")}
+    for row in rows:
+        for name in sorted(variables - row.cells.keys()):
+            row.refuse(f"vars.{name}", "other cases set it, and an empty cell would be read as empty text")
     inputs = _input_sidecar(rows, head)
     names = dict.fromkeys(name for row in rows for name in row.cells)
     columns = [name for name in _COLUMNS if name in names]
@@ -536,13 +539,6 @@ def _value(name: str, value: Node) -> str:
     if bare in DOCUMENTS:
         return jsonl_text([value]).strip()
     raise _UnfitError(f"a list or mapping as the value of '{name}' has no short form")
-
-
-def _refuse_missing_variables(rows: Sequence[_Row]) -> None:
-    names = {name for row in rows for name in row.cells if not name.startswith("__")}
-    for row in rows:
-        for name in sorted(names - row.cells.keys()):
-            row.refuse(f"vars.{name}", "other cases set it, and an empty cell would be read as empty text")
 
 
 def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[str, Node]:

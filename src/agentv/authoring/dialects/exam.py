@@ -85,115 +85,6 @@ class Judge(Struct, frozen=True):
         return Judge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
 
 
-class ExamCases:
-    """Translates the cases of one exam.
-
-    Args:
-        reading: of the exam.
-        judge: of its defaults.
-        prompt: the text of its prompt; None if that cannot be read.
-    """
-
-    def __init__(self, reading: Reading, judge: Judge, prompt: str | None) -> None:
-        self._reading = reading
-        self._judge = judge
-        self._prompt = prompt
-        self._has_rubric = False
-
-    def translated(self, node: Node, number: int) -> MapNode | None:
-        """One entry of `cases:`; None if too little of it is right to read the rest, which is reported.
-
-        Args:
-            node: the entry.
-            number: its place, from 1.
-        """
-        report = self._reading.report
-        if not isinstance(node, MapNode):
-            report.unfit(node, "a case must be a mapping", "bad-case")
-            return None
-        keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
-        name = self._name(node, keys.name) or node_of(f"case {number}", node.at)
-        own = read_judge(keys.judge, self._reading)
-        if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
-            hint = "if the prompt needs no inputs, write 'inputs: {}'"
-            self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
-        inputs = read_inputs(keys.inputs, keys.inputs_from, self._reading)
-        checks = self._checks(node, keys, own)
-        check_model(keys.model, self._reading)
-        if checks is None:
-            return None
-        typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
-        made: dict[str, Node | None] = {
-            "id": name,
-            "vars": stand_ins(self._prompt, checks) if inputs is None else inputs,
-            "input": node_of("the prompt cannot be read", node.at) if self._prompt is None else None,
-            **{key: node.items[key] for key in _SAME if key in typed},
-            "target": keys.model if keys.model is not None and names_model(keys.model) else None,
-            "judge": own.over(self._judge).model,
-            "assert": checks,
-        }
-        return mapping(made, node.at, node.keys)
-
-    def warn_of_unused(self, judge: Judge) -> None:
-        """Warn of settings of the exam's judge if no case has a rubric."""
-        for key in sorted(_JUDGED & judge.items.keys()) if not self._has_rubric else ():
-            message = f"'{key}' configures how a rubric is graded, but no case has a 'rubric'"
-            self._reading.report.warning("no-effect", judge.keys[key], message)
-
-    def _name(self, node: MapNode, name: Node | None) -> Node | None:
-        report = self._reading.report
-        if name is None:
-            if not _misspelt(node, "name"):
-                report.error("missing-key", node, "a case needs 'name'")
-        elif not isinstance(name, Scalar):
-            report.unfit(name, "'name' must be text")
-        elif is_empty(name):
-            report.error("missing-value", name, "'name' is empty; the log lists failed cases by name")
-        else:
-            return name
-        return None
-
-    def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
-        """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
-        report = self._reading.report
-        given: Node | None = keys.assert_
-        if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):
-            message = "this case checks nothing: it has no assertion and no rubric"
-            report.error("checks-nothing", node, message, hint="add 'assert' or 'rubric'")
-        if given is not None and is_empty(given):
-            report.error("missing-value", given, "'assert' is empty; it needs a list of assertions")
-            given = None
-        for item in given.items if isinstance(given, ListNode) else ():
-            required = item.get("required") if isinstance(item, MapNode) else None
-            if isinstance(required, Scalar) and required.value is False:
-                hint = "to show an assertion without counting it, use 'weight: 0'"
-                report.error("bad-value", required, "every assertion of an exam is required", hint=hint)
-        self._has_rubric |= keys.rubric is not None or _misspelt(node, "rubric")
-        if keys.rubric is None and not _misspelt(node, "rubric"):
-            for key in _JUDGED & own.items.keys():
-                message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"
-                report.error("missing-key", own.keys[key], message)
-        entry = None if keys.rubric is None else self._rubric(keys.rubric, own.over(self._judge))
-        if entry is None or (given is not None and not isinstance(given, ListNode)):
-            return given
-        return ListNode([*(given.items if given is not None else ()), entry], given.at if given else entry.at)
-
-    def _rubric(self, rubric: Node, judge: Judge) -> MapNode | None:
-        """The rubric as an assertion; None if it is invalid, which is reported."""
-        report = self._reading.report
-        if not isinstance(rubric, Scalar) or not isinstance(rubric.value, str):
-            hint = "write a checklist as an llm-rubric under 'assert', with the list as its value"
-            report.unfit(rubric, "'rubric' must be text", hint=None if is_empty(rubric) else hint)
-            return None
-        if is_empty(rubric):
-            report.error("missing-value", rubric, "'rubric' is empty; describe what the judge should grade")
-            return None
-        options: dict[str, Node | None] = {key: judge.items.get(key) for key in sorted(_JUDGED)}
-        scale = options["scale"] or node_of("1-5", rubric.at)
-        entry = {"type": node_of("llm-rubric", rubric.at), "value": rubric, **options, "scale": scale}
-        return mapping(entry, rubric.at, judge.keys)
-
-
 def read_judge(node: Node | None, reading: Reading) -> Judge:
     """Read a `judge:`; empty if it is invalid, which is reported."""
     if node is None:
@@ -429,7 +320,7 @@ class ExamDialect(DocumentDialect):
 
 
 class _Exam:
-    """Translates one exam."""
+    """Translates one exam. `_text`: of its prompt; None if that cannot be read."""
 
     def __init__(self, path: str, root: MapNode, reading: Reading, *, shows_others: bool) -> None:
         self._path = path
@@ -438,6 +329,9 @@ class _Exam:
         self._reading = reading
         self._shows_others = shows_others
         self._meta = read_meta(self._directory, reading)
+        self._judge = Judge()
+        self._text: str | None = None
+        self._has_rubric = False
 
     def translated(self) -> Translation:
         root, report, top = self._root, self._reading.report, self._root.at
@@ -490,10 +384,99 @@ class _Exam:
             return None
         silent = self._reading.reporting_to(Report())  # what is wrong with the prompt is reported where it is read
         text = silent.text_of(str(prompt), Scalar(str(prompt), str(prompt), node.at)) if prompt else None
-        cases = ExamCases(self._reading, judge, text if text is not None and text.strip() else None)
-        found = [case for number, item in enumerate(node.items, 1) if (case := cases.translated(item, number))]
-        cases.warn_of_unused(judge)
+        self._judge, self._text = judge, text if text is not None and text.strip() else None
+        found = [case for number, item in enumerate(node.items, 1) if (case := self._case(item, number))]
+        for key in sorted(_JUDGED & judge.items.keys()) if not self._has_rubric else ():
+            message = f"'{key}' configures how a rubric is graded, but no case has a 'rubric'"
+            report.warning("no-effect", judge.keys[key], message)
         return ListNode([*found], node.at)
+
+    def _case(self, node: Node, number: int) -> MapNode | None:
+        """One entry of `cases:`; None if too little of it is right to read the rest, which is reported.
+
+        Args:
+            node: the entry.
+            number: its place, from 1.
+        """
+        report = self._reading.report
+        if not isinstance(node, MapNode):
+            report.unfit(node, "a case must be a mapping", "bad-case")
+            return None
+        keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
+        name = self._name(node, keys.name) or node_of(f"case {number}", node.at)
+        own = read_judge(keys.judge, self._reading)
+        if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
+            hint = "if the prompt needs no inputs, write 'inputs: {}'"
+            self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
+        inputs = read_inputs(keys.inputs, keys.inputs_from, self._reading)
+        checks = self._checks(node, keys, own)
+        check_model(keys.model, self._reading)
+        if checks is None:
+            return None
+        typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
+        made: dict[str, Node | None] = {
+            "id": name,
+            "vars": stand_ins(self._text, checks) if inputs is None else inputs,
+            "input": node_of("the prompt cannot be read", node.at) if self._text is None else None,
+            **{key: node.items[key] for key in _SAME if key in typed},
+            "target": keys.model if keys.model is not None and names_model(keys.model) else None,
+            "judge": own.over(self._judge).model,
+            "assert": checks,
+        }
+        return mapping(made, node.at, node.keys)
+
+    def _name(self, node: MapNode, name: Node | None) -> Node | None:
+        report = self._reading.report
+        if name is None:
+            if not _misspelt(node, "name"):
+                report.error("missing-key", node, "a case needs 'name'")
+        elif not isinstance(name, Scalar):
+            report.unfit(name, "'name' must be text")
+        elif is_empty(name):
+            report.error("missing-value", name, "'name' is empty; the log lists failed cases by name")
+        else:
+            return name
+        return None
+
+    def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
+        """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
+        report = self._reading.report
+        given: Node | None = keys.assert_
+        if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):
+            message = "this case checks nothing: it has no assertion and no rubric"
+            report.error("checks-nothing", node, message, hint="add 'assert' or 'rubric'")
+        if given is not None and is_empty(given):
+            report.error("missing-value", given, "'assert' is empty; it needs a list of assertions")
+            given = None
+        for item in given.items if isinstance(given, ListNode) else ():
+            required = item.get("required") if isinstance(item, MapNode) else None
+            if isinstance(required, Scalar) and required.value is False:
+                hint = "to show an assertion without counting it, use 'weight: 0'"
+                report.error("bad-value", required, "every assertion of an exam is required", hint=hint)
+        self._has_rubric |= keys.rubric is not None or _misspelt(node, "rubric")
+        if keys.rubric is None and not _misspelt(node, "rubric"):
+            for key in _JUDGED & own.items.keys():
+                message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"
+                report.error("missing-key", own.keys[key], message)
+        entry = None if keys.rubric is None else self._rubric(keys.rubric, own.over(self._judge))
+        if entry is None or (given is not None and not isinstance(given, ListNode)):
+            return given
+        return ListNode([*(given.items if given is not None else ()), entry], given.at if given else entry.at)
+
+    def _rubric(self, rubric: Node, judge: Judge) -> MapNode | None:
+        """The rubric as an assertion; None if it is invalid, which is reported."""
+        report = self._reading.report
+        if not isinstance(rubric, Scalar) or not isinstance(rubric.value, str):
+            hint = "write a checklist as an llm-rubric under 'assert', with the list as its value"
+            report.unfit(rubric, "'rubric' must be text", hint=None if is_empty(rubric) else hint)
+            return None
+        if is_empty(rubric):
+            report.error("missing-value", rubric, "'rubric' is empty; describe what the judge should grade")
+            return None
+        options: dict[str, Node | None] = {key: judge.items.get(key) for key in sorted(_JUDGED)}
+        scale = options["scale"] or node_of("1-5", rubric.at)
+        entry = {"type": node_of("llm-rubric", rubric.at), "value": rubric, **options, "scale": scale}
+        return mapping(entry, rubric.at, judge.keys)
 
     def _triggering(self, node: Node) -> Node | None:
         """The queries, with the prompt's name and description, and those of the library's other prompts."""

@@ -42,9 +42,12 @@ def read_function(node: Node, reading: Reading, key: str) -> Any:
         return declared.FunctionRef(name, module=place)
     found = reading.find(Scalar(place, place, node.at), "file")
     source = reading.text_of(found, node) if found else None
-    if found is None or source is None or not _defines(found, source, name, node, reading):
-        return INVALID
-    return declared.FunctionRef(name, path=found)
+    is_right = False
+    if found is not None and source is not None:
+        from agentv.authoring.fields.python_source import check_function  # few files name one, and parsing takes it
+
+        is_right = check_function(found, source, name, node, reading)
+    return declared.FunctionRef(name, path=found) if is_right else INVALID
 
 
 def refuses_code(node: Node, reading: Reading, key: str) -> bool:
@@ -52,14 +55,6 @@ def refuses_code(node: Node, reading: Reading, key: str) -> bool:
     if reading.data:
         refuse_data(node, reading.report, f"name code, as '{key}' does")
     return reading.data
-
-
-def _defines(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
-    from agentv.authoring.fields.python_source import (
-        check_function,  # few files name a function, and parsing takes an import
-    )
-
-    return check_function(path, source, name, node, reading)
 
 
 def _read_python(node: Node, reading: Reading, key: str) -> Any:

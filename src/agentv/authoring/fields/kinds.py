@@ -295,16 +295,14 @@ def _read_schema(node: Node, reading: Reading, key: str) -> Any:
         # what cannot be read is reported, and accepts nothing
         return document.value if isinstance(document, declared.LoadedJson) else False
 
-    files = _files_of_schema(loaded.value, f"file://{base}", read) if _refers(loaded.value) else {}
+    files: dict[str, Json] = {}
+    if _refers(loaded.value):
+        from agentv.matching.json_schema import files_of  # few schemas refer to other files, and it takes 0.1 s
+
+        files = files_of(loaded.value, f"file://{base}", read)
     if reading.report.failed:
         return INVALID
     return declared.LoadedSchema(loaded.value, loaded.path, f"file://{base}" if files else "", files)
-
-
-def _files_of_schema(document: Json, base: str, read: Callable[[str], Json | None]) -> dict[str, Json]:
-    from agentv.matching.json_schema import files_of  # few schemas refer to other files, and it takes 0.1 s
-
-    return files_of(document, base, read)
 
 
 def _refers(document: Json) -> bool:

@@ -236,12 +236,12 @@ class Reading(Struct, frozen=True):
 
     def find(self, node: Scalar, what: str) -> str | None:
         """The file or directory that a path in the file means; None after reporting a missing one."""
-        from agentv.authoring.source.git_files import NOTHING_ABOVE, GitFiles
+        from agentv.authoring.source.git_files import NOTHING_ABOVE, find_hosted
 
         text = node.text.strip()
         if GIT_URL.match(text.removeprefix("file://")):
-            hosted = GitFiles(self.checkout, self.report, self.places.boundary)
-            return hosted.find(text.removeprefix("file://"), node, what)
+            url = text.removeprefix("file://")
+            return find_hosted(url, node, what, self.report, self.checkout, self.places.boundary)
         places, file = self.places, span_of(node.at).file
         found, tried = places.find(text, file)
         if found is not None:

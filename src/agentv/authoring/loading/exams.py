@@ -39,7 +39,7 @@ def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadReque
         read: path → bytes of all files that were read for it.
     """
     directory = os.path.normpath(Path(suite.path).parent / of.directory)
-    own = _own_target(header, request)
+    own = _own_target(header)
     texts = _texts(directory, suite, read, _asked(suite, header, own))
     if of.description is not None:
         texts[DESCRIPTION] = of.description.encode()
@@ -52,19 +52,15 @@ def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadReque
     )
 
 
-def _own_target(header: Header, request: LoadRequest) -> TargetSpec | None:
+def _own_target(header: Header) -> TargetSpec | None:
     """The model that the exam would ask, if the command line names another; its mistakes are not reported here."""
-    if not _is_flagged(request):
+    if not header.cases.context.targets_win:
         return None
     registry, silent = header.targets.registry, Report()
     node = header.targets_node or registry.default_target
     if isinstance(node, Scalar) and node.text in registry.entries:
         return registry.read_alone(node.text, silent)
     return registry.inline(node, header.reading.reporting_to(silent)) if node is not None else None
-
-
-def _is_flagged(request: LoadRequest) -> bool:
-    return bool(request.targets) or request.given_target is not None
 
 
 def _is_other(suite: Suite, header: Header, request: LoadRequest, own: TargetSpec | None) -> bool:
@@ -74,7 +70,7 @@ def _is_other(suite: Suite, header: Header, request: LoadRequest, own: TargetSpe
     """
     if request.variables:
         return True
-    if _is_flagged(request):
+    if header.cases.context.targets_win:
         named = [case.target or own for case in suite.cases if not case.asks_judge]
         unread = own is None and header.targets_node is not None
         if unread or any(not _same(spec, one) for spec in named if spec is not None for one in suite.targets):

@@ -64,39 +64,34 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     """
     try:
         report = Report()
-        suites: list[Suite] = []
+        suites: list[Suite | None] = []
         read: set[str] = set()
         for warning in registries.warnings:
             report.add(warning)
         for path in dict.fromkeys(eval_files(request.paths)):
             own = Report(hints=not request.for_run)  # so that one wrong file does not look like another's fault
             reader = SuiteReader(path, request, registries, own)
-            suites += _add_findings(reader.read(), reader.diagnostics, report)
+            suites.append(reader.read())
+            for found in reader.diagnostics:
+                report.add(found)
             read |= reader.files.keys()
         made = structs.replace(request, allow_outside=True)  # by a program, which reads what it likes
         for number, document in enumerate(request.documents, 1):
             own = Report(hints=not request.for_run)
             path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
-            suite = SuiteReader(path, made, registries, own).read_document(document)
-            of_no_file = (
-                one if one.span is None or one.span.file != path else replace(one, span=None) for one in own.diagnostics
-            )
-            suites += _add_findings(suite, of_no_file, report)
+            suites.append(SuiteReader(path, made, registries, own).read_document(document))
+            for found in own.diagnostics:
+                in_file = found.span is not None and found.span.file != path
+                report.add(found if in_file else replace(found, span=None))
         if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
             for found in unused_templates(filter(is_directory, request.paths), read):
                 report.add(found)
         if report.failed:
             raise LoadError(report.diagnostics)
-        return Loaded(tuple(suites), report.diagnostics)
+        return Loaded(tuple(suite for suite in suites if suite is not None), report.diagnostics)
     finally:
         if blocking := sys.modules.get("agentv.user_code.blocking"):  # only where users' functions were called
             blocking.close_blocking()
-
-
-def _add_findings(suite: Suite | None, found: Iterable[Diagnostic], report: Report) -> list[Suite]:
-    for one in found:
-        report.add(one)
-    return [suite] if suite is not None else []
 
 
 def eval_files(paths: tuple[str, ...]) -> Iterator[str]:

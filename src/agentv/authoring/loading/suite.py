@@ -25,7 +25,7 @@ from agentv.authoring.dialects.recognition import (
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.spellings import TEMPLATE
-from agentv.authoring.header import HeaderReader, names_judge
+from agentv.authoring.header import HeaderReader
 from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, node_of
 from agentv.authoring.source.report import Report, Result
@@ -60,6 +60,7 @@ class SuiteReader:
         self.path = path
         self._context = SuiteContext.of(path, request, registries, report)
         self._reading = self._context.reading
+        self._report = report
         self._builder: SuiteBuilder | None = None
         self._shared = False
         self.dialect: str | None = None  # its title, if the file is another tool's
@@ -143,10 +144,6 @@ class SuiteReader:
         if template is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
             header.assertions.entries(template.entries, replace(header.reading, chain=chain, renders=False))
-
-    @property
-    def _report(self) -> Report:
-        return self._context.report
 
     @property
     def _nothing(self) -> MapNode:
@@ -276,9 +273,7 @@ class SuiteReader:
         """Read everything but the cases."""
         context = self._context
         header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading)
-        of_judge = {"judge"} if names_judge(root.get("judge")) else set()
-        named = {"target" if key == "targets" else key for key in header.not_missing} | of_judge
-        self._not_missing |= _EXPECTED_KEYS & named
+        self._not_missing |= _EXPECTED_KEYS & {"target" if key == "targets" else key for key in header.not_missing}
         if header.exam is None:
             context.disk.kept = None
         self._builder = SuiteBuilder(context, header)
@@ -315,7 +310,7 @@ def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
     if context.request.tests_from is None:
         return False
     message = f"{why}, so --tests-from does not apply"
-    context.report.error("bad-value", context.top, message, hint="give an eval file in YAML")
+    context.reading.report.error("bad-value", context.top, message, hint="give an eval file in YAML")
     return True
 
 

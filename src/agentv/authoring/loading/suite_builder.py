@@ -92,17 +92,12 @@ class SuiteContext(Struct, frozen=True):
         """Whether code that generates cases is run."""
         return self.request.for_run or self.request.makes
 
-    @property
-    def report(self) -> Report:
-        """Gets what is wrong."""
-        return self.reading.report
-
     def bytes_of(self, path: str) -> bytes | None:
         """Content of a file; None if it cannot be read, which is reported."""
         try:
             return self.disk.read(path)
         except OSError as error:
-            self.report.unreadable(path, error)
+            self.reading.report.unreadable(path, error)
         return None
 
     def diagnostics(self, reading: Reading, *, shared: bool) -> tuple[Diagnostic, ...]:
@@ -112,7 +107,7 @@ class SuiteContext(Struct, frozen=True):
             reading: of the suite, as far as it was read; knows the secrets.
             shared: the file is one that many suites use, such as a template.
         """
-        found, marked = tuple(map(self.boundary.shown, self.report.diagnostics)), self.disk.marked
+        found, marked = tuple(map(self.boundary.shown, self.reading.report.diagnostics)), self.disk.marked
         if found:
             redactor = Redactor(reading.environment_secrets() | reading.secrets)
             found = tuple(map(redactor.redact_diagnostic, found)) if redactor else found
@@ -152,7 +147,7 @@ class Sidecar(Struct, frozen=True):
 
 def read_sidecar(context: SuiteContext) -> Sidecar:
     """The suite's keys, from the YAML file of the same name next to the cases."""
-    nothing, report = MapNode({}, {}, context.top), context.report
+    nothing, report = MapNode({}, {}, context.top), context.reading.report
     cases = Path(context.path)
     path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
     data = context.bytes_of(path) if path is not None else None
@@ -225,7 +220,7 @@ class SuiteBuilder:
             tests: where the cases are said, for what is wrong with all of them.
             not_missing: keys whose absence is not to be reported.
         """
-        header, request, report = self.header, self.context.request, self.context.report
+        header, request, report = self.header, self.context.request, self.context.reading.report
         notes, suite, reading, registry = header.cases.notes, header.suite, header.reading, header.targets.registry
         targets_win = header.cases.context.targets_win
         links = self.collector.end(self.context.top)
@@ -260,8 +255,8 @@ class SuiteBuilder:
         for lacking in chain.from_iterable(one.unset for one in uncalled):
             report.add(replace(lacking, severity="warning"))
         report_missing(called, reading, asks=request.for_run and request.asks)
-        if not request.for_run or request.asks:  # JavaScript may not run where answers are replayed
-            uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
+        uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
+        if uses and (request.asks or not request.for_run):  # JavaScript may not run where answers are replayed
             report_missing_runtime(uses, reading.scope.env, report, "error" if request.for_run else "warning")
         if not request.for_run:
             self._check_unused()
@@ -312,8 +307,6 @@ def report_missing_runtime(
     if any(one.code == _CODE for one in report.diagnostics):  # a prompt in JavaScript was to be written
         return
     places = list(dict.fromkeys(uses))
-    if not places:
-        return
     from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime
 
     found = find_runtime(env.get("PATH", ""))

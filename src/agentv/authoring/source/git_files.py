@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
-from msgspec import Struct
-
 from agentv.authoring.source.boundary import GIT_URL, Boundary, FindCheckout
 from agentv.authoring.source.masking import is_secret
 from agentv.authoring.source.nearest import did_you_mean, nearest
@@ -103,42 +101,37 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
     return parts
 
 
-class GitFiles(Struct, frozen=True):
-    """Finds files of git hosts on disk, and reports why it cannot."""
-
-    checkout: FindCheckout
-    report: Report
-    boundary: Boundary | None = None
-
-    def find(self, url: str, node: Scalar, what: str) -> str | None:
-        """The path of the file or directory on disk; None after reporting a missing one."""
-        try:
-            wanted = parse_url(url)
-        except BadUrlError as error:
-            self.report.error("bad-git-url", node, str(error), hint=error.hint or None)
-            return None
-        found = self.checkout(wanted)
-        if isinstance(found, Unavailable):
-            notes = [found.reason] if found.reason else ()
-            self.report.error(found.code, node, found.message, hint=_nearest_ref(wanted, found.known), notes=notes)
-            return None
-        if found.age_s is not None:
-            size, unit = next(((size, unit) for size, unit in _UNITS if found.age_s >= size), _UNITS[-1])
-            count = int(found.age_s / size)
-            message = f"{wanted.name} cannot be read now; using '{found.ref}' as of {plural(count, unit)} ago"
-            self.report.warning("stale-repository", node, message, notes=[found.reason])
-        if self.boundary is not None:
-            self.boundary.add(found)
-        path = str(Path(found.tree) / found.path)
-        missing = _missing(found, what, wanted.name)
-        if missing is not None:
-            self.report.error("missing-file", node, missing, hint=_sibling(found))
-            return None
-        if _holds_pointer(path):
-            message = f"'{found.path}' is stored in Git LFS; {wanted.name} contains only a pointer to it"
-            self.report.error("lfs-pointer", node, message, hint="download it, and use its path")
-            return None
-        return path
+def find_hosted(
+    url: str, node: Scalar, what: str, report: Report, checkout: FindCheckout, boundary: Boundary | None = None
+) -> str | None:
+    """The path on disk of a file or directory of a git host; None after reporting a missing one."""
+    try:
+        wanted = parse_url(url)
+    except BadUrlError as error:
+        report.error("bad-git-url", node, str(error), hint=error.hint or None)
+        return None
+    found = checkout(wanted)
+    if isinstance(found, Unavailable):
+        notes = [found.reason] if found.reason else ()
+        report.error(found.code, node, found.message, hint=_nearest_ref(wanted, found.known), notes=notes)
+        return None
+    if found.age_s is not None:
+        size, unit = next(((size, unit) for size, unit in _UNITS if found.age_s >= size), _UNITS[-1])
+        count = int(found.age_s / size)
+        message = f"{wanted.name} cannot be read now; using '{found.ref}' as of {plural(count, unit)} ago"
+        report.warning("stale-repository", node, message, notes=[found.reason])
+    if boundary is not None:
+        boundary.add(found)
+    path = str(Path(found.tree) / found.path)
+    missing = _missing(found, what, wanted.name)
+    if missing is not None:
+        report.error("missing-file", node, missing, hint=_sibling(found))
+        return None
+    if _holds_pointer(path):
+        message = f"'{found.path}' is stored in Git LFS; {wanted.name} contains only a pointer to it"
+        report.error("lfs-pointer", node, message, hint="download it, and use its path")
+        return None
+    return path
 
 
 def is_lfs_pointer(text: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -113,7 +112,10 @@ def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
         column = found.start() + 1
         at = Span(path, number, column, number, found.end() + 1)
         own_line = not lines[number - 1][: found.start()].strip()
-        yield Ignore(at, _codes(found, at), _below(lines, number) if own_line else number)
+        about = number + own_line  # a line of comments is about the next one that is none
+        while own_line and about <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[about - 1]):
+            about += 1
+        yield Ignore(at, _codes(found, at), about)
 
 
 def _codes(found: re.Match[str], at: Span) -> dict[str, Span]:
@@ -122,14 +124,6 @@ def _codes(found: re.Match[str], at: Span) -> dict[str, Span]:
     start = found.start("codes") + 1
     written = re.finditer(r"[^\s,\[\]]+", found["codes"])
     return {one[0]: replace(at, column=start + one.start(), end_column=start + one.end()) for one in written}
-
-
-def _below(lines: list[str], number: int) -> int:
-    """The next line that is no comment."""
-    below = number + 1
-    while below <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[below - 1]):
-        below += 1
-    return below
 
 
 def _outside_scalars(data: bytes, matches: Mapping[int, re.Match[str]]) -> Iterator[tuple[int, re.Match[str]]]:
@@ -144,16 +138,12 @@ def _outside_scalars(data: bytes, matches: Mapping[int, re.Match[str]]) -> Itera
         while (token := parser.get_token()) is not None:
             if not isinstance(token, ScalarToken):
                 continue
-            for number in range(token.start_mark.line + 1, token.end_mark.line + 2):
-                if number in comments and _inside(token, number, comments[number].start()):
+            start, end = token.start_mark, token.end_mark
+            # what follows the `|` of a block is a comment
+            begins = (start.line + 2, 0) if token.style in ("|", ">") else (start.line + 1, start.column)
+            for number in range(start.line + 1, end.line + 2):
+                if number in comments and begins <= (number, comments[number].start()) < (end.line + 1, end.column):
                     del comments[number]
     except YAMLError:
         return
     yield from comments.items()
-
-
-def _inside(scalar: Any, number: int, column: int) -> bool:
-    """Whether a place is in a scalar's token; `column` counts from 0. What follows the `|` of a block is a comment."""
-    start, end = scalar.start_mark, scalar.end_mark
-    begins = (start.line + 2, 0) if scalar.style in ("|", ">") else (start.line + 1, start.column)
-    return bool(begins <= (number, column) < (end.line + 1, end.column))

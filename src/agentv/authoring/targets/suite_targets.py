@@ -399,8 +399,3 @@ class SuiteTargets(Struct, frozen=True):
         reading = reading.rendering(False)
         made = translated_target(node, self.registry.providers, reading)
         return read_target(made, self.registry.providers, reading, self.registry.retry)
-
-
-def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar | None:
-    """A default of `config.yaml`, as a name with its place."""
-    return Scalar(name, name, nodes[key].at) if name else None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.source.files import Places
-from agentv.authoring.source.git_files import BadUrlError, GitFiles, parse_url
+from agentv.authoring.source.git_files import BadUrlError, find_hosted, parse_url
 from agentv.authoring.source.report import Report
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
@@ -87,7 +87,7 @@ def test_whatever_follows_the_host_is_a_file_inside_or_told(rest):
 def said(checkout: Checkout | Unavailable, url: str = f"{GITHUB}main/docs/a.md") -> tuple[str | None, list[str]]:
     """The path that is found, and all diagnostics."""
     report = Report()
-    found = GitFiles(lambda _wanted: checkout, report).find(url, parsed(url), "file")
+    found = find_hosted(url, parsed(url), "file", report, lambda _wanted: checkout)
     return found, [f"{one.severity} {one.code}: {one.message}{f' | {one.hint}' if one.hint else ''}" for one in report.diagnostics]  # fmt: skip
 
 
