@@ -29,13 +29,13 @@ from agentv.extensions.agents.adapters.trials import (
     failed,
     file_clock,
     new_messages,
+    response_of,
 )
 from agentv.extensions.agents.traces.acp import is_call, model_in, usage_of_turn
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
-from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.files import temporary_prefix
@@ -289,17 +289,7 @@ class AcpSession:
 
     def _response(self, reason: str, ended: Any) -> TargetResponse:
         trace = self._traced(reason, ended)
-        return TargetResponse(
-            self._trace.answer,
-            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
-            token_usage=trace.tokens,
-            cost_usd=trace.cost_usd,
-            duration_ms=self.limits.elapsed_ms,
-            finish_reason=reason or None,
-            metadata=trace.metadata,
-            trace=trace,
-            logs={"stderr.txt": self._process.stderr} if self._process.stderr else {},
-        )
+        return response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
 
     def _traced(self, reason: str, ended: Any = None) -> Trace:
         """The trace of a turn.

@@ -47,6 +47,7 @@ from agentv.extensions.agents.adapters.trials import (
     failed,
     file_clock,
     new_messages,
+    response_of,
 )
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.formatting import plural
@@ -54,7 +55,6 @@ from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import AgentActivity, Trace, UsageStep
-from agentv.model.values.trace_summary import messages_of
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.files import temporary_prefix
@@ -454,19 +454,9 @@ class NativeSession:
         return failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
-        trace = self._trace(running, ending)
-        recording, stderr = running.recording, running.lines.masked(running.process.stderr)
-        return TargetResponse(
-            recording.answer if ending.output is None else ending.output,
-            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
-            token_usage=trace.tokens,
-            cost_usd=trace.cost_usd,
-            duration_ms=self.limits.elapsed_ms,
-            finish_reason=trace.stop_reason or None,
-            metadata=trace.metadata,
-            trace=trace,
-            logs={"stderr.txt": stderr} if stderr else {},
-        )
+        stderr = running.lines.masked(running.process.stderr)
+        answer = running.recording.answer if ending.output is None else ending.output
+        return response_of(self._trace(running, ending), answer, self.limits.elapsed_ms, stderr)
 
     def _trace(self, running: _Running, ending: Ending) -> Trace:
         recording, lines = running.recording, running.lines

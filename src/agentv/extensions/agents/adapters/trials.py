@@ -14,6 +14,7 @@ from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.model.values.message import Message
 from agentv.model.values.response import RUN_INTERRUPTED, CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
+from agentv.model.values.trace_summary import messages_of
 from agentv.ports import TargetRequest
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 
@@ -31,6 +32,21 @@ def failed(code: str, message: str, response: TargetResponse | None = None, stde
     """The failure, with what the agent had done until then, and the end of what it printed on stderr."""
     said = last_error(stderr) if is_javascript_error(stderr) else tail(stderr)
     return CallFailure(code, f"{message}; stderr: {said}" if said else message, response=response)
+
+
+def response_of(trace: Trace, answer: str | None, duration_ms: float, stderr: bytes) -> TargetResponse:
+    """What an agent gave in a turn, by its trace."""
+    return TargetResponse(
+        answer,
+        messages=tuple(one for one in messages_of(trace) if one.role != "user"),
+        token_usage=trace.tokens,
+        cost_usd=trace.cost_usd,
+        duration_ms=duration_ms,
+        finish_reason=trace.stop_reason or None,
+        metadata=trace.metadata,
+        trace=trace,
+        logs={"stderr.txt": stderr} if stderr else {},
+    )
 
 
 _MARGIN_S = 10.0

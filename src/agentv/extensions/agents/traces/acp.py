@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agentv.extensions.agents.traces.values import (
     Problems,
+    arguments_of,
     epoch_ms,
     first,
     items,
@@ -27,7 +28,7 @@ from agentv.extensions.agents.traces.values import (
     text_of,
     tokens_of,
 )
-from agentv.model.values.json_text import compact, parse
+from agentv.model.values.json_text import compact
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS, canonical_name
@@ -76,7 +77,7 @@ class AcpReader:
         self._set_time(row, message)
         method = string(message.get("method"))
         if method and "id" in message:
-            self._requests.setdefault(_key(message["id"]), []).append(method)
+            self._requests.setdefault(repr(message["id"]), []).append(method)
         params = mapping(message.get("params"))
         if method == "session/update" or "update" in message or "sessionUpdate" in message:
             fields = mapping(first({**message, **params}, "update") or message)
@@ -87,7 +88,10 @@ class AcpReader:
         elif method == "session/request_permission":
             self._permission_asked(message, params)
         elif method == "session/prompt":
-            self._prompted(params)
+            self._set_session(params)
+            self._steps.say("user", text_of(params.get("prompt")))
+            self._waits, self._stop_reason, self._error = True, "", ""
+            self._calls_before = len(self._steps.calls)
         elif method == "initialize":
             self._waits = True
         elif not method and ("result" in message or "error" in message):
@@ -130,20 +134,14 @@ class AcpReader:
     def _set_session(self, params: JsonObject) -> None:
         self._about["session_id"] = self._about["session_id"] or string(params.get("sessionId"))
 
-    def _prompted(self, params: JsonObject) -> None:
-        self._set_session(params)
-        self._steps.say("user", text_of(params.get("prompt")))
-        self._waits, self._stop_reason, self._error = True, "", ""
-        self._calls_before = len(self._steps.calls)
-
     def _permission_asked(self, message: JsonObject, params: JsonObject) -> None:
         self._set_session(params)
         fields = mapping(params.get("toolCall"))
         self._steps.call(fields)
-        self._asked[_key(message.get("id"))] = params
+        self._asked[repr(message.get("id"))] = params
         answer = first({**params, **mapping(message.get("result")), **message}, "outcome")
         if answer is not None:
-            self._permission_told(_key(message.get("id")), answer)
+            self._permission_told(repr(message.get("id")), answer)
 
     def _permission_told(self, key: str, answer: Any) -> None:
         params = self._asked.pop(key, None)
@@ -162,7 +160,7 @@ class AcpReader:
 
     def _response(self, message: JsonObject) -> None:
         result, error = mapping(message.get("result")), mapping(message.get("error"))
-        asked = self._requests.get(_key(message.get("id")), [])
+        asked = self._requests.get(repr(message.get("id")), [])
         method = asked.pop() if asked else "session/prompt"
         if error:
             if method not in _OF_THE_AGENT:
@@ -171,7 +169,7 @@ class AcpReader:
             self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
             self._waits, self._stop_reason, self._error = False, "error", said
         elif "outcome" in result:
-            self._permission_told(_key(message.get("id")), result["outcome"])
+            self._permission_told(repr(message.get("id")), result["outcome"])
         elif "stopReason" in result:
             self._ended(result)
         elif "protocolVersion" in result:
@@ -190,10 +188,6 @@ class AcpReader:
         steps.end_message()
         if tokens is not None:
             steps.parts.append(UsageStep(steps.model or None, tokens, started_ms=steps.now_ms))
-
-
-def _key(identity: Any) -> str:
-    return repr(identity)
 
 
 _NAMES_OF_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -303,9 +297,16 @@ class AcpMessage:
         return MessageStep(self.role, self.text, "".join(self.thoughts) or None, self.started_ms)
 
 
-_TEXTS = {"title": "title", "kind": "kind", "status": "status", "name": "named"}
-_VALUES = {"rawInput": "raw_input", "rawOutput": "raw_output"}
-_LISTS = ("content", "locations")
+_FIELDS: Mapping[str, tuple[str, type]] = {
+    "title": ("title", str),
+    "kind": ("kind", str),
+    "status": ("status", str),
+    "name": ("named", str),
+    "content": ("content", list),
+    "locations": ("locations", list),
+}
+"""Key of an update → the field that it replaces unless it is empty, and the type of its value."""
+
 _PATH_KEYS = ("path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path", "destination")
 
 
@@ -330,14 +331,11 @@ class AcpCall:
 
     def update(self, fields: Mapping[str, Any], at_ms: float | None) -> None:
         """Take over what an update says."""
-        for key, name in _TEXTS.items():
-            setattr(
-                self, name, fields[key] if isinstance(fields.get(key), str) and fields[key] else getattr(self, name)
-            )
-        for key, name in _VALUES.items():
-            setattr(self, name, fields[key] if fields.get(key) is not None else getattr(self, name))
-        for key in _LISTS:
-            setattr(self, key, fields[key] if isinstance(fields.get(key), list) and fields[key] else getattr(self, key))
+        for key, (name, kind) in _FIELDS.items():
+            if isinstance(fields.get(key), kind) and fields[key]:
+                setattr(self, name, fields[key])
+        self.raw_input = self.raw_input if fields.get("rawInput") is None else fields["rawInput"]
+        self.raw_output = self.raw_output if fields.get("rawOutput") is None else fields["rawOutput"]
         self.first_title = self.first_title or self.title
         self.named = _in_meta(fields.get("_meta"), "toolName") or self.named
         self.parent = _in_meta(fields.get("_meta"), "parentToolUseId") or self.parent
@@ -364,12 +362,14 @@ class AcpCall:
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
         """The step of the trace; `cancelled`: the agent was ended before it was over."""
-        failed, names = self.status == "failed", self.names
+        failed, names, given = self.status == "failed", self.names, self.raw_input
         said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
         known = self.started_ms is not None and self.ended_ms is not None
         return ToolCallStep(
             name=names.name,
-            arguments=self._arguments(),
+            arguments={"path": self.paths[0]}
+            if self.raw_input is None and self.paths
+            else arguments_of(self.raw_input),
             native_name=names.native_name,
             id=self.id,
             result=None if failed else said,
@@ -386,19 +386,6 @@ class AcpCall:
         if self.ended:
             return "completed" if self.status == "completed" else "failed"
         return "cancelled" if cancelled else "unknown"
-
-    def _arguments(self) -> JsonObject:
-        given = self.raw_input
-        if isinstance(given, str):
-            try:
-                given = parse(given.encode())
-            except (ValueError, UnicodeEncodeError):
-                return {"input": given}
-        if isinstance(given, Mapping):
-            return given
-        if given is not None:
-            return {"input": given}
-        return {"path": self.paths[0]} if self.paths else {}
 
 
 _CALLS = frozenset({"tool_call", "tool_call_update"})
