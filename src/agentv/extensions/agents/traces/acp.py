@@ -367,9 +367,7 @@ class AcpCall:
         known = self.started_ms is not None and self.ended_ms is not None
         return ToolCallStep(
             name=names.name,
-            arguments={"path": self.paths[0]}
-            if self.raw_input is None and self.paths
-            else arguments_of(self.raw_input),
+            arguments=arguments_of({"path": self.paths[0]} if given is None and self.paths else given),
             native_name=names.native_name,
             id=self.id,
             result=None if failed else said,
