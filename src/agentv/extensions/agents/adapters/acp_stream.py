@@ -136,13 +136,11 @@ def _not_protocol(what: str, line: bytes) -> Failure:
 def masked(message: Mapping[str, Any]) -> dict[str, Any]:
     """A `session/new` without the values of the environment and the headers of its MCP servers."""
     params = dict(message["params"])
-    params["mcpServers"] = [
-        {
-            key: [{**pair, "value": MASK} for pair in one] if key in {"env", "headers"} else one
-            for key, one in server.items()
-        }
-        for server in params.get("mcpServers", ())
-    ]
+    servers = [dict(server) for server in params.get("mcpServers", ())]
+    for server in servers:
+        for key in {"env", "headers"} & server.keys():
+            server[key] = [{**pair, "value": MASK} for pair in server[key]]
+    params["mcpServers"] = servers
     return {**message, "params": params}
 
 

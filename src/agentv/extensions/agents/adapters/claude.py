@@ -121,11 +121,8 @@ class Claude(NativeProvider):
         gateway = request.gateway
         url = gateway.base_url("anthropic") if gateway is not None else self.base_url
         key = gateway.token if gateway is not None else self.api_key
-        return {
-            **_ENVIRONMENT,
-            **({"ANTHROPIC_BASE_URL": url} if url else {}),
-            **({"ANTHROPIC_API_KEY": key} if key else {}),
-        }
+        own = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": key}
+        return {**_ENVIRONMENT, **{name: value for name, value in own.items() if value}}
 
 
 class ClaudeStream:

@@ -180,13 +180,9 @@ class CodexStream:
         failure = self._failure
         if failure is None and not self._ended and self._trouble:
             failure = Failure(API, f"the agent reports an error: {self._trouble}")
-        return Ending(
-            failure=failure,
-            session_id=self._session_id,
-            stop_reason="failed" if self._failure else "completed" if self._ended else "",
-            complete=self._ended > 0 and not self._works,
-            repeated=self._ended > 1,
-        )
+        reason = "failed" if self._failure else "completed" if self._ended else ""
+        complete, repeated = self._ended > 0 and not self._works, self._ended > 1
+        return Ending(None, failure, self._session_id, stop_reason=reason, complete=complete, repeated=repeated)
 
     def _take_recorded(self, payload: JsonObject) -> None:
         """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""

@@ -161,15 +161,10 @@ class GeminiReader:
         stats = mapping(result, "stats")
         total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
         thoughts = max(0, total - given - said)
-        return Ending(
-            "".join(self._text),
-            self._failure(result),
-            self._session_id,
-            TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None,
-            stop_reason=text(result, "status"),
-            complete=not self._works,
-            repeated=len(self._results) > 1,
-        )
+        tokens = TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None
+        answered = ("".join(self._text), self._failure(result), self._session_id, tokens)
+        reason, repeated = text(result, "status"), len(self._results) > 1
+        return Ending(*answered, stop_reason=reason, complete=not self._works, repeated=repeated)
 
     def _failure(self, result: JsonObject) -> Failure | None:
         error = mapping(result, "error")

@@ -550,13 +550,8 @@ class NativeTarget(SessionTarget[NativeSession]):
             return ""
         argv, cwd = (*argv_of(started), *asked), request.workspace_path or ""
         confined = argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd))
-        ended = await run_program(
-            Command(confined, cwd=cwd),
-            stdin=b"",
-            env=environment_of(request),
-            timeout_s=min(VERSION_S, request.timeout_s / 4),
-            limit=_LIMIT,
-        )
+        env, timeout_s = environment_of(request), min(VERSION_S, request.timeout_s / 4)
+        ended = await run_program(Command(confined, cwd=cwd), stdin=b"", env=env, timeout_s=timeout_s, limit=_LIMIT)
         if isinstance(ended, Failure) or ended.status:
             return ""
         found = _VERSION.search(ended.stdout) or _VERSION.search(ended.stderr)

@@ -159,12 +159,10 @@ class AgentProgram:
         if self._bundled() or shutil.which(self.name):
             return None
         message = f"{title} is not installed: no program '{self.name}' on PATH"
-        ways = [
-            *((install_hint(self.extra),) if self.extra else ()),
-            *((f"npm install -g {self.npm}",) if self.npm else ()),
-            *((f"pip install {self.pip}",) if self.pip else ()),
-            "set 'command'",
-        ]
+        ways = [install_hint(self.extra)] if self.extra else []
+        ways += [f"npm install -g {self.npm}"] if self.npm else []
+        ways += [f"pip install {self.pip}"] if self.pip else []
+        ways.append("set 'command'")
         return Issue((), message, "missing-agent", ", or ".join(ways), of_machine=True)
 
     def untested(self, version: str) -> bool:
@@ -274,11 +272,8 @@ class NativeAgentSettings(AgentSettings):
                     yield no_effect(name, "while it is not known which model API the agent calls", hint)
         elif isinstance(self.gateway, str) and self.gateway != speaks:
             message = f"{self.title} calls its model by the protocol '{speaks}', not '{self.gateway}'"
-            hint = (
-                "'api' sets the protocol"
-                if hasattr(self, "api") and (self.base_url or self.api_key)
-                else "remove 'gateway'"
-            )
+            is_own = hasattr(self, "api") and (self.base_url or self.api_key)
+            hint = "'api' sets the protocol" if is_own else "remove 'gateway'"
             yield Issue(("gateway",), message, hint=hint)
 
     @property

@@ -175,13 +175,8 @@ class OpenCodeReader:
     def ending(self) -> Ending:
         """How the turn ended."""
         stopped = bool(self._denied) and self._reason in {"tool-calls", ""}
-        return Ending(
-            self._answer,
-            self._failure(stopped=stopped),
-            self._session_id,
-            stop_reason=self._reason,
-            complete=stopped or self._reason not in {"tool-calls", ""},
-        )
+        failure, complete = self._failure(stopped=stopped), stopped or self._reason not in {"tool-calls", ""}
+        return Ending(self._answer, failure, self._session_id, stop_reason=self._reason, complete=complete)
 
     def _failure(self, *, stopped: bool) -> Failure | None:
         if self._error is not None:

@@ -140,13 +140,8 @@ class PiReader:
     def ending(self) -> Ending:
         """How the turn ended: its last message decides, whatever the exit status says."""
         reason = text(self._last, "stopReason")
-        return Ending(
-            self._answer,
-            self._failure(reason),
-            self._session_id,
-            stop_reason=reason,
-            complete=self._ended and reason not in {"", "toolUse"},
-        )
+        failure, complete = self._failure(reason), self._ended and reason not in {"", "toolUse"}
+        return Ending(self._answer, failure, self._session_id, stop_reason=reason, complete=complete)
 
     def _failure(self, reason: str) -> Failure | None:
         if reason == "error":

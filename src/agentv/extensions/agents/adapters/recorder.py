@@ -104,9 +104,8 @@ class Recording:
         step = self._steps[place] if place is not None else None
         if place is not None and isinstance(step, ToolCallStep):
             native = native_name or step.native_name
-            self._steps[place] = structs.replace(
-                step, name=canonical_name(native), native_name=native, arguments={**step.arguments, **arguments}
-            )
+            name, merged = canonical_name(native), {**step.arguments, **arguments}
+            self._steps[place] = structs.replace(step, name=name, native_name=native, arguments=merged)
         else:
             self._begin_turn(parent)
             name = name or canonical_name(native_name)
@@ -156,9 +155,8 @@ class Recording:
     def agent(self, name: str = "", version: str = "", model: str = "") -> None:
         """What the agent says of itself."""
         known = self.facts
-        self.facts = replace(
-            known, name=name or known.name, version=version or known.version, model=model or known.model
-        )
+        name, version, model = name or known.name, version or known.version, model or known.model
+        self.facts = replace(known, name=name, version=version, model=model)
 
     def tools(self, native_names: tuple[str, ...]) -> None:
         """The tools that the agent offers its model, where its stream lists them: without ours, it is `no-tools`."""

@@ -86,11 +86,8 @@ def in_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
     longest = [[0] * (made + 1) for _ in range(len(fitting) + 1)]
     for one in reversed(range(len(fitting))):
         for other in reversed(range(made)):
-            longest[one][other] = (
-                longest[one + 1][other + 1] + 1
-                if fitting[one][other]
-                else max(longest[one + 1][other], longest[one][other + 1])
-            )
+            without = max(longest[one + 1][other], longest[one][other + 1])
+            longest[one][other] = longest[one + 1][other + 1] + 1 if fitting[one][other] else without
     found: list[int | None] = [None] * len(fitting)
     one = other = 0
     while one < len(fitting) and other < made:

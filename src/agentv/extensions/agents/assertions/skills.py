@@ -126,13 +126,12 @@ def used_skills(
         return None
     used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
     failed = _failed_calls(context)
-    return used or [
-        one
-        for call in calls or ()
-        if _key(call) not in failed
-        for name in skills_of(call)
-        for one in ([name] if _PATTERN.isdisjoint(name) else fnmatch.filter(known, name))
-    ]
+    if used:
+        return used
+    for call in calls or ():
+        for name in skills_of(call) if _key(call) not in failed else ():
+            used += [name] if _PATTERN.isdisjoint(name) else fnmatch.filter(known, name)
+    return used
 
 
 def skills_of(call: ToolCall) -> Iterable[str]:

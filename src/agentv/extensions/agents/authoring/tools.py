@@ -288,11 +288,9 @@ def _solution(
     reading: Reading, *, patch: Node | None = None, files: Node | None = None, commands: Node | None = None
 ) -> Solution:
     copies = CopyReader(FileDigests(reads=False))
-    return Solution(
-        _patch(patch, reading) if patch is not None else "",
-        copies.read(files, "solution", reading) if files is not None else (),
-        read_commands(commands, "solution", reading),
-    )
+    text = _patch(patch, reading) if patch is not None else ""
+    copied = copies.read(files, "solution", reading) if files is not None else ()
+    return Solution(text, copied, read_commands(commands, "solution", reading))
 
 
 def _patch(node: Node, reading: Reading) -> str:
@@ -327,14 +325,8 @@ def read_user(node: Node, reading: Reading, registry: TargetRegistry) -> Simulat
     model = None if named is None else registry.inline(named, reading)
     if named is not None and model is None:
         return None
-    return SimulatedUser(
-        read.goal.strip(),
-        read.persona.strip(),
-        read.knows,
-        read.start.strip(),
-        read.max_turns,
-        model,
-        str(read.function) if read.function is not None else "",
-        sha256("".join(digests_behind(read)).encode()).hexdigest() if read.function is not None else "",
-        read.output,
-    )
+    goal, persona, start = read.goal.strip(), read.persona.strip(), read.start.strip()
+    code = ("", "")
+    if read.function is not None:
+        code = (str(read.function), sha256("".join(digests_behind(read)).encode()).hexdigest())
+    return SimulatedUser(goal, persona, read.knows, start, read.max_turns, model, *code, read.output)

@@ -114,11 +114,8 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     agent = NoAgent({}, {})
     prepared = _prepared(settings, NOTHING, agent.act)
     cases: dict[CaseKey, Case] = {(one.name, case.id): case for one, case, *_ in prepared.plan.planned_cases()}
-    hidden = {
-        key: tuple(one.source for one in case.workspace.hidden)
-        for key, case in cases.items()
-        if case.workspace is not None and case.workspace.hidden
-    }
+    specs = {key: case.workspace for key, case in cases.items() if case.workspace is not None}
+    hidden = {key: tuple(one.source for one in spec.hidden) for key, spec in specs.items() if spec.hidden}
     agent = NoAgent(hidden, {})
     nothing = _run(_prepared(settings, NOTHING, agent.act))
     problems = [*_shown_by(nothing, solved=False)]
@@ -189,12 +186,12 @@ def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult]
     """Grades of the same work that differ."""
     if len({(one.status, one.score) for one in results}) == 1:
         return
-    moved = tuple(
-        f"{scores[0].entry.name}: {' and '.join(f'{one.grade.score:g}' for one in scores)}"
-        for scores in zip(*(one.scores for one in results), strict=False)
-        if len({one.grade.score for one in scores}) > 1
-    )
-    yield CaseProblem(*case, "grading-differs", f"two grades {whose} differ", moved)
+    moved = []
+    for scores in zip(*(one.scores for one in results), strict=False):
+        grades = [one.grade.score for one in scores]
+        if len(set(grades)) > 1:
+            moved.append(f"{scores[0].entry.name}: {' and '.join(f'{one:g}' for one in grades)}")
+    yield CaseProblem(*case, "grading-differs", f"two grades {whose} differ", tuple(moved))
 
 
 def _failed(result: TrialResult) -> tuple[str, ...]:

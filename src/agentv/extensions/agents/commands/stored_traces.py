@@ -111,9 +111,8 @@ def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
         trace = trace_of_messages(messages, "row")
         if isinstance(trace, Failure):
             return Failure("no-output", "the trial has neither a trace nor an answer")
-        used = UsageStep(
-            None, tokens_of(row.get("token_usage")), number(row.get("cost_usd")), 0.0, number(row.get("duration_ms"))
-        )
+        tokens, took = tokens_of(row.get("token_usage")), number(row.get("duration_ms"))
+        used = UsageStep(None, tokens, number(row.get("cost_usd")), 0.0, took)
         return replace(trace, steps=(*trace.steps, used), duration_ms=used.duration_ms)
     path = artifact(directory, named)
     return path if isinstance(path, Failure) else read(path)
@@ -251,11 +250,9 @@ def _origin(run: StoredRun, trial: TracedTrial) -> TraceOrigin:
         "agentv.status": row.get("status"),
         "agentv.score": row.get("score"),
     }
-    return TraceOrigin(
-        f"{run.run_id}\0{row.get('key')}\0{trial.name}",
-        0.0 if began is None else began.timestamp() * 1000,
-        {key: value for key, value in about.items() if value is not None},
-    )
+    known = {key: value for key, value in about.items() if value is not None}
+    began_ms = 0.0 if began is None else began.timestamp() * 1000
+    return TraceOrigin(f"{run.run_id}\0{row.get('key')}\0{trial.name}", began_ms, known)
 
 
 def _began(trial: TracedTrial) -> datetime | None:

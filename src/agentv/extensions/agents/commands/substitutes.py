@@ -188,12 +188,9 @@ async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes =
     """Run a command of the solution as the agent would; why it failed."""
     words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
     place = os.path.join(request.workspace_path or "", command.cwd)  # noqa: PTH118  # as text
-    ended = await run_program(
-        Command(argv=_confined(words, request, place), cwd=place),
-        stdin=stdin,
-        env={**request.env, **command.env},
-        timeout_s=min(command.timeout_s, _TIMEOUT_S),
-    )
+    started = Command(argv=_confined(words, request, place), cwd=place)
+    env, timeout_s = {**request.env, **command.env}, min(command.timeout_s, _TIMEOUT_S)
+    ended = await run_program(started, stdin=stdin, env=env, timeout_s=timeout_s)
     if isinstance(ended, Failure):
         return ended
     if ended.status:

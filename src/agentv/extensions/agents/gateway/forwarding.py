@@ -260,10 +260,9 @@ class ForwardedCall:
 
     async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
         """Pass a good reply on, and count it."""
-        streamed = reply.content_type == "text/event-stream"
-        reader = ReplyReader(self.route.api or "chat")
+        reader, upstream = ReplyReader(self.route.api or "chat"), self.session.upstream
         limit = LIMIT.get()
-        if not streamed:
+        if reply.content_type != "text/event-stream":
             data = await bounded(reply.content)
             if data is None:
                 return CallFailure("bad-answer", "the reply is larger than the gateway takes")
@@ -272,11 +271,8 @@ class ForwardedCall:
                 found = self._counted(reader)
                 self.record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), data))
                 self.session.keep_reply(self.call, reader.answer, len(data))
-                self.reply = await self._send(
-                    reply.status,
-                    redacted(data, self.session.upstream),
-                    returned_headers(reply.headers, self.session.upstream),
-                )
+                shown, headers = redacted(data, upstream), returned_headers(reply.headers, upstream)
+                self.reply = await self._send(reply.status, shown, headers)
             return found
         first = await reply.content.readany()
         with limit.held(_now) if limit is not None else nullcontext():
@@ -317,11 +313,10 @@ class ForwardedCall:
         call.model = reader.model or call.model
         call.tokens, call.finish = tokens, reader.finish
         reported = usage.get("cost") if usage is not None else None
-        call.cost_usd = (
-            float(reported)
-            if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0
-            else cost_in(session.upstream, self.body.model, tokens, cache_written=written)
-        )
+        if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0:
+            call.cost_usd = float(reported)
+        else:
+            call.cost_usd = cost_in(session.upstream, self.body.model, tokens, cache_written=written)
         if call.cost_usd is None and reader.model not in {"", self.body.model}:
             call.cost_usd = cost_in(session.upstream, reader.model, tokens, cache_written=written)
         if reader.error is not None:

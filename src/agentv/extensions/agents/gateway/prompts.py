@@ -51,21 +51,8 @@ _PATTERNS = {
 }
 _VOLATILE = lazy_pattern("|".join(f"(?P<{name}>{pattern})" for name, pattern in _PATTERNS.items()))
 
-_OPAQUE_KEYS = frozenset(
-    {
-        "call_id",
-        "encrypted_content",
-        "id",
-        "item_id",
-        "previous_response_id",
-        "response_id",
-        "signature",
-        "thoughtSignature",
-        "thought_signature",
-        "tool_call_id",
-        "tool_use_id",
-    }
-)
+_IDS = frozenset({"call_id", "id", "item_id", "previous_response_id", "response_id", "tool_call_id", "tool_use_id"})
+_OPAQUE_KEYS = _IDS | {"encrypted_content", "signature", "thoughtSignature", "thought_signature"}
 """Keys of a request whose texts say nothing of what is asked."""
 
 _MARKER = "cache_control"

@@ -294,11 +294,9 @@ class TrialReplay(_TrialTexts):
         followed = {conversation for conversation, _ in self._live.values()}
         firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
         left = {one.line.request.conversation for one in self._left}
-        of_path = [
-            (place, one)
-            for place, one in firsts.items()
-            if (one.line.request.method, one.line.request.path) == (prompt.method, prompt.path) and place in left
-        ]
+        asked = (prompt.method, prompt.path)
+        open_ = [(place, one) for place, one in firsts.items() if place in left]
+        of_path = [(place, one) for place, one in open_ if (one.line.request.method, one.line.request.path) == asked]
         if not of_path:
             return None
         best = max(of_path, key=lambda pair: (pair[0] not in followed, pair[1].likeness(prompt), -pair[0]))

@@ -169,55 +169,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_HOP_BY_HOP = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+_OF_PROXIES = frozenset({"proxy-authenticate", "proxy-authorization", "proxy-connection"})
+_HOP_BY_HOP = _OF_PROXIES | {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 """RFC 9110, section 7.6.1."""
 
-_NOT_SENT = _HOP_BY_HOP | {
-    "accept-encoding",
-    "api-key",
-    "authorization",
-    "content-encoding",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "origin",
-    "referer",
-    "via",
-    "x-api-key",
-    "x-forwarded-for",
-    "x-goog-api-key",
-}
-_NOT_RETURNED = _HOP_BY_HOP | {
-    "content-encoding",
-    "content-length",
-    "set-cookie",
-    "alt-svc",
-    "strict-transport-security",
-}
+_KEYS = frozenset({"api-key", "authorization", "x-api-key", "x-goog-api-key"})
+_ORIGINS = frozenset({"cookie", "forwarded", "host", "origin", "referer", "via", "x-forwarded-for"})
+_OF_BODIES = frozenset({"content-encoding", "content-length"})
+_NOT_SENT = _HOP_BY_HOP | _KEYS | _ORIGINS | _OF_BODIES | {"accept-encoding", "expect"}
+_NOT_RETURNED = _HOP_BY_HOP | _OF_BODIES | {"set-cookie", "alt-svc", "strict-transport-security"}
 
 
 def sent_headers(request: Request, upstream: ModelUpstream, token: str) -> dict[str, str]:
     """The headers for the API, with the real key in place of the token."""
-    named = {name.strip().lower() for name in request.headers.get("Connection", "").split(",")}
-    passed = {
-        name: value
-        for name, value in request.headers.items()
-        if name.lower() not in _NOT_SENT and name.lower() not in named and token not in value
-    }
+    left_out = _NOT_SENT | {name.strip().lower() for name in request.headers.get("Connection", "").split(",")}
+    given = request.headers.items()
+    passed = {name: value for name, value in given if name.lower() not in left_out and token not in value}
     key = upstream.api_key
     own = {
         "openai": {"Authorization": f"Bearer {key}"},
@@ -229,11 +196,8 @@ def sent_headers(request: Request, upstream: ModelUpstream, token: str) -> dict[
 
 def returned_headers(headers: Mapping[str, str], upstream: ModelUpstream) -> dict[str, str]:
     """The headers for the agent."""
-    return {
-        name: value
-        for name, value in headers.items()
-        if name.lower() not in _NOT_RETURNED and not upstream.holds_key(value)
-    }
+    shown = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
+    return {name: value for name, value in shown.items() if not upstream.holds_key(value)}
 
 
 REDACTED = b"[redacted]"

@@ -149,10 +149,8 @@ class AcpReader:
             return
         outcome = mapping(answer) or {"outcome": answer}
         option = string(outcome.get("optionId"))
-        kinds = {
-            string(mapping(one).get("optionId")): string(mapping(one).get("kind"))
-            for one in items(params.get("options"))
-        }
+        options = map(mapping, items(params.get("options")))
+        kinds = {string(one.get("optionId")): string(one.get("kind")) for one in options}
         allowed = outcome.get("outcome") == "selected" and not kinds.get(option, option).startswith("reject")
         identity = string(mapping(params.get("toolCall")).get("toolCallId"))
         reason = option or string(outcome.get("outcome")) or None
@@ -490,13 +488,9 @@ class AcpSteps:
         if isinstance(content, Mapping) and content.get("type") == "text" and not isinstance(content.get("text"), str):
             return "has a 'text' that is not text"
         said, identity = self._open, fields.get("messageId")
-        follows = (
-            said is not None
-            and said.role == role
-            and (said.identity is None or identity is None or said.identity == identity)
-            and not (thought and said.texts)
-        )
-        if said is None or not follows:
+        known = None if said is None else said.identity
+        follows = said is not None and said.role == role and (None in (known, identity) or known == identity)
+        if said is None or not follows or (thought and said.texts):
             said = self._open = AcpMessage(role, identity, self.now_ms)
             self.parts.append(said)
         self._count_turn()

@@ -101,9 +101,8 @@ class _Reader:
     def read(self, trajectory: JsonObject, parent: str | None, depth: int) -> None:
         """Take the steps of a trajectory, and of those that are embedded in it."""
         model = string(mapping(trajectory.get("agent")).get("model_name"))
-        embedded = {
-            string(mapping(one).get("trajectory_id")): one for one in items(trajectory.get("subagent_trajectories"))
-        }
+        others = map(mapping, items(trajectory.get("subagent_trajectories")))
+        embedded = {string(one.get("trajectory_id")): one for one in others}
         for place, step in enumerate(items(trajectory.get("steps")), 1):
             row = mapping(step)
             role = _ROLES.get(string(row.get("source")))
@@ -118,7 +117,7 @@ class _Reader:
                     if found is None or depth == _DEEPEST:
                         self.problems.note("the trajectory of a sub-agent is not embedded")
                     else:
-                        self.read(mapping(found), identity or parent, depth + 1)
+                        self.read(found, identity or parent, depth + 1)
 
     def _step(self, row: JsonObject, role: Role, parent: str | None, model: str) -> None:
         at = self._time(row.get("timestamp"))
@@ -206,13 +205,9 @@ def _usage(row: JsonObject, model: str) -> UsageStep | None:
         return None
     extra = mapping(metrics.get("extra"))
     said = {**metrics, "reasoning": extra.get("reasoning_tokens")}
-    return UsageStep(
-        model or None,
-        tokens_of({key: value for key, value in said.items() if value is not None}),
-        number(metrics.get("cost_usd")),
-        duration_ms=number(extra.get("duration_ms")),
-        error=string(extra.get("error")) or None,
-    )
+    tokens = tokens_of({key: value for key, value in said.items() if value is not None})
+    cost, took = number(metrics.get("cost_usd")), number(extra.get("duration_ms"))
+    return UsageStep(model or None, tokens, cost, duration_ms=took, error=string(extra.get("error")) or None)
 
 
 def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:

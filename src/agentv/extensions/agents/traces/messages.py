@@ -341,18 +341,8 @@ class Conversation:
 def step_of(call: SpokenCall, started_ms: float | None = None, parent: str | None = None) -> ToolCallStep:
     """The step of a call that a model asked for."""
     name, native = names_of_call(call.name, call.arguments)
-    return ToolCallStep(
-        name,
-        call.arguments,
-        call.native_name or native,
-        call.id or None,
-        call.result,
-        call.error,
-        call.status,
-        started_ms,
-        call.duration_ms,
-        parent,
-    )
+    native, given = call.native_name or native, (call.result, call.error, call.status)
+    return ToolCallStep(name, call.arguments, native, call.id or None, *given, started_ms, call.duration_ms, parent)
 
 
 def with_result(step: ToolCallStep, result: SpokenResult) -> ToolCallStep:

@@ -36,7 +36,7 @@ from agentv.extensions.agents.traces.values import (
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
-from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -295,19 +295,9 @@ class _Reader:
             return
         started, took = self._at(span)
         name = _agent_name(span)
-        self._steps.append(
-            ToolCallStep(
-                "subagent",
-                {"agent": name},
-                name,
-                span.id,
-                error=span.error or None,
-                status="failed" if span.error else "completed",
-                started_ms=started,
-                duration_ms=took,
-                parent=self._parent(span),
-            )
-        )
+        ended: ToolStatus = "failed" if span.error else "completed"
+        given = (None, span.error or None, ended, started, took, self._parent(span))
+        self._steps.append(ToolCallStep("subagent", {"agent": name}, name, span.id, *given))
 
     def _model_call(self, span: OtelSpan) -> None:
         given, said = given_and_said(span)

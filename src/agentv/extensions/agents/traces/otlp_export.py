@@ -73,11 +73,8 @@ class _Writer:
         self._origin = origin
         self._trace_id = _digest(origin.key, 32)
         self._root = self._span_id("root")
-        self._of_calls = {
-            step.id: self._span_id(f"step {place}")
-            for place, step in enumerate(trace.steps)
-            if isinstance(step, ToolCallStep) and step.id is not None
-        }
+        calls = {place: step.id for place, step in enumerate(trace.steps) if isinstance(step, ToolCallStep)}
+        self._of_calls = {one: self._span_id(f"step {place}") for place, one in calls.items() if one is not None}
         self._spans: list[dict[str, Json]] = []
         self._events: list[dict[str, Json]] = []
         self._given: list[MessageStep] = []

@@ -148,10 +148,8 @@ def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
     status = mapping(row.get("status"))
     failed = first(status, "code") in _ERROR
     attributes = _attributes(row.get("attributes"))
-    events = tuple(
-        SpanEvent(string(event.get("name")), _attributes(event.get("attributes")))
-        for event in map(mapping, items(row.get("events")))
-    )
+    rows = map(mapping, items(row.get("events")))
+    events = tuple(SpanEvent(string(one.get("name")), _attributes(one.get("attributes"))) for one in rows)
     words = string(status.get("message")).partition("Traceback (most recent call last)")[0].strip()
     raised = next((event.attributes for event in events if event.name == "exception"), {})
     said = words or string(first(raised, "exception.message", "exception.type")) or string(attributes.get("error.type"))

@@ -133,9 +133,8 @@ def _crewai(result: Any) -> _Run:
         failed = {(one.get("tool_name"), mapping(one.get("failure")).get("message")) for one in failures}
         for row in map(mapping, items(task.get("messages"))):
             content = row.get("content")
-            is_error = row.get("role") == "tool" and any(
-                name == row.get("name") and str(why) in str(content) for name, why in failed
-            )
+            own = [why for name, why in failed if name == row.get("name")]
+            is_error = row.get("role") == "tool" and any(str(why) in str(content) for why in own)
             rows.append({**row, "is_error": True} if is_error else row)
     usage = plain(result.token_usage)
     return _Run(result.raw, rows, usage={**usage, "cached": mapping(usage).get("cached_prompt_tokens")})

@@ -97,9 +97,8 @@ class SpanRecording:
         if not found:
             names = ", ".join(sorted({span.name[:40] for span in self.spans})[:5])
             seen = f"there are {names}" if names else "there is no span at all"
-            return Trace(
-                source="otel", partial=f"no span is about generative AI; {seen}; is the framework instrumented?"
-            )
+            why = f"no span is about generative AI; {seen}; is the framework instrumented?"
+            return Trace(source="otel", partial=why)
         return structs.replace(found[0], source="otel", steps=priced(found[0].steps))
 
 

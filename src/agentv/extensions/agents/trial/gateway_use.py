@@ -76,9 +76,8 @@ class GatewayUse(Struct):
         tokens, cost = totals_of(steps)
         if tokens is None:
             return activity
-        return structs.replace(
-            activity, turns=max(activity.turns, len(steps)), tokens=total_tokens(tokens), cost_usd=cost
-        )
+        turns, total = max(activity.turns, len(steps)), total_tokens(tokens)
+        return structs.replace(activity, turns=turns, tokens=total, cost_usd=cost)
 
     async def counted(self, given: Answer | Awaitable[Answer]) -> Answer:
         """The answer with what it took by our count; why it cannot count."""

@@ -249,9 +249,8 @@ class _FunctionUser:
         reply = {"message": found.value} if isinstance(found.value, str) else found.value
         if not isinstance(reply, Mapping):
             shown = type(found.value).__name__
-            return Failure(
-                "bad-result", f"{what} must return a text, or a mapping with 'message' or 'done', found {shown}"
-            )
+            message = f"{what} must return a text, or a mapping with 'message' or 'done', found {shown}"
+            return Failure("bad-result", message)
         return TargetResponse(json.dumps(reply))
 
     async def close(self) -> None:

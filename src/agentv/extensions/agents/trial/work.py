@@ -90,12 +90,9 @@ class AgentTrial(Struct):
         """What the target is asked, in the workspace."""
         trial, servers = self.trial, self.servers
         limits = limits_of(trial)
-        request = replace(
-            request,
-            mcp_servers=servers.servers if servers is not None else (),
-            max_turns=limits.max_turns,
-            max_tool_calls=limits.max_tool_calls,
-        )
+        tools = servers.servers if servers is not None else ()
+        most = {"max_turns": limits.max_turns, "max_tool_calls": limits.max_tool_calls}
+        request = replace(request, mcp_servers=tools, **most)
         if self.workspace is not None:
             sandbox, env = self.workspace.sandbox, agent_env(trial)
             given = sandbox.environment(env)

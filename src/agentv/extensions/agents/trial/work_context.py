@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -51,11 +51,7 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
     if not any(command.stdin for command in (*hooks.before_each, *hooks.after_each)):
         return spec
     case = trial.case
-    facts: Mapping[str, object] = {
-        "test_id": case.id,
-        "case_input": prompt_text(case.input),
-        "case_metadata": case.metadata,
-    }
+    facts = {"test_id": case.id, "case_input": prompt_text(case.input), "case_metadata": case.metadata}
 
     def on_stdin(commands: Iterable[WorkspaceCommand]) -> tuple[WorkspaceCommand, ...]:
         return tuple(
@@ -63,9 +59,8 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
             for one in commands
         )
 
-    return replace(
-        spec, hooks=Hooks(hooks.before_all, on_stdin(hooks.before_each), on_stdin(hooks.after_each), hooks.after_all)
-    )
+    before_each, after_each = on_stdin(hooks.before_each), on_stdin(hooks.after_each)
+    return replace(spec, hooks=Hooks(hooks.before_all, before_each, after_each, hooks.after_all))
 
 
 class WorkContext:
@@ -117,6 +112,5 @@ async def new_workspace(trial: Trial, context: WorkContext) -> Workspace | Failu
     spec = trial.case.workspace
     assert spec is not None  # noqa: S101  # the caller has looked
     spec, home = with_facts(spec, trial), getattr(trial.target.settings, "home", None)
-    return await context.workspaces.open(
-        spec if home is None else replace(spec, home=home), trial.variant, trial.suite.own_env
-    )
+    spec = spec if home is None else replace(spec, home=home)
+    return await context.workspaces.open(spec, trial.variant, trial.suite.own_env)

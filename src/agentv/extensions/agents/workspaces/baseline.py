@@ -91,11 +91,8 @@ def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> 
     patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
     if not patterns:
         return ()
-    return tuple(
-        shown_path(path)
-        for path in sorted(changed_paths(before, now))
-        if any(pattern.fullmatch(shown_path(path)) for pattern in patterns)
-    )
+    changed = map(shown_path, sorted(changed_paths(before, now)))
+    return tuple(path for path in changed if any(pattern.fullmatch(path) for pattern in patterns))
 
 
 def matching(globs: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
@@ -110,12 +107,8 @@ def without(globs: Iterable[str], snapshot: Snapshot) -> Snapshot:
     patterns = tuple(glob_pattern(glob, below=True) for glob in globs)
     if not patterns:
         return snapshot
-    kept = {
-        path: state
-        for path, state in snapshot.files.items()
-        if not any(pattern.fullmatch(shown_path(path)) for pattern in patterns)
-    }
-    return Snapshot(kept)
+    left_out = {path for path in snapshot.files if any(one.fullmatch(shown_path(path)) for one in patterns)}
+    return Snapshot({path: state for path, state in snapshot.files.items() if path not in left_out})
 
 
 def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:
@@ -227,9 +220,8 @@ class Baselines:
 
     async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
         flags = [word for setting in _CONFIG for word in ("-c", setting)]
-        command = Command(
-            argv=("git", f"--git-dir={self._directory}", *flags, *arguments), cwd=str(self._directory.parent)
-        )
+        argv = ("git", f"--git-dir={self._directory}", *flags, *arguments)
+        command = Command(argv=argv, cwd=str(self._directory.parent))
         ended = await run_program(command, stdin=stdin, env=_environment(), timeout_s=GIT_S, limit=OUTPUT_LIMIT)
         if isinstance(ended, Failure):
             return Failure("workspace-failed", f"the diff of a workspace failed: {ended.message}")

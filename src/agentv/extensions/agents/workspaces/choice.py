@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from msgspec import structs
@@ -57,9 +57,8 @@ class Capabilities:
 def capabilities() -> Capabilities:
     """Try what there is, once in a process. It blocks for some milliseconds."""
     if sys.platform != "linux":
-        return Capabilities(
-            None, "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine.", False
-        )
+        problem = "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine."
+        return Capabilities(None, problem, False)
     program = shutil.which("bwrap")
     if program is None:
         return Capabilities(None, "Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap`.", False)
@@ -129,35 +128,22 @@ class SandboxMaker:
             env: what is set for every program.
             setup: it is for commands that prepare the workspace, which have the host's network.
         """
-        spec, name = self.spec, self.name
+        spec, name, found = self.spec, self.name, self.found
         network = "host" if setup else spec.network
-        if name == "docker" and self.found.docker:
+        if name == "docker" and found.docker:
             recipe = spec.docker or DockerImage()
             root = next((path for path, below in spec.mounts.items() if not below), "")
             recipe = structs.replace(recipe, workdir=recipe.workdir or root)
+            image, run, mounts = self.image, self.run, spec.mounts
             return Docker(
-                places,
-                env,
-                network,
-                program=self.found.docker,
-                image=self.image,
-                recipe=recipe,
-                run=self.run,
-                mounts=spec.mounts,
+                places, env, network, program=found.docker, image=image, recipe=recipe, run=run, mounts=mounts
             )
-        if name == "bwrap" and self.found.bwrap:
+        if name == "bwrap" and found.bwrap:
             hidden = (one.source for one in spec.hidden)
             template = spec.template.source if spec.template else ""
             private = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
-            return Bubblewrap(
-                places,
-                env,
-                network,
-                program=self.found.bwrap,
-                user_namespace=self.found.user_namespaces,
-                private=tuple(filter(None, private)),
-                mounts=spec.mounts,
-            )
+            made = Bubblewrap(places, env, network, program=found.bwrap, user_namespace=found.user_namespaces)
+            return replace(made, private=tuple(filter(None, private)), mounts=spec.mounts)
         return ProcessGroup(places, env)
 
 

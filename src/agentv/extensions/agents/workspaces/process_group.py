@@ -60,11 +60,8 @@ def allowed(host: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str
 def without_directories(path: str, excluded: Iterable[str]) -> str:
     """A PATH without relative entries, and without those below some directories, where an agent may have planted."""
     roots = tuple(os.path.realpath(one).rstrip(os.sep) + os.sep for one in excluded if one)
-    kept = [
-        one
-        for one in path.split(os.pathsep)
-        if Path(one).is_absolute() and not f"{os.path.realpath(one)}{os.sep}".startswith(roots)
-    ]
+    absolute = [one for one in path.split(os.pathsep) if Path(one).is_absolute()]
+    kept = [one for one in absolute if not f"{os.path.realpath(one)}{os.sep}".startswith(roots)]
     return os.pathsep.join(kept) or _DEFAULT_PATH
 
 

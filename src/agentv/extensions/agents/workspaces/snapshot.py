@@ -23,6 +23,7 @@ TEXT_LIMIT = 1_000_000
 TICK_S = 0.012
 """Seconds between two changes of a file that the times of its inode are sure to tell apart."""
 
+_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _BINARY_WITHIN = 8_000
 _DEEPEST = 200
 _CHUNK = 1 << 20
@@ -134,7 +135,8 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
         target = os.readlink(entry.path)  # noqa: PTH115  # as it is written
         return FileState(mode, len(target), hashlib.sha256(target).hexdigest(), binary=False, signature=signature)
     if not stat.S_ISREG(found.st_mode):
-        return _special(_kind(found.st_mode), signature)
+        what = "a directory that cannot be read, or is nested too deep"
+        return _special(_KINDS.get(stat.S_IFMT(found.st_mode), what), signature)
     digest = hashlib.sha256()
     size, begin = 0, b""
     with _opened(entry.path) as file:
@@ -146,19 +148,8 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
 
 
 def _special(what: str, signature: _Signature) -> FileState:
-    return FileState(
-        REGULAR, 0, hashlib.sha256(what.encode()).hexdigest(), binary=True, signature=signature, special=what
-    )
-
-
-def _kind(mode: int) -> str:
-    kinds = {
-        stat.S_IFIFO: "a named pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-    }
-    return kinds.get(stat.S_IFMT(mode), "a directory that cannot be read, or is nested too deep")
+    digest = hashlib.sha256(what.encode()).hexdigest()
+    return FileState(REGULAR, 0, digest, binary=True, signature=signature, special=what)
 
 
 def _opened(path: bytes) -> IO[bytes]:

@@ -121,11 +121,8 @@ class LocalWorkspace:
         if failure is not None:
             return failure
         links = await asyncio.to_thread(self._links_to_hidden, now)
-        return replace(
-            changes,
-            protected=tuple(dict.fromkeys((*changes.protected, *links))),
-            test_config=tuple(map(shown_path, self._test_config)),
-        )
+        protected, test_config = dict.fromkeys((*changes.protected, *links)), map(shown_path, self._test_config)
+        return replace(changes, protected=tuple(protected), test_config=tuple(test_config))
 
     async def _changed_test_config(self, now: Snapshot) -> tuple[bytes, ...]:
         """The files that the agent changed which decide how hidden and protected tests run."""
@@ -358,9 +355,8 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
 def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
     """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
     folders = {cwd, *(str(Path(path).parent) for path in hidden)}
-    return frozenset(
-        suffix for one in folders for suffix in ("", *CHEATS) if Path(root, one, f"{mark}{suffix}").exists()
-    )
+    suffixes = ("", *CHEATS)
+    return frozenset(one for one in suffixes if any(Path(root, it, f"{mark}{one}").exists() for it in folders))
 
 
 def _text(file: Path) -> str:
