@@ -340,15 +340,10 @@ class AcpSession:
         if self._on_activity is None:
             return
         used = self._earlier_tokens
-        self._on_activity(
-            AgentActivity(
-                trace.latest.names.name if trace.latest is not None else "",
-                limits.turns + trace.turns,
-                limits.tool_calls + len(trace.calls),
-                None if used is None else used.total,
-                trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None,
-            )
-        )
+        tool = trace.latest.names.name if trace.latest is not None else ""
+        turns, calls = limits.turns + trace.turns, limits.tool_calls + len(trace.calls)
+        cost = trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None
+        self._on_activity(AgentActivity(tool, turns, calls, None if used is None else used.total, cost))
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """End the agent, and remove the directory that was made for it."""

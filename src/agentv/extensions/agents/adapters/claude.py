@@ -162,19 +162,17 @@ class ClaudeStream:
         if not self._results:
             return Ending(failure=self._retrying, session_id=self._session_id)
         last = self._results[-1]
-        return Ending(
-            output=text(last, "result") if "result" in last else None,
-            failure=_failure(last),
-            session_id=self._session_id,
-            stop_reason=text(last, "stop_reason") or text(last, "subtype"),
-            complete=not self._sub_agents and not self._works,  # what follows a result is not in it
-            repeated=self._repeated(),
-        )
-
-    def _repeated(self) -> bool:
-        """Whether there are several results. It counts those that follow when work in the background has ended."""
+        output, reason = text(last, "result") if "result" in last else None, text(last, "stop_reason")
+        # It counts the results that follow when work in the background has ended.
         numbers = [one.get("result_index") for one in self._results]
-        return len(numbers) > 1 and numbers != list(range(len(numbers)))
+        return Ending(
+            output,
+            _failure(last),
+            self._session_id,
+            stop_reason=reason or text(last, "subtype"),
+            complete=not self._sub_agents and not self._works,  # what follows a result is not in it
+            repeated=len(numbers) > 1 and numbers != list(range(len(numbers))),
+        )
 
     def _system(self, event: JsonObject) -> None:
         if event.get("subtype") == "init":

@@ -232,16 +232,9 @@ def _tool(path: str, name: str, node: Node, around: MapNode, reading: Reading) -
     if read.function is None and "returns" not in node.items and not fails:
         reading.report.error("missing-key", node, f"the tool '{path}' needs 'returns' or 'function'")
         return None
-    tool = ScriptedTool(
-        name,
-        read.description,
-        read.params,
-        read.returns,
-        function=str(read.function) if read.function is not None else "",
-        failure=ToolFailure(read.fail.error, read.fail.calls) if read.fail is not None else None,
-        span=span_of(node.at),
-    )
-    digests = digests_behind(read)
+    function, digests = str(read.function) if read.function is not None else "", digests_behind(read)
+    failure = ToolFailure(read.fail.error, read.fail.calls) if read.fail is not None else None
+    tool = ScriptedTool(name, read.description, read.params, read.returns, function, failure, span=span_of(node.at))
     return replace(tool, sha256=sha256("".join(digests).encode()).hexdigest()) if digests else tool
 
 

@@ -230,17 +230,12 @@ def docker_image(read: AuthoredDocker | AuthoredEnvironment, node: Node, at: Nod
         reading: of the workspace.
     """
     context = node.get("context") if isinstance(node, MapNode) and read.context else None
+    place = (reading.find(context, "directory") or "") if isinstance(context, Scalar) else ""
     mounts = []
     for one in read.mounts:
         source = reading.find(Scalar(one.source, one.source, at.at), "file or directory") or one.source
         mounts.append(f"{source}:{one.target}" + (":ro" if one.read_only or one.access == "ro" else ""))
-    return DockerImage(
-        image=read.image or "",
-        context=(reading.find(context, "directory") or "") if isinstance(context, Scalar) else "",
-        dockerfile=read.dockerfile or "",
-        workdir=read.workdir or "",
-        mounts=tuple(mounts),
-    )
+    return DockerImage(read.image or "", place, read.dockerfile or "", read.workdir or "", tuple(mounts))
 
 
 _MOST_FILES = 20_000
@@ -377,13 +372,9 @@ def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Worksp
     made = read_command(setup.command, "command", reading)
     if made is None:
         return None
-    made = replace(
-        made,
-        env={"AGENTV_ENVIRONMENT_WORKDIR": WORKSPACE},
-        stdin=facts_text("setup", reading),
-        timeout_s=setup.timeout_ms / 1000 if setup.timeout_ms is not None else SETUP_TIMEOUT_S,
-        span=span_of(at.at),
-    )
+    timeout_s = setup.timeout_ms / 1000 if setup.timeout_ms is not None else SETUP_TIMEOUT_S
+    env, stdin = {"AGENTV_ENVIRONMENT_WORKDIR": WORKSPACE}, facts_text("setup", reading)
+    made = replace(made, env=env, stdin=stdin, timeout_s=timeout_s, span=span_of(at.at))
     if read.type == "docker":
         return replace(made, cwd=setup.cwd or "")
     if setup.cwd is None:

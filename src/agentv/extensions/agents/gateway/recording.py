@@ -146,17 +146,7 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
             exchange=number,
             case=trial.case,
             target=trial.target,
-            request=RequestLine(
-                conversation,
-                prompt.method,
-                prompt.path,
-                prompt.model,
-                prompt.system,
-                prompt.tools,
-                prompt.parameters,
-                after,
-                [message.digest for message in new],
-            ),
+            request=RequestLine(conversation, *_head(prompt), prompt.parameters, after, [one.digest for one in new]),
             asked=[ShownMessage(one.role, shortened(one.text)) for one in new if not (one.is_reply and after)],
             system=prompt.system_text[:SYSTEM_SHOWN] if known is None and prompt.system_text else UNSET,
             tools=list(prompt.tool_names) if known is None and prompt.tool_names else UNSET,
@@ -330,7 +320,7 @@ def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
         yield _Recorded(line, digests)
 
 
-def _head(prompt: Prompt) -> tuple[str, ...]:
+def _head(prompt: Prompt) -> tuple[str, str, str, str, str]:
     return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools)
 
 

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
+from functools import partial
 from pathlib import Path
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
@@ -69,18 +70,12 @@ class LocalGateway:
             return Failure("gateway-failed", f"the gateway cannot listen: {error}")
         token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
         endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
-        session = TrialSession(
-            GatewayAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", token, socket),
-            upstream,
-            trial,
-            self._throttle.model_calls(spec, endpoint, trial.budget_usd),
-            self._clock,
-            self._forget,
-            lambda call: self._spent(trial, call),
-            frozenset(spec.retry.status_codes),
-        )
-        self._sessions[token] = session
-        return session
+        access = GatewayAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", token, socket)
+        limits, retried = self._throttle.model_calls(spec, endpoint, trial.budget_usd), spec.retry.status_codes
+        spent = partial(self._spent, trial)
+        found = TrialSession(access, upstream, trial, limits, self._clock, self._forget, spent, frozenset(retried))
+        self._sessions[token] = found
+        return found
 
     def _spent(self, trial: GatewayTrial, call: CountedCall) -> None:
         if trial.exchanges is not None and trial.exchanges.replays:
@@ -110,12 +105,9 @@ class LocalGateway:
         runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         await TCPSite(runner, "127.0.0.1", 0).start()
+        connector, jar, timeout = unlimited_connector(), DummyCookieJar(), ClientTimeout(total=None)
         self._client = ClientSession(
-            auto_decompress=False,
-            connector=unlimited_connector(),
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=None),
-            read_bufsize=1 << 18,
+            auto_decompress=False, connector=connector, cookie_jar=jar, timeout=timeout, read_bufsize=1 << 18
         )
         return runner
 

@@ -263,17 +263,11 @@ def _row(step: Step, place: int) -> dict[str, Json]:
 
 def _called(step: ToolCallStep, place: int) -> dict[str, Json]:
     identity = step.id or f"call_{place}"
-    details: dict[str, Json] = {
-        "status": step.status,
-        "duration_ms": step.duration_ms,
-        "name": step.name,
-        "evidence": step.evidence,
-    }
     call: Json = {
         "tool_call_id": identity,
         "function_name": step.native_name or step.name,
         "arguments": dict(step.arguments),
-        "extra": {name: value for name, value in details.items() if value is not None},
+        "extra": _known(status=step.status, duration_ms=step.duration_ms, name=step.name, evidence=step.evidence),
     }
     said = step.error if step.error is not None else step.result
     if said is None:
@@ -284,29 +278,23 @@ def _called(step: ToolCallStep, place: int) -> dict[str, Json]:
 
 def _metrics(step: UsageStep) -> dict[str, Json]:
     tokens = step.tokens or TokenUsage()
-    extra: dict[str, Json] = {
-        "reasoning_tokens": tokens.reasoning,
-        "duration_ms": step.duration_ms,
-        "error": step.error,
-        "evidence": step.evidence,
-    }
-    said: dict[str, Json] = {
-        "prompt_tokens": tokens.input,
-        "completion_tokens": tokens.output,
-        "cached_tokens": tokens.cached,
-        "cost_usd": step.cost_usd,
-        "extra": {name: value for name, value in extra.items() if value is not None},
-    }
+    took, cost = step.duration_ms, step.cost_usd
+    extra = _known(reasoning_tokens=tokens.reasoning, duration_ms=took, error=step.error, evidence=step.evidence)
+    sums = _known(prompt_tokens=tokens.input, completion_tokens=tokens.output, cached_tokens=tokens.cached)
+    return {**sums, **_known(cost_usd=cost), "extra": extra}
+
+
+def _known(**said: Json) -> dict[str, Json]:
+    """The values that are known, by their names."""
     return {name: value for name, value in said.items() if value is not None}
 
 
 def _final(trace: Trace, steps: int) -> dict[str, Json]:
     tokens = trace.tokens or TokenUsage()
-    said: dict[str, Json] = {
-        "total_prompt_tokens": tokens.input,
-        "total_completion_tokens": tokens.output,
-        "total_cached_tokens": tokens.cached,
-        "total_cost_usd": trace.cost_usd,
-        "total_steps": steps,
-    }
-    return {name: value for name, value in said.items() if value is not None}
+    return _known(
+        total_prompt_tokens=tokens.input,
+        total_completion_tokens=tokens.output,
+        total_cached_tokens=tokens.cached,
+        total_cost_usd=trace.cost_usd,
+        total_steps=steps,
+    )

@@ -252,16 +252,12 @@ def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
     native = f"mcp__{server}__{native}" if server else native
     output, error = first(inner, "output", "result"), inner.get("error")
     failed = error is not None or inner.get("status") == "failed"
-    return SpokenCall(
-        string(first(inner, "call_id", "id", "tool_call_id")),
-        native,
-        arguments_of(first(inner, "arguments", "input", "args", "action")),
-        string(inner.get("native_name")) or native,
-        output,
-        None if error is None else text_of(error),
-        "failed" if failed else "unknown" if output is None else "completed",
-        number(inner.get("duration_ms")),
-    )
+    identity = string(first(inner, "call_id", "id", "tool_call_id"))
+    arguments = arguments_of(first(inner, "arguments", "input", "args", "action"))
+    own, took = string(inner.get("native_name")) or native, number(inner.get("duration_ms"))
+    status: ToolStatus = "failed" if failed else "unknown" if output is None else "completed"
+    why = None if error is None else text_of(error)
+    return SpokenCall(identity, native, arguments, own, output, why, status, took)
 
 
 def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:

@@ -392,7 +392,6 @@ def _with_trace(answer: TargetResponse | Failure, trace: Trace) -> TargetRespons
         return CallFailure("target-error", trace.unanswered, response=TargetResponse(None, trace=trace))
     if isinstance(answer, CallFailure):
         known = answer.response or TargetResponse(None)
-        return (
-            answer if known.trace is not None else structs.replace(answer, response=structs.replace(known, trace=trace))
-        )
+        known = known if known.trace is not None else structs.replace(known, trace=trace)
+        return structs.replace(answer, response=known)
     return CallFailure(answer.code, answer.message, answer.retryable, response=TargetResponse(None, trace=trace))

@@ -90,6 +90,12 @@ def first(row: Mapping[str, Any], *names: str) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
+_READ = ("cachedReadTokens", "cacheReadTokens", "cache_read_input_tokens", "cache_read_tokens", "cache_read")
+_CACHED = ("cached", "cached_tokens", "cached_input_tokens", *_READ, "cachedTokens")
+_THOUGHTS = ("reasoning_output_tokens", "thoughtTokens", "reasoningTokens")
+_REASONING = ("reasoning", "reasoning_tokens", "output_reasoning_tokens", *_THOUGHTS)
+
+
 def tokens_of(row: Any) -> TokenUsage | None:
     """Token counts under the names of the known APIs, or None."""
     said = mapping(row)
@@ -99,31 +105,8 @@ def tokens_of(row: Any) -> TokenUsage | None:
         input=count(first(said, "input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens")),
         output=count(first(said, "output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens")),
         total=count(first(said, "total", "total_tokens", "totalTokens")),
-        cached=count(
-            first(
-                {**inner, **said},
-                "cached",
-                "cached_tokens",
-                "cached_input_tokens",
-                "cacheReadTokens",
-                "cachedReadTokens",
-                "cache_read_input_tokens",
-                "cache_read_tokens",
-                "cache_read",
-                "cachedTokens",
-            )
-        ),
-        reasoning=count(
-            first(
-                {**outer, **said},
-                "reasoning",
-                "reasoning_tokens",
-                "output_reasoning_tokens",
-                "reasoning_output_tokens",
-                "thoughtTokens",
-                "reasoningTokens",
-            )
-        ),
+        cached=count(first({**inner, **said}, *_CACHED)),
+        reasoning=count(first({**outer, **said}, *_REASONING)),
     )
     if found == TokenUsage():
         return None

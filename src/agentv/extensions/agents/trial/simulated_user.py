@@ -143,14 +143,10 @@ class TrialUser:
     def _request(self, messages: tuple[Message, ...], attempt: int) -> TargetRequest:
         trial, model = self._trial, self._trial.user_model
         own, timeout_s = ({}, None) if model is None else (model.env, model.timeout_s)
-        return replace(
-            request_of(trial, messages, len(self._said) + 1),
-            attempt=attempt,
-            timeout_s=timeout_s or JUDGE_TIMEOUT_S,
-            env={**trial.suite.env, **own},
-            suite=f"{trial.suite.name}\x00{USER}\x00{trial.suite.env_sha256}\x00{trial.target.name}",
-            schema=_SCHEMA,
-        )
+        request = request_of(trial, messages, len(self._said) + 1)
+        suite = f"{trial.suite.name}\x00{USER}\x00{trial.suite.env_sha256}\x00{trial.target.name}"
+        env, timeout_s = {**trial.suite.env, **own}, timeout_s or JUDGE_TIMEOUT_S
+        return replace(request, attempt=attempt, timeout_s=timeout_s, env=env, suite=suite, schema=_SCHEMA)
 
 
 def read_reply(said: str) -> UserReply | str:

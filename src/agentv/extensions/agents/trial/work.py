@@ -281,16 +281,9 @@ class AgentTrial(Struct):
         policy = spec.keep if spec is not None else "none"
         has_failed = result.status in ("failed", "errored") and not interrupted
         kept = await _whole(self._close(policy == "all" or (policy == "failed" and has_failed)))
-        work = AgentWork(
-            self._sandbox(),
-            self.trace if self.gateway is None else self.gateway.completed(self.trace),
-            self.changes,
-            self.logs,
-            kept if isinstance(kept, str) else None,
-            spec.ignore if spec is not None else (),
-            self._tool_state(),
-        )
-        result = structs.replace(result, work=work)
+        trace = self.trace if self.gateway is None else self.gateway.completed(self.trace)
+        left = (kept if isinstance(kept, str) else None, spec.ignore if spec is not None else (), self._tool_state())
+        result = structs.replace(result, work=AgentWork(self._sandbox(), trace, self.changes, self.logs, *left))
         if isinstance(kept, Failure):
             return structs.replace(result, status="errored", score=None, error=result.error or kept)
         return result
@@ -339,15 +332,11 @@ def _joined(first: Trace, second: Trace) -> Trace:
         step if step.started_ms is None else structs.replace(step, started_ms=round(step.started_ms + begun, 3))
         for step in second.steps
     )
-    turns = first.reported_turns + second.reported_turns
-    return structs.replace(
-        second,
-        steps=(*first.steps, *later),
-        partial="; ".join(dict.fromkeys(filter(None, (first.partial, second.partial)))),
-        metadata={**second.metadata, "turns": turns} if turns else second.metadata,
-        native=first.native + second.native,
-        duration_ms=sum(known) if known else None,
-    )
+    turns, took = first.reported_turns + second.reported_turns, sum(known) if known else None
+    partial = "; ".join(dict.fromkeys(filter(None, (first.partial, second.partial))))
+    metadata = {**second.metadata, "turns": turns} if turns else second.metadata
+    steps, native = (*first.steps, *later), first.native + second.native
+    return structs.replace(second, steps=steps, partial=partial, metadata=metadata, native=native, duration_ms=took)
 
 
 class _ProtectedFiles(Struct, frozen=True):

@@ -26,23 +26,17 @@ if TYPE_CHECKING:
 def limits_of(trial: Trial) -> WorkLimits:
     """How much the agent may do: as its case says, else as its suite does."""
     own, run = trial.case.limits, trial.suite.run
-    return WorkLimits(
-        own.max_turns if own.max_turns is not None else run.max_turns,
-        own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls,
-        own.on_limit or run.on_limit,
-        trial.budget_usd,
-    )
+    turns = own.max_turns if own.max_turns is not None else run.max_turns
+    calls = own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls
+    return WorkLimits(turns, calls, own.on_limit or run.on_limit, trial.budget_usd)
 
 
 def agent_env(trial: Trial) -> dict[str, str]:
     """The variables that the suite, the workspace, the variant and the target set for an agent."""
     spec, variant = trial.case.workspace, trial.variant
-    return {
-        **trial.suite.own_env,
-        **(spec.env if spec is not None else {}),
-        **(variant.env if variant is not None else {}),
-        **trial.target.env,
-    }
+    own = spec.env if spec is not None else {}
+    varied = variant.env if variant is not None else {}
+    return {**trial.suite.own_env, **own, **varied, **trial.target.env}
 
 
 def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:

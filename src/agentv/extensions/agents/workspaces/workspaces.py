@@ -112,16 +112,10 @@ class _Run:
         if isinstance(baseline, Failure):
             return baseline
         kept = self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
-        return LocalWorkspace(
-            structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec,
-            places,
-            sandbox,
-            env,
-            *baseline,
-            self._baselines,
-            kept,
-            self._settings.redactor,
-        )
+        spec = structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec
+        state, commit = baseline
+        redactor = self._settings.redactor
+        return LocalWorkspace(spec, places, sandbox, env, state, commit, self._baselines, kept, redactor)
 
     async def close(self) -> tuple[Failure, ...]:
         """Run the hooks after all trials, and remove what is left; what failed."""
