@@ -220,7 +220,10 @@ class ClaudeStream:
             if call_id not in self._denied:
                 self._deny(text(one, "tool_name"), "", call_id)
         for model, used in self._used(event):
-            self._recorder.usage(model, _tokens(used), number(used, "costUSD"))
+            cached, made = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
+            taken, given = count(used, "inputTokens") + cached + made, count(used, "outputTokens")
+            tokens = TokenUsage(taken, given, taken + given, cached, count(used, "thinkingTokens"))
+            self._recorder.usage(model, tokens, number(used, "costUSD"))
 
     def _used(self, event: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         """Model → usage since the result before. Those of single messages are the usages at their beginning."""
@@ -233,12 +236,6 @@ class ClaudeStream:
     def _deny(self, name: str, reason: str, call_id: str) -> None:
         self._denied.add(call_id)
         self._recorder.denied(name or self._names.get(call_id, ""), reason.partition(" IMPORTANT:")[0], call_id)
-
-
-def _tokens(used: JsonObject) -> TokenUsage:
-    cached, made = count(used, "cacheReadInputTokens"), count(used, "cacheCreationInputTokens")
-    taken, given = count(used, "inputTokens") + cached + made, count(used, "outputTokens")
-    return TokenUsage(taken, given, taken + given, cached, count(used, "thinkingTokens"))
 
 
 def _failure(result: JsonObject) -> Failure | None:

@@ -121,7 +121,12 @@ class MiniSweAgentReader:
             usage, model = mapping(response, "usage"), text(response, "model")
             self._recorder.agent(model=model)
             if usage:
-                self._recorder.usage(model or None, _tokens(usage), number(extra, "cost"))
+                names = ("prompt_tokens", "completion_tokens", "total_tokens")
+                given, said, total = (count(usage, name) for name in names)
+                cached = count(mapping(usage, "prompt_tokens_details"), "cached_tokens")
+                thought = count(mapping(usage, "completion_tokens_details"), "reasoning_tokens")
+                tokens = TokenUsage(given, said, total, cached, thought)
+                self._recorder.usage(model or None, tokens, number(extra, "cost"))
 
     def _called(self, identity: str, message: JsonObject) -> None:
         said, thought = text(message, "content"), text(message, "reasoning_content")
@@ -158,10 +163,3 @@ def _arguments(value: object) -> JsonObject:
     except ValueError:
         parsed = None
     return parsed if isinstance(parsed, dict) else {"arguments": str(value)}
-
-
-def _tokens(usage: JsonObject) -> TokenUsage:
-    given, said, total = (count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    cached = count(mapping(usage, "prompt_tokens_details"), "cached_tokens")
-    thought = count(mapping(usage, "completion_tokens_details"), "reasoning_tokens")
-    return TokenUsage(given, said, total, cached, thought)

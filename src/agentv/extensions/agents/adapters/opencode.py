@@ -51,7 +51,11 @@ class OpenCode(AnyModelSettings):
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt comes on stdin, since OpenCode puts arguments in quotes."""
         access = model_access(self, request, self.model_protocol or self.api)
-        config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}
+        permission = {"*": "allow"}
+        if self.permissions != "allow":
+            allowed = (*_HARMLESS, *native_tools("opencode", self.allowed_tools, "{server}_{tool}"))
+            permission = {"*": "ask", **dict.fromkeys(allowed, "allow")}
+        config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": permission}
         model = self.model or ""
         if access is not None:
             model = self.model_name
@@ -89,12 +93,6 @@ class OpenCode(AnyModelSettings):
         )
         skills = _SKILLS if directories.fresh_home else ""
         return Launch(argv, env, files, skills, request.prompt.encode())
-
-    def _permissions(self) -> Mapping[str, str]:
-        if self.permissions == "allow":
-            return {"*": "allow"}
-        allowed = (*_HARMLESS, *native_tools("opencode", self.allowed_tools, "{server}_{tool}"))
-        return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
     def reader(self, recorder: Recording, memory: Memory) -> OpenCodeReader:
         """A reader for one turn."""

@@ -22,7 +22,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.message import ToolCall
 from agentv.model.values.trace import ToolCallStep
-from agentv.model.values.values import Json, JsonObject, lazy_pattern
+from agentv.model.values.values import JsonObject, lazy_pattern
 from agentv.registry.fields import Between, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
 
 SKILL_FILE = "SKILL.md"
@@ -121,10 +121,12 @@ def used_skills(
         known: the skills that there are, of which `cat skills/*/SKILL.md` printed those that match.
     """
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
-    is_list = isinstance(reported, Sequence) and not isinstance(reported, str)
-    if not is_list and calls is None:
+    listed = reported if isinstance(reported, Sequence) and not isinstance(reported, str) else None
+    if listed is None and calls is None:
         return None
-    used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
+    # what promptfoo calls `skillCalls`, without uses that ended with an error
+    rows = [row for row in listed or () if isinstance(row, Mapping) and row.get("is_error") is not True]
+    used = [str(row["name"]) for row in rows if isinstance(row.get("name"), str)]
     failed = _failed_calls(context)
     if used:
         return used
@@ -162,13 +164,6 @@ def _failed_calls(context: AssertionContext) -> frozenset[str]:
 def _key(call: ToolCall | ToolCallStep) -> str:
     """What tells a call apart; without an id, two with the same arguments are one."""
     return call.id or json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
-
-
-def _reported(rows: Iterable[Json]) -> Iterator[str]:
-    """The skills in what promptfoo calls `skillCalls`, without uses that ended with an error."""
-    for row in rows:
-        if isinstance(row, Mapping) and isinstance(row.get("name"), str) and row.get("is_error") is not True:
-            yield str(row["name"])
 
 
 def _loaded(arguments: JsonObject) -> Iterator[str]:

@@ -172,7 +172,11 @@ class ToolTrajectory(DeclaredAssertion):
             return no_calls(context)
         if self.mode == "subset":
             return share_of(self._only(calls))
-        checks = list(self._often_enough(calls))
+        checks = []
+        for tool, least in (self.minimums or {}).items():
+            number = sum(is_tool(tool, call) for call in calls)
+            passed, evidence = number >= least, f"called {_times(number)}"
+            checks.append(Check(f"calls {quoted(tool)} {_times(least)} or more", passed, evidence))
         found = self._found(calls)
         for expected, place in zip(self.expected or (), found, strict=True):
             checks.append(_found_check(expected, place, calls))
@@ -207,11 +211,6 @@ class ToolTrajectory(DeclaredAssertion):
             is_allowed = any(one.is_made_by(call, self.args_match) for one in allowed)
             checks.append(Check(f"call {place} is allowed", is_allowed, _shown(call)))
         return checks or [Check("every call is allowed", True, called(calls))]
-
-    def _often_enough(self, calls: Sequence[ToolCall]) -> Iterator[Check]:
-        for tool, least in (self.minimums or {}).items():
-            number = sum(is_tool(tool, call) for call in calls)
-            yield Check(f"calls {quoted(tool)} {_times(least)} or more", number >= least, f"called {_times(number)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,11 @@ class ToolReader:
             add = reading.report.error if reading.strict_env else reading.report.warning
             add(missing.code, self._node or node, missing.message, hint=missing.hint)
         base = self._of_suite(reading.of_suite())
-        merged = {**base, **{name: _over(one, base.get(name)) for name, one in own.items()}}
+        merged = {**base, **own}
+        for name in base.keys() & own.keys():
+            mine, theirs = own[name], base[name]
+            tools, transport = {**theirs.tools, **mine.tools}, mine.transport or theirs.transport
+            merged[name] = _Server(tools, {**theirs.state, **mine.state}, transport)
         return tuple(
             ScriptedServer(name, tuple(one.tools.values()), one.state, one.transport or "stdio")
             for name, one in merged.items()
@@ -174,12 +178,6 @@ class ToolReader:
         if self._servers is None:
             self._servers = _servers(self._node, reading)
         return self._servers
-
-
-def _over(own: _Server, base: _Server | None) -> _Server:
-    if base is None:
-        return own
-    return _Server({**base.tools, **own.tools}, {**base.state, **own.state}, own.transport or base.transport)
 
 
 def _servers(node: Node, reading: Reading) -> Mapping[str, _Server]:

@@ -33,7 +33,11 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
         began_ms: when the agent was asked, in the time of the calls.
         answer: the agent's last word, where no call shows it.
     """
-    rows = [_given(call) for call in calls]
+    rows: list[list[Any]] = []  # the messages of each request, as its API has them
+    for call in calls:
+        body = _body(call)
+        value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
+        rows.append([{"role": "user", "content": value}] if isinstance(value, str) else [*items(value)])
     known = len(rows[-new - 1]) if len(rows) > new else 0
     begin = OtelSpan(_TRACE, "start", "", "", {}, (), began_ms, None, "", {})
     spans = [begin]
@@ -61,13 +65,6 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
     if answer and not (isinstance(last, MessageStep) and last.role == "assistant"):
         steps.append(MessageStep("assistant", answer))
     return Trace(tuple(steps), source="gateway", duration_ms=trace.duration_ms)
-
-
-def _given(call: CountedCall) -> list[Any]:
-    """The messages of a request, as its API has them."""
-    body = _body(call)
-    value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
-    return [{"role": "user", "content": value}] if isinstance(value, str) else [*items(value)]
 
 
 def _said(call: CountedCall, given: Sequence[Any], later: Sequence[Sequence[Any]]) -> list[Any]:

@@ -73,7 +73,9 @@ class Placeholders:
     __slots__ = ("_texts",)
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = sorted(_forms(texts or {}), key=lambda pair: -len(pair[0]))
+        known = {text: name for text, name in (texts or {}).items() if len(text) > 1}  # not the root directory
+        as_names = ((_NOT_IN_NAMES.sub("-", text), name) for text, name in known.items() if text.startswith("/"))
+        self._texts = sorted((*known.items(), *as_names), key=lambda pair: -len(pair[0]))
 
     def in_text(self, text: str) -> str:
         """The text with placeholders."""
@@ -88,22 +90,11 @@ class Placeholders:
         if depth == _DEEPEST:
             return None
         if isinstance(value, Mapping):
-            return {key: self.in_json(inner, depth + 1) for key, inner in value.items() if not _is_opaque(key, inner)}
+            opaque = {key for key, inner in value.items() if key in _OPAQUE_KEYS and isinstance(inner, str)} | {_MARKER}
+            return {key: self.in_json(inner, depth + 1) for key, inner in value.items() if key not in opaque}
         if isinstance(value, list):
             return [self.in_json(inner, depth + 1) for inner in value]
         return value
-
-
-def _is_opaque(key: str, value: Json) -> bool:
-    return key == _MARKER or (key in _OPAQUE_KEYS and isinstance(value, str))
-
-
-def _forms(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for text, name in texts.items():
-        if len(text) > 1:  # not the root directory
-            yield text, name
-            if text.startswith("/"):
-                yield _NOT_IN_NAMES.sub("-", text), name
 
 
 _MESSAGES = ("messages", "input", "contents")

@@ -105,7 +105,11 @@ class TrialRecording(_TrialTexts):
         return ()
 
     def _recording(self) -> RecordedTrial | None:
-        kept = [one for number, one in enumerate(self._exchanges) if not self._is_overcome(number)]
+        kept = []
+        for number, one in enumerate(self._exchanges, 1):
+            again = any(later.prompt == one.prompt for later in self._exchanges[number:])
+            if not (one.failed and again):  # of requests that failed and were made again, only the last try is kept
+                kept.append(one)
         if not kept:
             return None
         call, request = self._call, self._call.request
@@ -125,11 +129,6 @@ class TrialRecording(_TrialTexts):
         )
         lines = _lines([one.prompt for one in kept], replies, trial)
         return RecordedTrial(trial, tuple(lines))
-
-    def _is_overcome(self, number: int) -> bool:
-        """Whether an exchange failed, and the agent asked the same again: only the last try is kept."""
-        one = self._exchanges[number]
-        return one.failed and any(later.prompt == one.prompt for later in self._exchanges[number + 1 :])
 
 
 def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) -> Iterator[ExchangeLine]:
@@ -333,7 +332,10 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
         if asked.system != prompt.system:
             yield f"the system prompt{_excerpt(line.system or '', prompt.system_text[:SYSTEM_SHOWN])}"
         if asked.tools != prompt.tools:
-            yield f"the tools{_other_tools(line.tools or [], prompt.tool_names)}"
+            earlier = line.tools or []
+            added = [f"+{name}" for name in prompt.tool_names if name not in earlier]
+            removed = [f"-{name}" for name in earlier if name not in prompt.tool_names]
+            yield "the tools" + (f" ({', '.join((*added, *removed))})" if added or removed else "")
     if asked.parameters != prompt.parameters:
         yield "the parameters of the request"
     after = 0 if last is None else shared(last.digests, prompt.digests)
@@ -348,12 +350,6 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
         yield "the messages"
     else:
         yield f"{plural(len(new), 'new message')} instead of {len(line.asked)}"
-
-
-def _other_tools(recorded: list[str], now: tuple[str, ...]) -> str:
-    added = [f"+{name}" for name in now if name not in recorded]
-    removed = [f"-{name}" for name in recorded if name not in now]
-    return f" ({', '.join((*added, *removed))})" if added or removed else ""
 
 
 def _excerpt(recorded: str, now: str) -> str:

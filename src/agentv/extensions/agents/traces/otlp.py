@@ -192,8 +192,13 @@ class _Reader:
             elif operation in AGENTS:
                 self._agent(span)
         root = self._root()
+        calls = [span for span in self._spans if operation_of(span) in MODEL_CALLS and self._parent(span) is None]
+        reasons = calls[-1].attributes.get("gen_ai.response.finish_reasons") if calls else None  # of the agent itself
+        ended_by = string(reasons) or next((string(one) for one in reversed(items(reasons))), "")
         ended = [span.ended_ms for span in self._spans if span.ended_ms is not None]
         about = {**root.resource, **root.attributes}
+        service = string(root.resource.get("service.name"))
+        service = "" if service.startswith("unknown_service") else service  # which OpenTelemetry made up
         steps = [step for step in self._steps if step is not None]
         error = self._error()
         main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
@@ -202,10 +207,10 @@ class _Reader:
         return Trace(
             sound_parents(steps, self._problems),
             source="otlp",
-            agent=_agent_name(root) or _service(root) or self._top[root.id].name,
+            agent=_agent_name(root) or service or self._top[root.id].name,
             agent_version=string(first(about, "gen_ai.agent.version", "service.version")),
             session_id=string(about.get("gen_ai.conversation.id")) or root.trace_id,
-            stop_reason=string(about.get("agentv.stop_reason")) or self._finish_reason(),
+            stop_reason=string(about.get("agentv.stop_reason")) or ended_by,
             error=error,
             session_cost_usd=number(about.get("agentv.session_cost_usd")),
             duration_ms=round(max(ended) - self._start, 3) if ended else None,
@@ -225,12 +230,6 @@ class _Reader:
         agents = [span for span in working if operation_of(span) in AGENTS and self._caller(span) is None]
         ends = [*(self._top[span.id] for span in working[-1:]), *agents[-1:]]
         return next((span.error for span in ends if span.error), "")
-
-    def _finish_reason(self) -> str:
-        """Why the last model call of the agent itself ended."""
-        calls = [span for span in self._spans if operation_of(span) in MODEL_CALLS and self._parent(span) is None]
-        reasons = calls[-1].attributes.get("gen_ai.response.finish_reasons") if calls else None
-        return string(reasons) or next((string(one) for one in reversed(items(reasons))), "")
 
     def _repeated_spans(self) -> set[str]:
         """The spans that describe what another one describes, too: two instrumentations see one call."""
@@ -421,12 +420,6 @@ def _call_id(span: OtelSpan) -> str:
 
 def _arguments(span: OtelSpan) -> JsonObject:
     return mapping(span.attributes.get("gen_ai.tool.call.arguments"))
-
-
-def _service(span: OtelSpan) -> str:
-    """The name of the program that a span is from; empty where OpenTelemetry made it up."""
-    name = string(span.resource.get("service.name"))
-    return "" if name.startswith("unknown_service") else name
 
 
 def _is_counted(span: OtelSpan) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from agentv.extensions.agents.traces.otlp_spans import with_ids
 from agentv.model.values.json_text import compact
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import Json, JsonObject
 from agentv.version import __version__
 
@@ -57,12 +57,9 @@ def protobuf_of(document: Mapping[str, Json]) -> bytes | Failure:
         from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
     except ImportError:
         return Failure("missing-extra", "OTLP in protobuf needs a library: pip install 'agentv[otel]'")
-    found: bytes = ParseDict(with_ids(document, _base64), TracesData()).SerializeToString()
+    based = with_ids(document, lambda digits: base64.b64encode(bytes.fromhex(digits)).decode())
+    found: bytes = ParseDict(based, TracesData()).SerializeToString()
     return found
-
-
-def _base64(digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(digits)).decode()
 
 
 class _Writer:
@@ -95,7 +92,8 @@ class _Writer:
                 at = self._nanoseconds(self._now)
                 self._events.append({"name": "agentv.permission", "timeUnixNano": at, "attributes": _attributes(about)})
             elif isinstance(step, UsageStep):
-                said = _said_by(step, following)
+                said = following if isinstance(following, MessageStep) and following.role == "assistant" else None
+                said = said if said is not None and said.parent == step.parent else None
                 self._model(step, said, place)
                 place += said is not None
             elif step.role == "assistant":
@@ -192,12 +190,6 @@ class _Writer:
 
 def _digest(text: str, digits: int) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:digits]
-
-
-def _said_by(call: UsageStep, following: Step | None) -> MessageStep | None:
-    """The message that a model call gave, where it is the next step."""
-    said = isinstance(following, MessageStep) and following.role == "assistant" and following.parent == call.parent
-    return following if said and isinstance(following, MessageStep) else None
 
 
 def _status(error: str | None) -> dict[str, Json]:

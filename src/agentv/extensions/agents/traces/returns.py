@@ -104,10 +104,6 @@ def priced(steps: Iterable[Step], model: str = "") -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _pydantic_ai(result: Any) -> _Run:
-    return _Run(result.output, parse(result.new_messages_json()))
-
-
 def _openai_agents(result: Any) -> _Run:
     given = result.input if isinstance(result.input, list) else [result.input]
     said = plain(result.to_input_list())[len(given) :]
@@ -235,7 +231,7 @@ def _with_cost(answer: TargetResponse | Failure, model: str) -> TargetResponse |
 
 
 _READERS: tuple[tuple[str, tuple[str, ...], Callable[[Any], _Run | TargetResponse | Failure]], ...] = (
-    ("AgentRunResult", ("output", "new_messages_json"), _pydantic_ai),
+    ("AgentRunResult", ("output", "new_messages_json"), lambda one: _Run(one.output, parse(one.new_messages_json()))),
     ("RunResult", ("final_output", "to_input_list", "raw_responses"), _openai_agents),
     ("RunResultStreaming", ("final_output", "to_input_list", "raw_responses"), _openai_agents),
     ("CrewOutput", ("raw", "tasks_output", "token_usage"), _crewai),

@@ -177,7 +177,12 @@ class GatewayUse(Struct):
         """The result with what all its model calls took, and without a verdict where they were refused."""
         steps = self.session.usages()
         tokens, cost = totals_of(steps)
-        notes = (*self.session.notes(), *_unknown_costs(steps), *self._differences(tokens, cost))
+        notes = [*self.session.notes()]
+        unknown = sum(one.tokens is None and one.cost_usd is None for one in steps)
+        if unknown:  # they broke off
+            calls = plural(unknown, "model call")
+            notes.append(f"what {calls} took that did not end is not known, and not in the totals")
+        notes += self._differences(tokens, cost)
         result = structs.replace(result, token_usage=tokens, cost_usd=cost, notes=(*result.notes, *notes))
         if self.replays:
             result = structs.replace(result, reused=True)
@@ -228,13 +233,6 @@ def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | No
     if not tokens:
         return None, None
     return reduce(add, tokens), round(sum(costs), 10) if len(costs) == len(counted) else None
-
-
-def _unknown_costs(steps: Iterable[UsageStep]) -> Iterable[str]:
-    """Calls that broke off: what they took is not in the totals."""
-    unknown = sum(one.tokens is None and one.cost_usd is None for one in steps)
-    if unknown:
-        yield f"what {plural(unknown, 'model call')} took that did not end is not known, and not in the totals"
 
 
 def _merged(steps: Iterable[Step], usages: Iterable[UsageStep]) -> tuple[Step, ...]:

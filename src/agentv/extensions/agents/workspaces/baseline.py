@@ -226,14 +226,10 @@ class Baselines:
         if isinstance(ended, Failure):
             return Failure("workspace-failed", f"the diff of a workspace failed: {ended.message}")
         if ended.status:
-            return Failure("workspace-failed", f"the diff of a workspace failed: {_reason(ended.stderr)}")
+            is_full = any(words in ended.stderr for words in (b"Out of diskspace", b"No space left"))
+            reason = "no space is left on the disk" if is_full else f"git says: {tail(ended.stderr)}"
+            return Failure("workspace-failed", f"the diff of a workspace failed: {reason}")
         return ended
-
-
-def _reason(said: bytes) -> str:
-    if b"Out of diskspace" in said or b"No space left" in said:
-        return "no space is left on the disk"
-    return f"git says: {tail(said)}"
 
 
 def _environment() -> dict[str, str]:

@@ -41,21 +41,18 @@ async def run_confined(
     return await _run(command, started, environment, stdin)
 
 
-async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str, str]) -> ProgramResult | Failure:
-    """Run a hook in the directory of its suite, with the rights of the user: it is the author's own code."""
-    command = written.placed(workspace)
-    environment = {**allowed(os.environ, _FOR_HOOKS), **env, **command.env}
-    started = Command(argv=command.argv, shell=command.shell, cwd=str(Path(command.directory) / command.cwd))
-    return await _run(command, started, environment)
-
-
 async def run_hooks(
     hooks: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str], *, setup: bool = False
 ) -> Failure | None:
     """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
     for command in hooks:
         if command.directory:
-            ended = await run_beside(command, workspace, {**env, "AGENTV_WORKSPACE_PATH": workspace})
+            # in the directory of its suite, with the rights of the user: it is the author's own code
+            placed = command.placed(workspace)
+            given = {**env, "AGENTV_WORKSPACE_PATH": workspace, **placed.env}
+            cwd = str(Path(placed.directory) / placed.cwd)
+            started = Command(argv=placed.argv, shell=placed.shell, cwd=cwd)
+            ended = await _run(placed, started, {**allowed(os.environ, _FOR_HOOKS), **given})
         else:
             ended = await run_confined(command, sandbox, workspace, env)
         why = ""

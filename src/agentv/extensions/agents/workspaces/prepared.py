@@ -157,7 +157,8 @@ class PreparedWorkspaces:
         if ref is not None:
             return await asyncio.to_thread(self._at_ref, spec, ref, workspace)
         place = Path(workspace) / spec.template.path
-        if not await asyncio.to_thread(_is_ready, spec.template.source, place):
+        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
+        if not await asyncio.to_thread(Path(spec.template.source).is_dir):
             return Failure("workspace-failed", f"the template {spec.template.source} is not a directory")
         return await copy_directory(spec.template.source, str(place))
 
@@ -173,11 +174,6 @@ class PreparedWorkspaces:
             if failure is not None:
                 return failure
         return None
-
-
-def _is_ready(template: str, place: Path) -> bool:
-    place.mkdir(parents=True, exist_ok=True)
-    return Path(template).is_dir()
 
 
 def files_naming(directory: str, place: str) -> tuple[bytes, ...]:
