@@ -11,7 +11,6 @@ from agentv.extensions.agents.adapters.model_access import AnyModelSettings, mod
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
-from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
@@ -20,11 +19,7 @@ from agentv.ports import TargetRequest
 _CONFIG = ".agentv/mini.yaml"
 _TRAJECTORY = ".agentv/trajectory.json"
 
-_KEYS: Mapping[ModelProtocol, str] = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-}
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 _WITHOUT_TOOLS = "connects to no MCP servers, so that it cannot use the tools of the case"
 _WITHOUT_TURNS = "cannot continue a session, which 'turns' need"
 _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded"})

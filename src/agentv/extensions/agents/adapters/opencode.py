@@ -25,11 +25,7 @@ _PROVIDER = "agentv"
 _TITLE = "agentv"
 """Of the session: without one OpenCode asks its model for it, which its stream does not report."""
 
-_PACKAGES: Mapping[ModelProtocol, str] = {
-    "openai": "@ai-sdk/openai-compatible",
-    "anthropic": "@ai-sdk/anthropic",
-    "gemini": "@ai-sdk/google",
-}
+_PACKAGES = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic", "gemini": "@ai-sdk/google"}
 _VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta"}
 
 _HARMLESS = ("read", "glob", "grep", "list", "todowrite", "todoread", "skill")

@@ -25,11 +25,7 @@ _PROVIDER = "agentv"
 _KEY = "AGENTV_MODEL_KEY"
 _WITHOUT_TOOLS = "connects to no MCP servers, so that it cannot use the tools of the case"
 
-_APIS: Mapping[ModelProtocol, str] = {
-    "openai": "openai-completions",
-    "anthropic": "anthropic-messages",
-    "gemini": "google-generative-ai",
-}
+_APIS = {"openai": "openai-completions", "anthropic": "anthropic-messages", "gemini": "google-generative-ai"}
 _VERSIONS: Mapping[ModelProtocol, str] = {"gemini": "/v1beta"}
 
 UPDATES = b'{"type":"message_update"'
@@ -73,10 +69,8 @@ class PiCli(AnyModelSettings):
             argv += ["--provider", _PROVIDER]
         if self.model:
             argv += ["--model", self.model if access is None else self.model_name]
-        for option, name, prompt in (
-            ("--system-prompt", _SYSTEM_PROMPT, self.system_prompt),
-            ("--append-system-prompt", _APPENDED_PROMPT, self.append_system_prompt),
-        ):
+        own = ("--system-prompt", _SYSTEM_PROMPT, self.system_prompt)
+        for option, name, prompt in (own, ("--append-system-prompt", _APPENDED_PROMPT, self.append_system_prompt)):
             if prompt is not None:
                 files[name] = prompt
                 argv += [option, f"{directories.config}/{name}"]
@@ -130,9 +124,8 @@ class PiReader:
             if one.get("type") == "toolCall":
                 self._calls += 1
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
-        given, said, read, written, total = (
-            count(usage, name) for name in ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
-        )
+        names = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
+        given, said, read, written, total = (count(usage, name) for name in names)
         if total:  # cached tokens are counted apart
             tokens = TokenUsage(given + read + written, said, total, read, None)
             self._recorder.usage(model or None, tokens, number(mapping(usage, "cost"), "total"))

@@ -109,11 +109,10 @@ class Recording:
         else:
             self._begin_turn(parent)
             name = name or canonical_name(native_name)
-            step = ToolCallStep(
-                name, arguments, native_name, id=call_id or None, started_ms=self.now_ms, parent=parent or None
-            )
+            began, identity = self.now_ms, call_id or None
             self._calls[call_id or f"#{len(self._steps)}"] = len(self._steps)
-            self._steps.append(step)
+            made = ToolCallStep(name, arguments, native_name, identity, started_ms=began, parent=parent or None)
+            self._steps.append(made)
             self.tool_calls += 1
             self._last_tool = name
         self._progress()
@@ -126,9 +125,8 @@ class Recording:
             return
         failed = "denied" if step.status == "denied" else "failed"
         took = None if step.started_ms is None else round(self.now_ms - step.started_ms, 3)
-        self._steps[place] = structs.replace(
-            step, result=result, error=error, status="completed" if error is None else failed, duration_ms=took
-        )
+        status = "completed" if error is None else failed
+        self._steps[place] = structs.replace(step, result=result, error=error, status=status, duration_ms=took)
         self._after_result[step.parent] = True
         self._open.pop(step.parent, None)
         self._progress()
@@ -193,13 +191,10 @@ class Recording:
     def activity(self) -> AgentActivity:
         """What the agent has done in all its turns."""
         before = self._before
-        return AgentActivity(
-            self._last_tool,
-            before.turns + self.turns,
-            before.tool_calls + self.tool_calls,
-            before.tokens if self.tokens is None else (before.tokens or 0) + total_tokens(self.tokens),
-            before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd,
-        )
+        tokens = before.tokens if self.tokens is None else (before.tokens or 0) + total_tokens(self.tokens)
+        cost = before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd
+        turns, calls = before.turns + self.turns, before.tool_calls + self.tool_calls
+        return AgentActivity(self._last_tool, turns, calls, tokens, cost)
 
     def _begin_turn(self, parent: str | None, *, new: bool = False) -> None:
         if new or self._after_result.get(parent, True):
@@ -260,6 +255,5 @@ def count(event: Mapping[str, Any], key: str) -> int:
 
 def difference(used: JsonObject, earlier: JsonObject) -> JsonObject:
     """What a turn used, out of the counts of its session before and after it."""
-    return {
-        key: max(0, value - (number(earlier, key) or 0)) for key in used if (value := number(used, key)) is not None
-    }
+    counts = {key: number(used, key) for key in used}
+    return {key: max(0, one - (number(earlier, key) or 0)) for key, one in counts.items() if one is not None}

@@ -174,6 +174,5 @@ def _case(item: Node, one: AuthoredActivationQuery, skills: list[Json], max_turn
         "on_limit": "grade",
     }
     workspace = mapping({"files": files}, item.at)
-    return mapping(
-        {**{key: as_data(node_of(value, item.at)) for key, value in keys.items()}, "workspace": workspace}, item.at
-    )
+    nodes = {key: as_data(node_of(value, item.at)) for key, value in keys.items()}
+    return mapping({**nodes, "workspace": workspace}, item.at)

@@ -297,10 +297,10 @@ def _schema_issues(params: Mapping[str, Json]) -> Iterable[Issue]:
                 yield Issue(("params", name), "a parameter is a JSON type, such as string, or a JSON Schema")
     from agentv.matching.json_schema import Schema
 
-    schemas = (
-        {"": params} if is_schema(params) else {name: one for name, one in params.items() if isinstance(one, Mapping)}
-    )
+    schemas = {"": params} if is_schema(params) else params
     for name, schema in schemas.items():
+        if not isinstance(schema, Mapping):
+            continue
         for issue in Schema(dict(schema)).validate("params"):
             yield replace(issue, path=("params", *((name,) if name else ()), *issue.path[1:]))
 

@@ -50,9 +50,8 @@ class SuiteReader:
         workspace = self._work.workspace
         if self._work.existing is not None or (isinstance(workspace, MapNode) and "path" in workspace.items):
             message = "a directory of your own is used as it is, so that agents do not get the skills of 'activation'"
-            reading.report.error(
-                "bad-value", node, message, hint="leave out --workspace-path, or 'path' of 'workspace'"
-            )
+            hint = "leave out --workspace-path, or 'path' of 'workspace'"
+            reading.report.error("bad-value", node, message, hint=hint)
             return (), None
         return read_activation(node, workspace.get("files") if isinstance(workspace, MapNode) else None, reading)
 

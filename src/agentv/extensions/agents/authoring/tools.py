@@ -37,14 +37,7 @@ from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 from agentv.registry.fields import missing_extra
 
 _STATE = "STATE"
-_TYPES: JsonObject = {
-    "str": {"type": "string"},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "list": {"type": "array"},
-    "dict": {"type": "object"},
-}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 
 
 def tools_in(node: Node, reading: Reading) -> tuple[MapNode, JsonObject] | None:
@@ -110,10 +103,12 @@ def _function_tool(function: ast.FunctionDef | ast.AsyncFunctionDef, node: Scala
 
 def _type(annotation: ast.expr | None) -> Json:
     """The JSON Schema of an annotation; one that accepts all where it says nothing of JSON."""
-    if isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
-        inside = {"items": _type(annotation.slice)} if annotation.value.id == "list" else {}
-        return {**_TYPES.get(annotation.value.id, {}), **inside}  # type: ignore[dict-item]
-    return _TYPES.get(annotation.id, {}) if isinstance(annotation, ast.Name) else {}
+    named = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    name = named.id if isinstance(named, ast.Name) else ""
+    known: dict[str, Json] = {"type": _TYPES[name]} if name in _TYPES else {}
+    if isinstance(annotation, ast.Subscript) and name == "list":
+        known["items"] = _type(annotation.slice)
+    return known
 
 
 _NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")

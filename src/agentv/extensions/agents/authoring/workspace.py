@@ -160,11 +160,10 @@ def _names_other(rendered: Node, written: Node) -> bool:
     """Whether an entry of `repos` has its repository from data; a commit may be from there."""
     if not isinstance(rendered, ListNode) or not isinstance(written, ListNode):
         return rendered is not written and isinstance(rendered, MapNode | ListNode)
-    pairs = zip(rendered.items, written.items, strict=True)
-    return any(
-        isinstance(new, MapNode) and isinstance(old, MapNode) and new.get("repo") is not old.get("repo")
-        for new, old in pairs
-    )
+    for new, old in zip(rendered.items, written.items, strict=True):
+        if isinstance(new, MapNode) and isinstance(old, MapNode) and new.get("repo") is not old.get("repo"):
+            return True
+    return False
 
 
 def _globs(globs: tuple[str, ...], node: MapNode, key: str, reading: Reading) -> tuple[str, ...]:

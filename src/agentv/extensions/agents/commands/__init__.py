@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from agentv.cli.lazy import Option
 from agentv.cli.values import Choice
 
-VARIANT = Option(
-    ["--variant", "variants"],
-    multiple=True,
-    metavar="NAME",
-    help="Run only this variant. Repeatable.",
-    section="Agents",
+_option = partial(Option, section="Agents")
+
+VARIANT = _option(["--variant", "variants"], multiple=True, metavar="NAME", help="Run only this variant. Repeatable.")
+SANDBOX = _option(
+    ["--sandbox"], type=Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces."
 )
-SANDBOX = Option(
-    ["--sandbox"],
-    type=Choice(("none", "bwrap", "docker")),
-    help="What confines agents to their workspaces.",
-    section="Agents",
+KEEP_WORKSPACES = _option(
+    ["--keep-workspaces"], type=Choice(("none", "failed", "all")), help="Workspaces to keep (default: failed)."
 )
-KEEP_WORKSPACES = Option(
-    ["--keep-workspaces"],
-    type=Choice(("none", "failed", "all")),
-    help="Workspaces to keep (default: failed).",
-    section="Agents",
-)
-WORKSPACE_PATH = Option(
-    ["--workspace-path"],
-    metavar="DIR",
-    help="Run agents in this existing directory itself, one at a time.",
-    section="Agents",
+WORKSPACE_PATH = _option(
+    ["--workspace-path"], metavar="DIR", help="Run agents in this existing directory itself, one at a time."
 )

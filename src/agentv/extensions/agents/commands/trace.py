@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,13 +232,7 @@ def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
         yield from (f"{TAB}{line}" for line in rest)
 
 
-_TITLES: Mapping[str, str] = {
-    "score": "score",
-    "duration_ms": "time",
-    "cost_usd": "cost",
-    "tokens": "tokens",
-    "tool_calls": "tool calls",
-}
+_TITLES = {"score": "score", "duration_ms": "time", "cost_usd": "cost", "tokens": "tokens", "tool_calls": "tool calls"}
 
 
 def render_figures(figures: RunFigures, width: int, *, color: bool = False) -> str:

@@ -80,9 +80,8 @@ def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
         kind = _GEMINI.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
         return json.dumps({"error": {"code": status, "message": message, "status": kind}}).encode()
     kind = "invalid_request_error" if status < 500 else "server_error"
-    return json.dumps(
-        {"error": {"message": message, "type": kind, "param": None, "code": _OPENAI.get(status)}}
-    ).encode()
+    error = {"message": message, "type": kind, "param": None, "code": _OPENAI.get(status)}
+    return json.dumps({"error": error}).encode()
 
 
 def recorder_of(exchanges: TrialExchanges | None, request: ModelRequest) -> Callable[[ModelReply], None]:

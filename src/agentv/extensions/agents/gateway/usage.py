@@ -19,7 +19,7 @@ from agentv.targets.anthropic import messages as anthropic
 from agentv.targets.gemini import messages as gemini
 from agentv.targets.http.failures import failure_of, host_of, other_server
 from agentv.targets.model_api.prices import RequestSettings, cost_of
-from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream, StreamedReply
+from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream
 from agentv.targets.openai_api import replies as openai
 
 LONGEST_EVENT = 32_000_000
@@ -43,12 +43,7 @@ def data_of(event: bytes) -> bytes:
 
 _decode = msgspec.json.Decoder().decode
 
-_STREAMS: Mapping[Api, type[StreamedReply]] = {
-    "chat": ChatStream,
-    "responses": ResponseStream,
-    "messages": MessageStream,
-    "gemini": ContentStream,
-}
+_STREAMS = {"chat": ChatStream, "responses": ResponseStream, "messages": MessageStream, "gemini": ContentStream}
 _ANSWERS: Mapping[Api, tuple[str, ...]] = {
     "chat": ("choices",),
     "responses": ("output", "status"),
@@ -205,11 +200,7 @@ class StreamReader:
         return rest if self._hides_usage and not hidden else b""
 
 
-_DOMAINS: Mapping[ModelProtocol, str] = {
-    "openai": "openai.com",
-    "anthropic": "anthropic.com",
-    "gemini": "googleapis.com",
-}
+_DOMAINS = {"openai": "openai.com", "anthropic": "anthropic.com", "gemini": "googleapis.com"}
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _CONFIGS = ("generationConfig", "generation_config")
 """Where Gemini's API takes settings: each key may be written in either way."""

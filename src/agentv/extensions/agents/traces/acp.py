@@ -477,9 +477,8 @@ class AcpSteps:
 
     def steps(self, *, cancelled: bool) -> tuple[Step, ...]:
         """All steps so far; `cancelled`: the agent was ended before its calls were over."""
-        return tuple(
-            one.step(cancelled=cancelled) if isinstance(one, AcpMessage | AcpCall) else one for one in self.parts
-        )
+        open_ = (AcpMessage, AcpCall)
+        return tuple(one.step(cancelled=cancelled) if isinstance(one, open_) else one for one in self.parts)
 
     def _chunk(self, fields: Mapping[str, Any], role: Role, *, thought: bool) -> str | None:
         content = fields.get("content")

@@ -328,10 +328,10 @@ def _joined(first: Trace, second: Trace) -> Trace:
     """The traces of two turns of one session, as one."""
     known = [one for one in (first.duration_ms, second.duration_ms) if one is not None]
     begun = first.duration_ms or max((step.started_ms or 0.0 for step in first.steps), default=0.0)
-    later = (
-        step if step.started_ms is None else structs.replace(step, started_ms=round(step.started_ms + begun, 3))
-        for step in second.steps
-    )
+    later = []
+    for step in second.steps:
+        at = None if step.started_ms is None else round(step.started_ms + begun, 3)
+        later.append(structs.replace(step, started_ms=at))
     turns, took = first.reported_turns + second.reported_turns, sum(known) if known else None
     partial = "; ".join(dict.fromkeys(filter(None, (first.partial, second.partial))))
     metadata = {**second.metadata, "turns": turns} if turns else second.metadata

@@ -109,36 +109,31 @@ class PreparedWorkspaces:
     ) -> PreparedWorkspace | Failure:
         try:
             places = await asyncio.to_thread(self._run.prepared)
-            return await self._fill(places, spec, ref, env, make_sandbox)
+            sandbox = make_sandbox(places)
+            failure = await self._template(spec, ref, places.workspace)
+            if isinstance(sandbox, Docker) and sandbox.recipe.workdir and not (spec.template or spec.repositories):
+                failure = failure or await copy_workdir(sandbox)
+            failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
+            failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
+            if failure is None and spec.setup:
+                failure = await run_hooks(spec.setup, sandbox, places.workspace, env, setup=True)
+            if failure is not None:
+                return failure
+            hidden = await asyncio.to_thread(self._hidden, spec, places)
+            if isinstance(hidden, Failure):
+                return hidden
+            await asyncio.sleep(TICK_S)
+            snapshot = await asyncio.to_thread(take, places.workspace, Snapshot())
+            commit = await self._baselines.store(places.workspace, snapshot)
+            if isinstance(commit, Failure):
+                return commit
+            naming = [
+                await asyncio.to_thread(files_naming, one, places.trial) if spec.setup else ()
+                for one in (places.workspace, places.home)
+            ]
+            return PreparedWorkspace(places, snapshot, commit, hidden, *naming)
         except OSError as error:
             return Failure("workspace-failed", f"cannot prepare a workspace: {error.strerror}")
-
-    async def _fill(
-        self, places: Places, spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str], make_sandbox: MakeSandbox
-    ) -> PreparedWorkspace | Failure:
-        sandbox = make_sandbox(places)
-        failure = await self._template(spec, ref, places.workspace)
-        if isinstance(sandbox, Docker) and sandbox.recipe.workdir and not (spec.template or spec.repositories):
-            failure = failure or await copy_workdir(sandbox)
-        failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
-        failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
-        if failure is None and spec.setup:
-            failure = await run_hooks(spec.setup, sandbox, places.workspace, env, setup=True)
-        if failure is not None:
-            return failure
-        hidden = await asyncio.to_thread(self._hidden, spec, places)
-        if isinstance(hidden, Failure):
-            return hidden
-        await asyncio.sleep(TICK_S)
-        snapshot = await asyncio.to_thread(take, places.workspace, Snapshot())
-        commit = await self._baselines.store(places.workspace, snapshot)
-        if isinstance(commit, Failure):
-            return commit
-        naming = [
-            await asyncio.to_thread(files_naming, one, places.trial) if spec.setup else ()
-            for one in (places.workspace, places.home)
-        ]
-        return PreparedWorkspace(places, snapshot, commit, hidden, *naming)
 
     def _hidden(self, spec: WorkspaceSpec, places: Places) -> tuple[CopiedFiles, ...] | Failure:
         """What is hidden, with the files of patches in place of these, kept outside of the workspace."""

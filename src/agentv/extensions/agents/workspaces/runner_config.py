@@ -238,13 +238,8 @@ _SECTION = re.compile(
     re.MULTILINE,
 )
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?PYTEST_\w+[ \t]*=[^\n]*\n?", re.MULTILINE)
-_IN_PART: Mapping[str, re.Pattern[str]] = {
-    "pyproject.toml": _SECTION,
-    "tox.ini": _SECTION,
-    "setup.cfg": _SECTION,
-    "entry_points.txt": _SECTION,
-    ".env": _VARIABLE,
-}
+_OF_SECTIONS = ("pyproject.toml", "tox.ini", "setup.cfg", "entry_points.txt")
+_IN_PART: Mapping[str, re.Pattern[str]] = {**dict.fromkeys(_OF_SECTIONS, _SECTION), ".env": _VARIABLE}
 """Name of a file that configures more than tests → its parts about tests."""
 
 _WORD = re.compile(r"(?=([\w-]+\.\w+))?(\w+)")

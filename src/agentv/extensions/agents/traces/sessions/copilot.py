@@ -80,9 +80,8 @@ class _CopilotReader:
 
     def _session_event(self, kind: str, data: JsonObject) -> None:
         if kind == "session.shutdown":
-            self._totals = mapping(data.get("modelMetrics")) or mapping(
-                mapping(data.get("accountingSnapshot")).get("modelMetrics")
-            )
+            snapshot = mapping(data.get("accountingSnapshot"))
+            self._totals = mapping(data.get("modelMetrics")) or mapping(snapshot.get("modelMetrics"))
         elif kind == "session.error":
             self._recorder.ended_in_error(string(data.get("message")) or "error")
         elif kind == "abort":

@@ -98,9 +98,8 @@ class _GeminiReader:
 
     def _answer(self, row: JsonObject) -> None:
         thoughts = [mapping(one) for one in items(row.get("thoughts"))]
-        reasoning = "\n".join(
-            ": ".join(filter(None, (string(one.get("subject")), string(one.get("description"))))) for one in thoughts
-        )
+        said = ((string(one.get("subject")), string(one.get("description"))) for one in thoughts)
+        reasoning = "\n".join(": ".join(filter(None, one)) for one in said)
         self._recorder.message("assistant", text_of(row.get("content")), reasoning=reasoning)
         for call in map(mapping, items(row.get("toolCalls"))):
             self._call(call)
