@@ -108,18 +108,12 @@ class AcpSession:
 
     Attributes:
         usable: it can be asked again.
+        directory: that was made for it, and is removed with it; None: it works in that of the trial.
     """
 
-    def __init__(
-        self,
-        settings: AcpSettings,
-        process: AgentProcess,
-        request: TargetRequest,
-        root: str,
-        directory: TemporaryDirectory[str] | None,
-    ) -> None:
+    def __init__(self, settings: AcpSettings, process: AgentProcess, request: TargetRequest, root: str) -> None:
         self._settings = settings
-        self._directory = directory
+        self.directory: TemporaryDirectory[str] | None = None
         self._process = process
         self._root = root
         self.limits = SessionLimits(settings, request)
@@ -355,8 +349,8 @@ class AcpSession:
             try:
                 await self._connection.close()
             finally:
-                if self._directory is not None:
-                    self._directory.cleanup()
+                if self.directory is not None:
+                    self.directory.cleanup()
 
 
 async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSession | Failure:
@@ -371,7 +365,8 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
             directory.cleanup()
     if isinstance(process, Failure):
         return process
-    session = AcpSession(settings, process, request, root, directory)
+    session = AcpSession(settings, process, request, root)
+    session.directory = directory
     try:
         failure = await session.open(request)
     except BaseException:

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ from agentv.extensions.agents.adapters.native_settings import (
     UNTESTED,
     Directories,
     Ending,
+    Launch,
     Memory,
     NativeAgentSettings,
     StreamReader,
@@ -88,26 +89,27 @@ class TrialDirectories:
         self._made.append(made)
         return made.name
 
-    def write(self, files: Mapping[str, str]) -> Failure | None:
-        """Write settings files, readable by the user alone; why that is impossible."""
+    def prepare(self, launch: Launch, skills: Iterable[str]) -> Failure | None:
+        """Write the settings, readable by the user alone, and copy the skills; why that is impossible.
+
+        The report that the agent will write is removed.
+        """
+        what = "the agent's settings cannot be written"
         try:
-            for name, text in files.items():
+            for name, text in launch.files.items():
                 path = self._place(name)
                 path.unlink(missing_ok=True)
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(text.encode(errors="surrogateescape"))
+            what = "the agent's earlier report cannot be removed"
+            if launch.report and "*" not in launch.report:
+                self._place(launch.report).unlink(missing_ok=True)
+            what = "the skills cannot be copied"
+            for one in skills:
+                shutil.copytree(one, self._place(f"{launch.skills}/{Path(one).name}"), dirs_exist_ok=True)
         except (OSError, ValueError) as error:
-            return Failure("cannot-start", f"the agent's settings cannot be written: {error}")
-        return None
-
-    def discard(self, name: str) -> Failure | None:
-        """Remove a file that the agent will write; why that is impossible."""
-        try:
-            if name and "*" not in name:
-                self._place(name).unlink(missing_ok=True)
-        except (OSError, ValueError) as error:
-            return Failure("cannot-start", f"the agent's earlier report cannot be removed: {error}")
+            return Failure("cannot-start", f"{what}: {error}")
         return None
 
     def read(self, name: str) -> bytes:
@@ -124,16 +126,6 @@ class TrialDirectories:
             return b""
         with os.fdopen(descriptor, "rb") as file:
             return file.read(STREAM_LIMIT)
-
-    def copy_skills(self, skills: Iterable[str], place: str) -> Failure | None:
-        """Copy directories of skills to where the agent reads them; why that is impossible."""
-        try:
-            for one in skills:
-                name = Path(one).name
-                shutil.copytree(one, self._place(f"{place}/{name}"), dirs_exist_ok=True)
-        except (OSError, ValueError) as error:
-            return Failure("cannot-start", f"the skills cannot be copied: {error}")
-        return None
 
     def _place(self, name: str) -> Path:
         """The path of a file below the configuration, whose directories are made.
@@ -329,10 +321,9 @@ class NativeSession:
         launch = self._settings.launch(request, paths, self._session_id)
         if isinstance(launch, Failure):
             return launch
-        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
-        if problem is None and self._settings.skills and not launch.skills:
-            problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
-        problem = problem or self._directories.copy_skills(self._settings.skills, launch.skills)
+        if self._settings.skills and not launch.skills:
+            return Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
+        problem = self._directories.prepare(launch, self._settings.skills)
         if problem is not None:
             return problem
         reader = self._settings.reader(recording, self._memory)

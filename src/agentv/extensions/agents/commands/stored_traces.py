@@ -184,11 +184,11 @@ def export_atif(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
     return _exported(run, files, ("atif", (".json", ".jsonl")), _write_atif)
 
 
+_Traces = Sequence[tuple[TracedTrial, Trace]]
+
+
 def _exported(
-    run: StoredRun,
-    files: Sequence[Path],
-    form: tuple[str, tuple[str, ...]],
-    write: Callable[[Sequence[tuple[TracedTrial, Trace]], Path], None],
+    run: StoredRun, files: Sequence[Path], form: tuple[str, tuple[str, ...]], write: Callable[[_Traces, Path], None]
 ) -> Iterator[str]:
     name, suffixes = form
     for path in files:
@@ -211,7 +211,7 @@ def _exported(
     yield from (f"not exported: {one_line(text)}" for text in left_out)
 
 
-def _write_otlp(run: StoredRun, found: Sequence[tuple[TracedTrial, Trace]], path: Path) -> None:
+def _write_otlp(run: StoredRun, found: _Traces, path: Path) -> None:
     document = otlp_of([(trace, _origin(run, trial)) for trial, trace in found])
     if path.suffix.lower() not in PROTOBUF:
         write_whole(path, [json.dumps(document, ensure_ascii=False), "\n"])
@@ -222,14 +222,14 @@ def _write_otlp(run: StoredRun, found: Sequence[tuple[TracedTrial, Trace]], path
     write_private(path, data)
 
 
-def _write_atif(found: Sequence[tuple[TracedTrial, Trace]], path: Path) -> None:
+def _write_atif(found: _Traces, path: Path) -> None:
     if path.suffix.lower() == ".json" and len(found) > 1:
         what = f"{path} can hold one trajectory, and there are {len(found)}"
         raise UsageError(what, "use the suffix .jsonl, or choose one trial with --case")
     write_whole(path, _trajectories(found))
 
 
-def _trajectories(found: Sequence[tuple[TracedTrial, Trace]]) -> Iterator[str]:
+def _trajectories(found: _Traces) -> Iterator[str]:
     for trial, trace in found:
         trajectory = atif_of(trace, _began(trial))
         extra = trajectory.get("extra")

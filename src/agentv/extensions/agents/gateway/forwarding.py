@@ -71,6 +71,10 @@ NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
 """Header that makes the SDKs of OpenAI and Anthropic give up."""
 
 
+_OPTIONS: Mapping[str, Any] = {"allow_redirects": False, "skip_auto_headers": ("User-Agent",)}
+"""Of requests to the API: the key is for this server alone."""
+
+
 def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
     """The body of an error reply."""
     if protocol == "anthropic":
@@ -125,14 +129,9 @@ async def forwarded_once(
     record = recorder_of(exchanges, asked)
     url = address(upstream, route.path, request, token)
     try:
+        headers, proxy = sent_headers(request, upstream, token), proxy_for(str(url))
         async with client.request(
-            request.method,
-            url,
-            data=data or None,
-            headers=sent_headers(request, upstream, token),
-            proxy=proxy_for(str(url)),
-            allow_redirects=False,
-            skip_auto_headers=("User-Agent",),
+            request.method, url, data=data or None, headers=headers, proxy=proxy, **_OPTIONS
         ) as reply:
             found = redacted(await bounded(reply.content) or b"", upstream)
             record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
@@ -237,14 +236,9 @@ class ForwardedCall:
     async def _exchanged(self) -> TargetResponse | Failure:
         session, route, body = self.session, self.route, self.body.data
         url = address(session.upstream, route.path, self.request, session.access.token)
-        async with self.client.post(
-            url,
-            data=body if len(body) <= _CHUNK else BytesIO(body),  # in pieces, so that other calls are not delayed
-            headers=sent_headers(self.request, session.upstream, session.access.token),
-            proxy=proxy_for(str(url)),
-            allow_redirects=False,  # the key is for this server alone
-            skip_auto_headers=("User-Agent",),
-        ) as reply:
+        data = body if len(body) <= _CHUNK else BytesIO(body)  # in pieces, so that other calls are not delayed
+        headers = sent_headers(self.request, session.upstream, session.access.token)
+        async with self.client.post(url, data=data, headers=headers, proxy=proxy_for(str(url)), **_OPTIONS) as reply:
             if reply.status >= 300:
                 return await self._refused(reply)
             if reply.headers.get("Content-Encoding", "identity") != "identity":

@@ -165,12 +165,13 @@ class Baselines:
         if started is not None:
             return started
         before = earlier.files if earlier is not None else {}
-        changed = [path for path, state in now.files.items() if path not in before or not before[path].is_like(state)]
+        files = now.files.items()
+        changed = {path: one for path, one in files if path not in before or not before[path].is_like(one)}
         gone = [path for path in before if path not in now.files]
         if base and not changed and not gone:
             return base
         commit = f"refs/heads/state-{next(self._numbers)}"
-        for stream in _streams(directory, now.files, changed, gone, commit.encode(), base.encode()):
+        for stream in _streams(directory, changed, gone, commit.encode(), base.encode()):
             failure = await self._git("fast-import", "--quiet", "--force", stdin=stream)
             if isinstance(failure, Failure):
                 return failure
@@ -245,12 +246,7 @@ def _environment() -> dict[str, str]:
 
 
 def _streams(
-    directory: str,
-    files: Mapping[bytes, FileState],
-    changed: Iterable[bytes],
-    gone: Iterable[bytes],
-    commit: bytes,
-    base: bytes,
+    directory: str, changed: Mapping[bytes, FileState], gone: Iterable[bytes], commit: bytes, base: bytes
 ) -> Iterator[bytes]:
     """What `git fast-import` reads, in parts that fit into memory: each is a commit on top of the one before."""
     lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
@@ -259,8 +255,7 @@ def _streams(
     for path in gone:
         lines += b"D %b\n" % _quoted(path)
     shown = 0
-    for path in changed:
-        state = files[path]
+    for path, state in changed.items():
         text = _stored(directory, path, state, shown)
         shown += 0 if state.binary else state.size
         lines += b"M %b inline %b\ndata %d\n%b\n" % (state.mode.encode(), _quoted(path), len(text), text)

@@ -120,7 +120,7 @@ class _ClaudeReader:
             whole = None if taken is None and given is None else (taken or 0) + read + written
             thought = count(mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
             tokens = counted(whole, given, read, thought)
-            self._recorder.usage(model, tokens, cost_usd=number(row.get("costUSD")), key=key)
+            self._recorder.usage(model, tokens, cost=number(row.get("costUSD")), key=key)
             self._recorder.stop_reason = string(message.get("stop_reason")) or self._recorder.stop_reason
 
     def _block(self, block: JsonObject, key: str) -> None:

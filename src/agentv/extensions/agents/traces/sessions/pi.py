@@ -64,4 +64,4 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
     taken, given = count(usage.get("input")), count(usage.get("output"))  # cached tokens are counted apart
     read, written = count(usage.get("cacheRead")) or 0, count(usage.get("cacheWrite")) or 0
     whole = None if taken is None and given is None else (taken or 0) + read + written
-    recorder.usage(string(message.get("model")), counted(whole, given, read), cost_usd=cost, error=error)
+    recorder.usage(string(message.get("model")), counted(whole, given, read), cost=cost, error=error)

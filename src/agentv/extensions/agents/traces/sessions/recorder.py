@@ -126,16 +126,10 @@ class SessionRecorder:
             self._steps.append(PermissionStep(tool, allowed=False, reason=error, started_ms=now, parent=call.parent))
 
     def usage(
-        self,
-        model: str,
-        tokens: TokenUsage | None,
-        *,
-        cost_usd: float | None = None,
-        error: str | None = None,
-        key: str = "",
+        self, model: str, tokens: TokenUsage | None, cost: float | None = None, error: str | None = None, key: str = ""
     ) -> None:
         """A call of the model; one with the same non-empty `key` replaces the one before."""
-        step = UsageStep(model or None, tokens, cost_usd, self._started_ms, error=error, parent=self.parent)
+        step = UsageStep(model or None, tokens, cost, self._started_ms, error=error, parent=self.parent)
         place = self._usages.get(key) if key else None
         if place is not None:
             self._steps[place] = step
