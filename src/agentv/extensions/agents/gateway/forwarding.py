@@ -240,16 +240,12 @@ class ForwardedCall:
         headers = sent_headers(self.request, session.upstream, session.access.token)
         async with self.client.post(url, data=data, headers=headers, proxy=proxy_for(str(url)), **_OPTIONS) as reply:
             if reply.status >= 300:
-                return await self._refused(reply)
+                refused = redacted(await bounded(reply.content) or b"", session.upstream)
+                self.last = (reply.status, returned_headers(reply.headers, session.upstream), refused)
+                return failure_in(session.upstream, reply.status, reply.headers, refused, session.retried)
             if reply.headers.get("Content-Encoding", "identity") != "identity":
                 return CallFailure("bad-answer", "the API compressed its reply, though it was asked not to")
             return await self._passed_on(reply)
-
-    async def _refused(self, reply: ClientResponse) -> Failure:
-        session = self.session
-        data = redacted(await bounded(reply.content) or b"", session.upstream)
-        self.last = (reply.status, returned_headers(reply.headers, session.upstream), data)
-        return failure_in(session.upstream, reply.status, reply.headers, data, session.retried)
 
     async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
         """Pass a good reply on, and count it."""

@@ -28,23 +28,14 @@ _DECODED = 3
 
 _SEPARATOR = re.compile(r"[/\\]")
 _MODEL = r"[\w.:@+~%-]+"
+_GEMINI = rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?)"
 _CALLS: tuple[tuple[ModelProtocol, re.Pattern[str], Api], ...] = (
     ("openai", re.compile(r"/openai/v1(/chat/completions|/completions)"), "chat"),
     ("openai", re.compile(r"/openai/v1(/responses|/responses/compact)"), "responses"),
     ("openai", re.compile(r"/openai/v1(/embeddings)"), "embeddings"),
     ("anthropic", re.compile(r"/anthropic(/v1/messages)"), "messages"),
-    (
-        "gemini",
-        re.compile(
-            rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?):(?:generateContent|streamGenerateContent))"
-        ),
-        "gemini",
-    ),
-    (
-        "gemini",
-        re.compile(rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?):(?:embedContent|batchEmbedContents))"),
-        "embeddings",
-    ),
+    ("gemini", re.compile(rf"{_GEMINI}:(?:generateContent|streamGenerateContent))"), "gemini"),
+    ("gemini", re.compile(rf"{_GEMINI}:(?:embedContent|batchEmbedContents))"), "embeddings"),
 )
 _OTHERS: tuple[tuple[ModelProtocol, str, re.Pattern[str]], ...] = (
     ("openai", "POST", re.compile(r"/openai/v1(/responses/input_tokens)")),

@@ -167,8 +167,12 @@ class TrialSession:
         if self.refusal is not None:
             return self.refusal
         call = next((one for one in reversed(self.calls) if not one.excused), None)
-        if call is not None:
-            return self._unfinished() if call.failure is None else self._unreached(call, call.failure)
+        if call is not None and call.failure is not None:
+            return self._unreached(call, call.failure)
+        if call is not None:  # agents use what there is of a reply that is no whole answer, and do not all say so
+            replies = [one for one in self.calls if one.failure is None]
+            own = [one for one in replies if one.offers_tools] or replies
+            return ending(own[-1].finish)
         if not self.abandoned:
             return None
         return CallFailure(UNREACHED, f"the agent broke off all of its {len(self.calls)} model calls")
@@ -179,12 +183,6 @@ class TrialSession:
         codes = {one.failure.code for one in self.calls if one.failure is not None}
         excused = self.refusal is None and all(one.excused for one in self.calls)
         return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
-
-    def _unfinished(self) -> Failure | None:
-        """Why the model's last reply is no whole answer: agents use what there is of it, and do not all say so."""
-        replies = [one for one in self.calls if one.failure is None]
-        own = [one for one in replies if one.offers_tools] or replies
-        return ending(own[-1].finish) if own else None
 
     def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
         message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"

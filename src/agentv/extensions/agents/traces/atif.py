@@ -226,7 +226,7 @@ def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:
         if step.parent is not None:
             row["extra"] = {**mapping(row.get("extra")), "parent": step.parent}
         rows.append(row)
-    model = next((step.model for step in trace.usages if step.model), None)
+    model, tokens = next((step.model for step in trace.usages if step.model), None), trace.tokens or TokenUsage()
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": trace.session_id or "unknown",
@@ -237,7 +237,13 @@ def atif_of(trace: Trace, began: datetime | None = None) -> dict[str, Json]:
         },
         "steps": rows,
         **({"notes": f"The trace is partial: {trace.partial}"} if trace.partial else {}),
-        "final_metrics": _final(trace, len(rows)),
+        "final_metrics": _known(
+            total_prompt_tokens=tokens.input,
+            total_completion_tokens=tokens.output,
+            total_cached_tokens=tokens.cached,
+            total_cost_usd=trace.cost_usd,
+            total_steps=len(rows),
+        ),
         "extra": {
             "source": trace.source,
             "stop_reason": trace.stop_reason,
@@ -287,14 +293,3 @@ def _metrics(step: UsageStep) -> dict[str, Json]:
 def _known(**said: Json) -> dict[str, Json]:
     """The values that are known, by their names."""
     return {name: value for name, value in said.items() if value is not None}
-
-
-def _final(trace: Trace, steps: int) -> dict[str, Json]:
-    tokens = trace.tokens or TokenUsage()
-    return _known(
-        total_prompt_tokens=tokens.input,
-        total_completion_tokens=tokens.output,
-        total_cached_tokens=tokens.cached,
-        total_cost_usd=trace.cost_usd,
-        total_steps=steps,
-    )

@@ -49,16 +49,8 @@ def _change(word: bytes, words: Iterator[bytes]) -> tuple[ChangeKind, bytes, byt
     return _KINDS.get(status, "modified"), first, None
 
 
-def _counts(word: bytes, words: Iterator[bytes]) -> tuple[bytes, tuple[int, int]]:
-    added, deleted, path = word.split(b"\t", 2)
-    if not path:  # of a rename: both paths follow
-        next(words)
-        path = next(words)
-    return path, (int(added) if added.isdigit() else 0, int(deleted) if deleted.isdigit() else 0)
-
-
 def _file_change(
-    kind: ChangeKind, path: bytes, old_path: bytes | None, lines: tuple[int, int], now: Snapshot
+    kind: ChangeKind, path: bytes, old_path: bytes | None, lines: tuple[int, ...], now: Snapshot
 ) -> FileChange:
     state = now.files.get(path)
     binary = state is not None and state.binary
@@ -193,13 +185,16 @@ class Baselines:
             return patch
         words = iter(names.stdout.split(b"\0"))
         changes: list[tuple[ChangeKind, bytes, bytes | None]] = []
-        lines: dict[bytes, tuple[int, int]] = {}
+        lines: dict[bytes, tuple[int, ...]] = {}
         for word in words:
             if word.startswith(b":"):
                 changes.append(_change(word, words))
             elif word:
-                path, counts = _counts(word, words)
-                lines[path] = counts
+                added, deleted, path = word.split(b"\t", 2)
+                if not path:  # of a rename: both paths follow
+                    next(words)
+                    path = next(words)
+                lines[path] = tuple(int(one) if one.isdigit() else 0 for one in (added, deleted))
         files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
         text = _text(patch.stdout)
         return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))

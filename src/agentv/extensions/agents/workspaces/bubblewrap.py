@@ -94,7 +94,10 @@ def _toolchains(path: str, hidden: set[str]) -> Iterator[str]:
         if Path(entry).is_absolute() and Path(entry).is_dir():
             real = os.path.realpath(entry)
             yield from _installation(real, hidden)
-            yield from _outside_links(entry, hidden)
+            for linked in _links_out(entry):  # installations of programs that it only links to
+                if Path(linked).parts[1] not in SYSTEM:
+                    packages = [*_packages(linked, hidden)]
+                    yield from packages or _installation(os.path.dirname(linked), hidden)  # noqa: PTH120  # as text
             if real != entry and Path(entry).parts[1] not in SYSTEM and not _contains_any(real, hidden):
                 yield entry
     for prefix in (sys.prefix, sys.base_prefix):
@@ -120,15 +123,6 @@ def _links_out(directory: str) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple({real for one in links if os.path.isfile(real := os.path.realpath(one))})  # noqa: PTH113  # as text
-
-
-def _outside_links(directory: str, hidden: set[str]) -> Iterator[str]:
-    """The installations of programs that a directory of PATH only links to."""
-    for real in _links_out(directory):
-        if Path(real).parts[1] in SYSTEM:
-            continue
-        packages = [*_packages(real, hidden)]
-        yield from packages or _installation(os.path.dirname(real), hidden)  # noqa: PTH120  # as text
 
 
 def _packages(real: str, hidden: set[str]) -> Iterator[str]:
