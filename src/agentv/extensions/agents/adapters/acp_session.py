@@ -14,23 +14,10 @@ from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, r
 from acp.schema import ClientCapabilities, Implementation, InitializeResponse
 from pydantic import ValidationError
 
+from agentv.extensions.agents.adapters import trials
 from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, argv_of, start_argv
 from agentv.extensions.agents.adapters.settings import AcpSettings
-from agentv.extensions.agents.adapters.trials import (
-    AGENT_STOPPED,
-    API,
-    DENIED,
-    LIMIT,
-    PROTOCOL,
-    REFUSED,
-    SessionLimits,
-    did_nothing,
-    failed,
-    file_clock,
-    new_messages,
-    response_of,
-)
 from agentv.extensions.agents.traces.acp import is_call, model_in, usage_of_turn
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
@@ -116,7 +103,7 @@ class AcpSession:
         self.directory: TemporaryDirectory[str] | None = None
         self._process = process
         self._root = root
-        self.limits = SessionLimits(settings, request)
+        self.limits = trials.SessionLimits(settings, request)
         self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
         self._client = AcpClient(settings.permissions, root)
         self._client.trace = self._trace
@@ -148,7 +135,7 @@ class AcpSession:
                 return opening.result()
             if limits.reached.done():
                 return self._failed(limits.code, f"{limits.reached.result()} before the agent began its session")
-            return self._failed(LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
+            return self._failed(trials.LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
         except (RequestError, ConnectionError, ValidationError) as error:
             return await self._lost(error, "before its session began")
         finally:
@@ -160,7 +147,7 @@ class AcpSession:
         self._agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
         if agent.protocol_version != PROTOCOL_VERSION:
             message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
-            return self._failed(PROTOCOL, message)
+            return self._failed(trials.PROTOCOL, message)
         if self._settings.auth_method is not None:
             await connection.authenticate(self._settings.auth_method)
         servers = mcp_servers((*request.mcp_servers, *self._settings.servers), agent)
@@ -185,7 +172,7 @@ class AcpSession:
         if settings.model is not None and settings.model != self._model:
             found = next((one for one in options or () if one.get("category") == "model"), None)
             if found is None:
-                return self._failed(PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
+                return self._failed(trials.PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
             await self._connection.set_config_option(found["id"], self._id, settings.model)
             self._model = settings.model
         if settings.mode is not None:
@@ -196,13 +183,13 @@ class AcpSession:
     async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask; the answer with its trace. After a failure the session is not asked again."""
         follows = request.turn is not None and request.turn > 1
-        messages = new_messages(request.messages) if follows else request.messages
+        messages = trials.new_messages(request.messages) if follows else request.messages
         if follows:
             self.limits.begin(request)
             self._on_activity = request.on_activity
             self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
-        moment = file_clock()
+        moment = trials.file_clock()
         blocks = prompt_blocks(messages, self._agent)
         if isinstance(blocks, Failure):
             return blocks
@@ -230,14 +217,15 @@ class AcpSession:
         reason = ended.stop_reason
         response = self._response(reason, ended)
         if reason in {"max_tokens", "max_turn_requests"}:
-            return failed(LIMIT, f"the agent stopped at a limit of its own: {reason}", response)
+            return trials.failed(trials.LIMIT, f"the agent stopped at a limit of its own: {reason}", response)
         if reason == "cancelled":
-            return failed(AGENT_STOPPED, "the agent says that its turn was cancelled, which nobody asked for", response)
+            why = "the agent says that its turn was cancelled, which nobody asked for"
+            return trials.failed(trials.AGENT_STOPPED, why, response)
         if reason == "refusal":
-            return failed(REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
+            return trials.failed(trials.REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
         forbids, trace = self._settings.on_denied == "error", response.trace
-        if forbids and trace is not None and self._trace.denied and did_nothing(trace, self._root, moment):
-            return failed(DENIED, self._traced("").denial_message, response)
+        if forbids and trace is not None and self._trace.denied and trials.did_nothing(trace, self._root, moment):
+            return trials.failed(trials.DENIED, self._traced("").denial_message, response)
         self.limits.end(self._trace.turns, len(self._trace.calls))
         self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
         used, earlier = response.token_usage, self._earlier_tokens
@@ -251,7 +239,7 @@ class AcpSession:
             async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
                 await self._connection.cancel(self._id)
                 await asyncio.wait([asking])
-        return failed(self.limits.code, why, self._response("cancelled", None))
+        return trials.failed(self.limits.code, why, self._response("cancelled", None))
 
     async def _lost(self, error: Exception, when: str) -> Failure:
         """Why a call of the agent gave nothing."""
@@ -263,11 +251,11 @@ class AcpSession:
                 methods = (self._agent.auth_methods if self._agent else None) or ()
                 offered = ", ".join(str(one.id) for one in methods) or "no method"
                 error_text = f"{error_text}; it offers {offered}; 'auth_method' of the target chooses one"
-            return self._failed(API, f"the agent reports an error: {error_text}")
+            return self._failed(trials.API, f"the agent reports an error: {error_text}")
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             place = ".".join(str(one) for one in first["loc"])
-            return self._failed(PROTOCOL, f"the agent's reply is not of the protocol: {place}: {first['msg']}")
+            return self._failed(trials.PROTOCOL, f"the agent's reply is not of the protocol: {place}: {first['msg']}")
         with suppress(TimeoutError):  # what it still said tells more than that it is gone
             async with asyncio.timeout(_EXIT_S):
                 await self._transport.ended.wait()
@@ -276,14 +264,14 @@ class AcpSession:
             return self._failed(broken.code, broken.message)
         status = await self._process.wait(_EXIT_S)
         how = "closed its stdout" if status is None else f"ended with exit status {status}"
-        return self._failed(AGENT_STOPPED, f"the agent {how} {when}")
+        return self._failed(trials.AGENT_STOPPED, f"the agent {how} {when}")
 
     def _failed(self, code: str, message: str) -> Failure:
-        return failed(code, message, self._response("", None), self._process.stderr)
+        return trials.failed(code, message, self._response("", None), self._process.stderr)
 
     def _response(self, reason: str, ended: Any) -> TargetResponse:
         trace = self._traced(reason, ended)
-        return response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
+        return trials.response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
 
     def _traced(self, reason: str, ended: Any = None) -> Trace:
         """The trace of a turn.

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import structs
 
+from agentv.extensions.agents.adapters import trials
 from agentv.extensions.agents.adapters.native_settings import (
     UNTESTED,
     Directories,
@@ -37,19 +38,6 @@ from agentv.extensions.agents.adapters.process import (
     start_argv,
 )
 from agentv.extensions.agents.adapters.recorder import Recording
-from agentv.extensions.agents.adapters.trials import (
-    AGENT_STOPPED,
-    API,
-    DENIED,
-    NO_TOOLS,
-    SessionLimits,
-    SessionTarget,
-    did_nothing,
-    failed,
-    file_clock,
-    new_messages,
-    response_of,
-)
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import prompt_text
@@ -275,7 +263,7 @@ class NativeSession:
         self._settings = settings
         self._memory = Memory()
         self._directories = TrialDirectories(request, host_home=settings.home == "host")
-        self.limits = SessionLimits(settings, request)
+        self.limits = trials.SessionLimits(settings, request)
         self._activity = AgentActivity()
         self._session_id = ""
         self._running: _Running | None = None
@@ -289,7 +277,7 @@ class NativeSession:
             version: of the program, where it is known before.
         """
         follows = request.turn is not None and request.turn > 1
-        messages = new_messages(request.messages) if follows else request.messages
+        messages = trials.new_messages(request.messages) if follows else request.messages
         if follows:
             self.limits.begin(request)
             request = structs.replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
@@ -328,7 +316,7 @@ class NativeSession:
             return problem
         reader = self._settings.reader(recording, self._memory)
         lines = StreamLines(reader, self._secrets(request), launch.discarded)
-        began = file_clock()
+        began = trials.file_clock()
         words = argv_of(self._settings.started)
         if self._settings.started.shell is not None and words[:2] == ("/bin/sh", "-c"):
             words = (*words[:2], f'{words[2]} "$@"', "sh")
@@ -392,7 +380,7 @@ class NativeSession:
         """The failure of a turn that was ended at a limit: what its model's API did comes first."""
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
-        if failure is not None and failure.code == API and not self.limits.is_interrupted:
+        if failure is not None and failure.code == trials.API and not self.limits.is_interrupted:
             return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
         return self._failure(Failure(self.limits.code, why), running, ending)
 
@@ -425,29 +413,29 @@ class NativeSession:
         if not ending.complete or cut:
             where = "in the middle of an event" if cut else "before its result"
             how = "goes on" if status is None else f"ended with exit status {status}"
-            yield Failure(AGENT_STOPPED, f"the agent's stream ends {where}, and its program {how}")
+            yield Failure(trials.AGENT_STOPPED, f"the agent's stream ends {where}, and its program {how}")
         if ending.repeated:
-            yield Failure(AGENT_STOPPED, "the agent's stream has more than one result")
+            yield Failure(trials.AGENT_STOPPED, "the agent's stream has more than one result")
         if status:
-            yield Failure(AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
+            yield Failure(trials.AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
         missing = _missing_tools(running.recording.facts.tools, servers)
         if missing:
-            yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
+            yield Failure(trials.NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
         trace, root = self._trace(running, ending), self._directories.paths.workspace
-        if self._settings.on_denied == "error" and trace.denials and did_nothing(trace, root, running.began):
-            yield Failure(DENIED, trace.denial_message)
+        if self._settings.on_denied == "error" and trace.denials and trials.did_nothing(trace, root, running.began):
+            yield Failure(trials.DENIED, trace.denial_message)
 
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
         untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
         message = failure.message if untested is None else f"{failure.message} ({untested})"
-        return failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
+        return trials.failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
         stderr = running.lines.masked(running.process.stderr)
         answer = running.recording.answer if ending.output is None else ending.output
-        return response_of(self._trace(running, ending), answer, self.limits.elapsed_ms, stderr)
+        return trials.response_of(self._trace(running, ending), answer, self.limits.elapsed_ms, stderr)
 
     def _trace(self, running: _Running, ending: Ending) -> Trace:
         recording, lines = running.recording, running.lines
@@ -511,7 +499,7 @@ _LIMIT = 100_000
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
 
 
-class NativeTarget(SessionTarget[NativeSession]):
+class NativeTarget(trials.SessionTarget[NativeSession]):
     """Agents of one target."""
 
     def __init__(self, settings: NativeAgentSettings) -> None:

@@ -128,15 +128,17 @@ class OpenCodeReader:
         message = text(part, "messageID")
         self._session_id = text(event, "sessionID") or self._session_id
         if kind == "error":
-            self._error = _message(mapping(event, "error"))
+            error = mapping(event, "error")
+            said = (text(error, "name"), text(mapping(error, "data"), "message"))
+            self._error = ": ".join(filter(None, said)) or "error"
         elif kind == "step_start":
             self._reason, self._denied = "", ""
             self._recorder.message("", message_id=message)
         elif kind == "text":
-            said = text(part, "text")
-            self._answer = self._answer + said if message == self._message else said
+            piece = text(part, "text")
+            self._answer = self._answer + piece if message == self._message else piece
             self._message = message
-            self._recorder.message(said, message_id=message)
+            self._recorder.message(piece, message_id=message)
         elif kind == "reasoning":
             self._recorder.message("", reasoning=text(part, "text"), message_id=message)
         elif kind == "tool_use":
@@ -182,10 +184,6 @@ class OpenCodeReader:
         if self._reason in {"stop", "unknown", "other"} and not self._answer.strip() and not self._calls:
             return Failure(AGENT_STOPPED, "OpenCode reports success, and neither said nor did anything")
         return None
-
-
-def _message(error: JsonObject) -> str:
-    return ": ".join(one for one in (text(error, "name"), text(mapping(error, "data"), "message")) if one) or "error"
 
 
 def _tokens(tokens: JsonObject) -> TokenUsage:

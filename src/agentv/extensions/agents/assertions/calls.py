@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from itertools import takewhile
 
 from agentv.assertions.evidence import excerpt
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.message import ToolCall
 from agentv.model.values.tool_names import mcp_name
 
 _NO_TRANSCRIPT = "the target reports no transcript, so its tool calls are unknown"
@@ -32,21 +31,6 @@ def is_tool(tool: str, call: ToolCall) -> bool:
 def fits_call(pattern: str, call: ToolCall) -> bool:
     """Whether one of the names of a call is one that a pattern describes."""
     return any(fits(one, name) for one in dict.fromkeys((pattern, mcp_name(pattern))) for name in call.names)
-
-
-def output_of(call: ToolCall, messages: Sequence[Message]) -> str | None:
-    """Return value of a tool: part of the call, or the message that answers it; None if unknown.
-
-    The messages of the role `tool` behind a message answer its calls in their order.
-    """
-    if call.output is not None:
-        return call.output
-    for at, message in enumerate(messages):
-        places = [place for place, one in enumerate(message.tool_calls) if one is call]
-        if places:
-            answers = list(takewhile(lambda one: one.role == "tool", messages[at + 1 :]))
-            return answers[places[0]].text if len(answers) == len(message.tool_calls) else None
-    return None
 
 
 def called(calls: Sequence[ToolCall]) -> str:

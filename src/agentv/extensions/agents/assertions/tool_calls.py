@@ -10,25 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.comparing import differences, same, shown
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.extensions.agents.assertions.calls import (
-    called,
-    in_any_order,
-    in_order,
-    is_tool,
-    no_calls,
-    output_of,
-    share_of,
-)
+from agentv.extensions.agents.assertions.calls import called, in_any_order, in_order, is_tool, no_calls, share_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade, reaches
 from agentv.model.values.formatting import plural
 from agentv.model.values.json_path import Missing, parse, read
-from agentv.model.values.message import ToolCall
+from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import (
@@ -296,7 +288,7 @@ def _duration_check(expected: ExpectedCall, call: ToolCall) -> Check | Grade | N
 def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionContext) -> Check | Grade | None:
     if expected.output is None:
         return None
-    output = output_of(call, context.messages)
+    output = _output_of(call, context.messages)
     if output is None:
         return Grade.errored("no-data", f"the target does not report what {quoted(expected.tool)} returned")
     text = f"{quoted(expected.tool)} returns the expected output"
@@ -308,6 +300,21 @@ def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionCont
         return Check(text, False, excerpt(f"found no JSON: {output}"))
     wrong = next(differences(expected.output, found, subset=True), None)
     return Check(text, wrong is None, excerpt(wrong or output))
+
+
+def _output_of(call: ToolCall, messages: Sequence[Message]) -> str | None:
+    """Return value of a tool: part of the call, or the message that answers it; None if unknown.
+
+    The messages of the role `tool` behind a message answer its calls in their order.
+    """
+    if call.output is not None:
+        return call.output
+    for at, message in enumerate(messages):
+        places = [place for place, one in enumerate(message.tool_calls) if one is call]
+        if places:
+            answers = list(takewhile(lambda one: one.role == "tool", messages[at + 1 :]))
+            return answers[places[0]].text if len(answers) == len(message.tool_calls) else None
+    return None
 
 
 def _shown(call: ToolCall) -> str:

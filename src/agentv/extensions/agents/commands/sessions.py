@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -171,14 +172,6 @@ def _first_line(path: Path) -> bytes:
         return file.readline(_FIRST_LINE)
 
 
-def _beginning(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_FIRST_LINE)
-    except OSError:
-        return b""
-
-
 def _identity_by_name(path: Path) -> str:
     """The id in a file's name (`SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`), of its directory, or within it."""
     if path.name == "events.jsonl":
@@ -187,7 +180,10 @@ def _identity_by_name(path: Path) -> str:
     if stem.startswith("rollout-"):
         return stem[-36:]
     if stem.startswith("session-"):  # it ends with the first letters of the id only
-        named = _SESSION_ID.search(_beginning(path))
+        beginning = b""
+        with suppress(OSError), path.open("rb") as file:
+            beginning = file.read(_FIRST_LINE)
+        named = _SESSION_ID.search(beginning)
         return named[1].decode(errors="replace") if named else stem
     return stem.rpartition("_")[2] if "_" in stem else stem
 

@@ -189,12 +189,8 @@ def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
 
 def shared(before: Sequence[str], now: Sequence[str]) -> int:
     """The number of messages that two conversations have in common at their start, by their digests."""
-    number = 0
-    for one, other in zip(before, now, strict=False):
-        if one != other:
-            break
-        number += 1
-    return number
+    pairs = enumerate(zip(before, now, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(before), len(now)))
 
 
 def shortened(text: str) -> str:

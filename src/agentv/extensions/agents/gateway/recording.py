@@ -354,11 +354,9 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
 
 def _excerpt(recorded: str, now: str) -> str:
     """The texts around their first difference."""
-    at = next((place for place, pair in enumerate(zip(recorded, now, strict=False)) if pair[0] != pair[1]), None)
-    if at is None:
-        if len(recorded) == len(now):
-            return ""
-        at = min(len(recorded), len(now))
+    at = shared(recorded, now)
+    if at == len(recorded) == len(now):
+        return ""
     return f" says {_quoted(now, at)} instead of {_quoted(recorded, at)}"
 
 

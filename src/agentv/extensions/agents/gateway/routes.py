@@ -164,6 +164,7 @@ _OF_PROXIES = frozenset({"proxy-authenticate", "proxy-authorization", "proxy-con
 _HOP_BY_HOP = _OF_PROXIES | {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 """RFC 9110, section 7.6.1."""
 
+_KEY_HEADERS = {"openai": "Authorization", "anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _KEYS = frozenset({"api-key", "authorization", "x-api-key", "x-goog-api-key"})
 _ORIGINS = frozenset({"cookie", "forwarded", "host", "origin", "referer", "via", "x-forwarded-for"})
 _OF_BODIES = frozenset({"content-encoding", "content-length"})
@@ -176,13 +177,9 @@ def sent_headers(request: Request, upstream: ModelUpstream, token: str) -> dict[
     left_out = _NOT_SENT | {name.strip().lower() for name in request.headers.get("Connection", "").split(",")}
     given = request.headers.items()
     passed = {name: value for name, value in given if name.lower() not in left_out and token not in value}
-    key = upstream.api_key
-    own = {
-        "openai": {"Authorization": f"Bearer {key}"},
-        "anthropic": {"x-api-key": key},
-        "gemini": {"x-goog-api-key": key},
-    }[upstream.protocol]
-    return {**passed, **own, "Accept-Encoding": "identity"}
+    name, key = _KEY_HEADERS[upstream.protocol], upstream.api_key
+    own = f"Bearer {key}" if upstream.protocol == "openai" else key
+    return {**passed, name: own, "Accept-Encoding": "identity"}
 
 
 def returned_headers(headers: Mapping[str, str], upstream: ModelUpstream) -> dict[str, str]:

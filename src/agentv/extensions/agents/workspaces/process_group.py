@@ -18,9 +18,8 @@ from agentv.user_code.orphans import MARK as STARTED_BY
 MARK = "AGENTV_WORKSPACE"
 """Variable of every program of a trial: the directory of the trial, by which its processes are found."""
 
-PROXIES = frozenset(
-    name for proxy in ("http_proxy", "https_proxy", "no_proxy", "all_proxy") for name in (proxy, proxy.upper())
-)
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
+PROXIES = frozenset((*_PROXIES, *map(str.upper, _PROXIES)))
 _ALLOWED = frozenset({"LANG", "LANGUAGE", "TERM", "TZ"}) | PROXIES
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -176,10 +176,8 @@ def _javascript(text: str, mark: str) -> str:
     return f"{loaded}{text}\n;({known}(fail => fail()))({fail});\n"
 
 
-RUNNERS = frozenset(
-    {"_pytest", "coverage", "iniconfig", "nose", "packaging", "pluggy", "pygments", "pytest", "tox"}
-    | {"sitecustomize", "usercustomize"}
-)
+_AT_START = frozenset({"sitecustomize", "usercustomize"})
+RUNNERS = _AT_START | {"_pytest", "coverage", "iniconfig", "nose", "packaging", "pluggy", "pygments", "pytest", "tox"}
 """Modules of test runners, and those that Python loads when it starts."""
 
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)

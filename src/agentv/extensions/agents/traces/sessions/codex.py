@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    first,
-    items,
-    mapping,
-    string,
-    text_of,
-    tokens_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
 from agentv.model.values.json_text import parse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
@@ -92,7 +83,7 @@ class _CodexReader:
         elif kind == "response_item":
             self._item(payload)
         elif kind == "token_usage_record":
-            self._recorder.usage(self._model, tokens_of(mapping(payload.get("usage"))))
+            self._recorder.usage_row(self._model, mapping(payload.get("usage")))
         elif kind == "event_msg":
             self._event(string(payload.get("type")), payload)
 
@@ -109,7 +100,7 @@ class _CodexReader:
             total = info.get("total_token_usage")
             if total is not None and total != self._total:  # it is repeated when only a rate limit has changed
                 self._total = total
-                self._recorder.usage(self._model, tokens_of(mapping(info.get("last_token_usage"))))
+                self._recorder.usage_row(self._model, mapping(info.get("last_token_usage")))
         elif kind == "item_completed":
             self._completed(mapping(payload.get("item")))
         elif kind == "error":

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    first,
-    items,
-    mapping,
-    string,
-    text_of,
-    tokens_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import JsonObject
@@ -61,7 +52,7 @@ class _CopilotReader:
         elif kind in ("session.usage_record", "assistant.usage"):
             self._counted = True
             usage = mapping(data.get("usage")) or data
-            self._recorder.usage(string(usage.get("model")), tokens_of(usage))
+            self._recorder.usage_row(string(usage.get("model")), usage)
         else:
             self._session_event(kind, data)
 
@@ -70,7 +61,7 @@ class _CopilotReader:
         self._recorder.parent = None
         if not self._counted:
             for model, metrics in self._totals.items():
-                self._recorder.usage(model, tokens_of(mapping(mapping(metrics).get("usage"))))
+                self._recorder.usage_row(model, mapping(mapping(metrics).get("usage")))
 
     def _started(self, data: JsonObject) -> None:
         about = self._recorder.about

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.values import Problems, epoch_ms, items, mapping, records_of, sound_parents
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    epoch_ms,
+    items,
+    mapping,
+    records_of,
+    sound_parents,
+    tokens_of,
+)
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
@@ -137,6 +145,10 @@ class SessionRecorder:
         if key:
             self._usages[key] = len(self._steps)
         self._steps.append(step)
+
+    def usage_row(self, model: str, row: Json) -> None:
+        """A call of the model; its token counts stand under the names of the known APIs."""
+        self.usage(model, tokens_of(row))
 
     def ended_in_error(self, error: str, model: str = "") -> None:
         """A model call or the program failed. The session has ended with it, unless it goes on."""
