@@ -7,6 +7,7 @@ would stay for ever; some hundreds of them take all file descriptors of a server
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 import sys
 from contextlib import suppress
@@ -15,6 +16,7 @@ from termios import TIOCOUTQ
 from typing import Any, ClassVar, Literal
 
 import msgspec
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MOST = 500
@@ -188,6 +190,16 @@ class LimitedConnection(H11Protocol):
             self.transport.abort()
         else:
             self._closing = self.loop.call_later(self.flush_s, self._flush, size)
+
+
+def quiet_config(application: Any, **options: Any) -> uvicorn.Config:
+    """The configuration of a server. It logs nothing: what a client sends is worth no line in a terminal."""
+    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    common: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
+    return uvicorn.Config(application, http=LimitedConnection, **common, **options)
 
 
 def _answer(status: int, reason: str, code: str, message: str) -> bytes:

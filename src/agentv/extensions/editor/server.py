@@ -19,7 +19,7 @@ from pygls.workspace import PositionCodec
 from agentv.app.authored.reference import FOLDER
 from agentv.codes import CODES
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.extensions.editor.answers import Completion, complete, explained, hover, quick_fix
+from agentv.extensions.editor.answers import complete, explained, hover, quick_fix
 from agentv.extensions.editor.cursor import ITEM, cursor_at
 from agentv.extensions.editor.documents import Documents, OpenFile
 from agentv.extensions.editor.index import FileIndex, bytes_of, index_file, leave_deleted_directory
@@ -175,7 +175,11 @@ def create_server() -> Server:
 
 def serve() -> None:
     """Serve on stdin and stdout until the editor ends it. What anything else prints goes to stderr."""
-    _import_nothing_from_here()
+    # an editor starts it in the project, whose `random.py` is no module of ours; nor in the checkers
+    os.environ["PYTHONSAFEPATH"] = "1"
+    leave_deleted_directory()
+    here = str(Path.cwd())
+    sys.path[:] = [one for one in sys.path if one not in {"", here}]
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     server = create_server()
@@ -188,14 +192,6 @@ def serve() -> None:
         thread.join(_PATIENCE_S)
         if thread.is_alive():
             os._exit(ExitStatus.PASSED)
-
-
-def _import_nothing_from_here() -> None:
-    """An editor starts the server in the project, whose `random.py` is no module of ours; nor in the checkers."""
-    os.environ["PYTHONSAFEPATH"] = "1"
-    leave_deleted_directory()
-    here = str(Path.cwd())
-    sys.path[:] = [one for one in sys.path if one not in {"", here}]
 
 
 def _add_documents(server: Server) -> None:
@@ -250,7 +246,17 @@ def _add_questions(server: Server) -> None:
         known = file.checked.index if file.checked else None
         found = await server.aside(complete, lines, place, file.kind, project, known)
         word = range_in(place[0], found.start, place[1], lines, codec)
-        items = [_item(number, one, word) for number, one in enumerate(found.items)]
+        items = [
+            types.CompletionItem(
+                one.label,
+                kind=_ICONS[one.what],
+                documentation=one.text or None,
+                sort_text=f"{number:04d}",
+                filter_text=one.label,
+                text_edit=types.TextEdit(word, one.insert),
+            )
+            for number, one in enumerate(found.items)
+        ]
         return types.CompletionList(is_incomplete=False, items=items)
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -305,17 +311,6 @@ def _add_outline(server: Server) -> None:
                 kind = types.CodeActionKind.QuickFix
                 found.append(types.CodeAction(fix.title, kind, [shown], is_preferred=True, edit=change))
         return found
-
-
-def _item(number: int, one: Completion, word: types.Range) -> types.CompletionItem:
-    return types.CompletionItem(
-        one.label,
-        kind=_ICONS[one.what],
-        documentation=one.text or None,
-        sort_text=f"{number:04d}",
-        filter_text=one.label,
-        text_edit=types.TextEdit(word, one.insert),
-    )
 
 
 def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], edits: dict[str, bytes]) -> list[Span]:

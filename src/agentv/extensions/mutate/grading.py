@@ -192,20 +192,16 @@ async def mutated(
             made.outcomes[operator.name, "caught"] += 1
             continue
         graded = await grade(original.trial, answer, original.graders.entries, run_context)
-        _add(made, original, operator, mutant, graded)
+        outcome = _outcome(original, graded, mutant)
+        made.outcomes[operator.name, outcome] += 1
+        for score in graded.scores:
+            if not is_unknown(score):
+                made.graded[score.entry.name] += 1
+                made.failed[score.entry.name] += not score.grade.passed
+        if outcome.endswith("survived"):
+            # without the context, which would be held for each of many thousand survivors
+            made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
     return made
-
-
-def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, graded: Graded) -> None:
-    outcome = _outcome(original, graded, mutant)
-    made.outcomes[operator.name, outcome] += 1
-    for score in graded.scores:
-        if not is_unknown(score):
-            made.graded[score.entry.name] += 1
-            made.failed[score.entry.name] += not score.grade.passed
-    if outcome.endswith("survived"):
-        # without the context, which would be held for each of many thousand survivors
-        made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
 
 
 def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:

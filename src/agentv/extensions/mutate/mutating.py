@@ -94,7 +94,7 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
     passed = passing_trials(run)
     prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
-        return asyncio.run(_mutated_run(run, prepared, answers, passed, (operators, settings)))
+        return asyncio.run(_mutated_run(run, prepared, answers, passed, operators, settings))
 
 
 def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:
@@ -117,9 +117,9 @@ async def _mutated_run(
     prepared: Prepared,
     answers: Answers,
     passed: Collection[TrialName],
-    chosen: tuple[tuple[Operator, ...], MutationSettings],
+    operators: tuple[Operator, ...],
+    settings: MutationSettings,
 ) -> MutationReport:
-    operators, settings = chosen
     async with connected(prepared, answers) as connections:
         collected = await _collect(prepared, connections, passed, judge=settings.judge)
         if not collected.originals:
@@ -129,7 +129,24 @@ async def _mutated_run(
             workers_of(prepared),
         )
         survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
-        return _report(run, prepared, collected, made, survivors, chosen)
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for one in made:
+        outcomes.update(one.outcomes)
+    redact = redactor_for(prepared.suites).redact
+    failing = (OriginalFailure(one.suite, redact(one.case), redact(one.message)) for one in collected.failing)
+    return MutationReport(
+        run_id=run.run_id,
+        answers=len(collected.originals),
+        operators=counts_of(outcomes, operators),
+        survivors=survivors,
+        failing=tuple(failing),
+        idle=tuple(_idle(collected, made, redact)),
+        judged=collected.judged,
+        unjudged=collected.omitted[UNJUDGED],
+        min_score=settings.min_score,
+        notes=tuple(map(redact, _notes(collected))),
+        diagnostics=prepared.diagnostics,
+    )
 
 
 async def _survivors(
@@ -207,35 +224,6 @@ def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
     why = "; ".join(reasons) or "no passing answer is stored"
     hint = "run the cases again with 'agentv eval'"
     return UsageError(f"{nothing_in(run.run_id)}: {why}", hint)
-
-
-def _report(
-    run: StoredRun,
-    prepared: Prepared,
-    collected: _Collected,
-    made: Sequence[Mutated],
-    survivors: tuple[Survivor, ...],
-    chosen: tuple[tuple[Operator, ...], MutationSettings],
-) -> MutationReport:
-    operators, settings = chosen
-    outcomes: Counter[tuple[str, str]] = Counter()
-    for one in made:
-        outcomes.update(one.outcomes)
-    redact = redactor_for(prepared.suites).redact
-    failing = (OriginalFailure(one.suite, redact(one.case), redact(one.message)) for one in collected.failing)
-    return MutationReport(
-        run_id=run.run_id,
-        answers=len(collected.originals),
-        operators=counts_of(outcomes, operators),
-        survivors=survivors,
-        failing=tuple(failing),
-        idle=tuple(_idle(collected, made, redact)),
-        judged=collected.judged,
-        unjudged=collected.omitted[UNJUDGED],
-        min_score=settings.min_score,
-        notes=tuple(map(redact, _notes(collected))),
-        diagnostics=prepared.diagnostics,
-    )
 
 
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:

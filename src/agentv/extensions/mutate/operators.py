@@ -23,7 +23,7 @@ from agentv.extensions.mutate.text_operators import (
     swap_answer,
 )
 from agentv.model.values.message import Message, ToolCall
-from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.trace import ToolCallStep
 from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.values import Json
 
@@ -123,10 +123,10 @@ def _ranked_fields(answer: Answer) -> list[_Field]:
     document = _document(answer.output)
     if document is None:
         return []
-    found = [
-        _Field(document, steps, value, _names(answer, str(steps[-1]), value))
-        for steps, value in _fields(document.value, ())
-    ]
+    holds, found = answer.named.holds_value, list[_Field]()
+    for steps, value in _fields(document.value, ()):
+        counts = holds(str(steps[-1])) or holds(json.dumps(value, ensure_ascii=False))
+        found.append(_Field(document, steps, value, counts))
     return sorted(found, key=lambda one: not one.counts)[:MOST]
 
 
@@ -138,10 +138,6 @@ def _fields(value: Json, steps: tuple[str | int, ...]) -> Iterator[tuple[tuple[s
             yield from _fields(one, (*steps, key))
     elif isinstance(value, list) and value:
         yield from _fields(value[0], (*steps, 0))
-
-
-def _names(answer: Answer, key: str, value: Json) -> bool:
-    return answer.named.holds_value(key) or answer.named.holds_value(json.dumps(value, ensure_ascii=False))
 
 
 def _retyped(value: Json) -> Json:
@@ -212,7 +208,8 @@ def reorder_calls(answer: Answer) -> Iterator[Mutant]:
 def change_arguments(answer: Answer) -> Iterator[Mutant]:
     """An argument of a call has another value."""
     for place, call in _ranked_calls(answer):
-        key = _argument(answer, call)
+        named = (key for key, value in call.arguments.items() if _names_argument(answer, key, value))
+        key = next(named, next(iter(call.arguments), None))
         if key is None:
             continue
         value, other = call.arguments[key], _other(call.arguments[key])
@@ -252,12 +249,6 @@ def _names_argument(answer: Answer, key: str, value: Json) -> bool:
     return answer.named.holds_value(key) or answer.named.holds_value(str(value))
 
 
-def _argument(answer: Answer, call: Call) -> str | None:
-    """The argument to change, a named one if there is one."""
-    named = (key for key, value in call.arguments.items() if _names_argument(answer, key, value))
-    return next(named, next(iter(call.arguments), None))
-
-
 def _other(value: Json) -> Json:
     if isinstance(value, bool):
         return not value
@@ -282,17 +273,13 @@ def _with(answer: Answer, place: int, instead: list[Call]) -> Places:
 
 def _made(answer: Answer, change: str, places: Places, *, counts: bool, lines: tuple[Line, ...]) -> Mutant:
     if answer.trace is not None:
-        trace = _changed_trace(answer.trace, places)
+        left = iter(places)
+        steps: list[Any] = []
+        for step in answer.trace.steps:
+            steps += next(left) if isinstance(step, ToolCallStep) else [step]
+        trace = replace(answer.trace, steps=tuple(steps))
         return Mutant(change, counts, messages=messages_of(trace), trace=trace, lines=lines)
     return Mutant(change, counts, messages=_changed_messages(answer.messages, places), lines=lines)
-
-
-def _changed_trace(trace: Trace, places: Places) -> Trace:
-    left = iter(places)
-    steps: list[Any] = []
-    for step in trace.steps:
-        steps += next(left) if isinstance(step, ToolCallStep) else [step]
-    return replace(trace, steps=tuple(steps))
 
 
 def _changed_messages(messages: tuple[Message, ...], places: Places) -> tuple[Message, ...]:

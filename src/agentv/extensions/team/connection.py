@@ -160,17 +160,11 @@ class Connection:
         headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
         address = f"{self._remote.address}/api/{quote(path)}"
-        response = self._tried(
-            self._client.build_request(
-                method,
-                address,
-                params=texts,
-                content=packed,
-                headers=headers,
-                extensions={"trace": self._deadline.trace},
-            ),
-            self._deadline_s + len(packed) / _SLOWEST,
+        traced = {"trace": self._deadline.trace}
+        request = self._client.build_request(
+            method, address, params=texts, content=packed, headers=headers, extensions=traced
         )
+        response = self._tried(request, self._deadline_s + len(packed) / _SLOWEST)
         self.sent += len(packed)
         if response.status_code == 409:
             raise ConflictError(_message(response))
@@ -192,14 +186,16 @@ class Connection:
             except httpx.DecodingError as error:
                 raise self._is_no_server() from error
             except httpx.TransportError as error:
-                if attempt == self._attempts or _is_final(error):
-                    raise RemoteError(
-                        f"cannot reach {self._remote.address}: {_reason(error)}", passing=not _is_final(error)
-                    ) from error
+                # trying again cannot help there
+                final = _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
+                if attempt == self._attempts or final:
+                    message = f"cannot reach {self._remote.address}: {_reason(error)}"
+                    raise RemoteError(message, passing=not final) from error
             else:
                 if response.status_code not in _AGAIN or attempt == self._attempts:
                     return response
-                wait = max(wait, _retry_after(response))
+                said = response.headers.get("retry-after", "")
+                wait = max(wait, float(said) if said.isascii() and said.isdigit() else 0.0)
             self._sleep(min(wait, _LONGEST_WAIT_S))
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
@@ -245,11 +241,6 @@ def _error(response: httpx.Response) -> dict[str, Any]:
         return {}
 
 
-def _retry_after(response: httpx.Response) -> float:
-    said = response.headers.get("retry-after", "")
-    return float(said) if said.isascii() and said.isdigit() else 0.0
-
-
 def _certificate_error(error: BaseException | None) -> ssl.SSLError | None:
     """The error of TLS that is the cause of another error."""
     while error is not None and not isinstance(error, ssl.SSLError):
@@ -257,18 +248,11 @@ def _certificate_error(error: BaseException | None) -> ssl.SSLError | None:
     return error
 
 
-def _is_final(error: httpx.TransportError) -> bool:
-    """Whether trying again cannot help."""
-    return _certificate_error(error) is not None or isinstance(error, httpx.UnsupportedProtocol)
-
-
 def _reason(error: httpx.TransportError) -> str:
     tls = _certificate_error(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not valid: {tls.verify_message}; "
-            "for a certificate authority of your own, set SSL_CERT_FILE to its certificate"
-        )
+        hint = "for a certificate authority of your own, set SSL_CERT_FILE to its certificate"
+        return f"its certificate is not valid: {tls.verify_message}; {hint}"
     if tls is not None:
         return "it does not speak TLS; is the address http:// ?"
     if isinstance(error, httpx.TimeoutException):

@@ -17,6 +17,7 @@ from threading import Event, Lock
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from agentv.errors import StoreError
 from agentv.store.files.whole_file import make_private
@@ -131,16 +132,8 @@ class AuditLine(Struct, frozen=True):
 def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
     """Write a line, and let every server know that something has changed."""
     transaction.run("UPDATE changes SET number = number + 1")
-    insert(
-        transaction,
-        "audit",
-        id=sortable_id(),
-        time=now(),
-        actor=actor,
-        action=action,
-        project=project,
-        detail=detail[:_LONGEST],
-    )
+    line = AuditLine(sortable_id(), now(), actor, action, project, detail[:_LONGEST])
+    insert(transaction, "audit", **asdict(line))
 
 
 def audit_lines(
@@ -155,16 +148,13 @@ def audit_lines(
         before: the id of a line; only lines before that one.
         limit: of lines.
     """
+    query = (
+        "SELECT id, time, actor, action, project, detail FROM audit "
+        "WHERE (project = :project OR project IS NULL AND :shared) AND (:before = '' OR id < :before) "
+        "ORDER BY id DESC LIMIT :limit"
+    )
     with database.reading() as transaction:
-        found = transaction.rows(
-            "SELECT id, time, actor, action, project, detail FROM audit "
-            "WHERE (project = :project OR project IS NULL AND :shared) AND (:before = '' OR id < :before) "
-            "ORDER BY id DESC LIMIT :limit",
-            project=project,
-            shared=shared,
-            before=before,
-            limit=limit,
-        )
+        found = transaction.rows(query, project=project, shared=shared, before=before, limit=limit)
     return [AuditLine(*row) for row in found]
 
 
@@ -206,7 +196,9 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, begin: str) -> Iterator[Transaction]:
         with self._errors():
-            connection = self._taken()
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            connection = connection or self._connected()
             try:
                 connection.execute(begin)
                 yield Transaction(connection)
@@ -227,12 +219,6 @@ class SqliteDatabase:
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
-
-    def _taken(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self._connected()
 
     def _connected(self) -> sqlite3.Connection:
         if not self._path.exists():

@@ -224,7 +224,7 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
         project: None: it is about all projects.
 
     Raises:
-        RefusedError: the request does not say who sends it, or they may not.
+        RefusedError: the request does not say who sends it, or they may not; or another page sent it with a session.
         DatabaseUnavailableError: it cannot be looked up.
     """
     found = identify(state, request)
@@ -232,7 +232,10 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
         raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
     if scope is not None:
         check_scope(found, scope, project)
-    check_own_page(found, request)
+    if found.csrf and request.method not in SAFE:  # only one of the server's own pages changes something with a session
+        given = request.headers.get(TOKEN_HEADER, "").encode()
+        if "origin" not in request.headers or not compare_digest(given, found.csrf.encode()):
+            raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
     return found
 
 
@@ -245,26 +248,11 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
     if not identity.knows(project):
         own = ", ".join(f"'{name}'" for name in sorted(filter(None, identity.scopes)))
         not_this = "" if project is None else f", not for '{project}'"
-        what = (
-            "you have no access to this project" if identity.csrf else f"the token is for the project {own}{not_this}"
-        )
-        raise RefusedError(403, "other-project", what)
+        of_token = f"the token is for the project {own}{not_this}"
+        raise RefusedError(403, "other-project", "you have no access to this project" if identity.csrf else of_token)
     if not identity.allows(scope, project):
         who = "you do" if identity.csrf else "the token does"
         raise RefusedError(403, "missing-scope", f"{who} not have the scope '{scope}'")
-
-
-def check_own_page(identity: Identity, request: Request) -> None:
-    """Check that a change made with a session was sent by one of the server's own pages.
-
-    Raises:
-        RefusedError: another page sent it, or a page of an earlier session.
-    """
-    if not identity.csrf or request.method in SAFE:
-        return
-    given = request.headers.get(TOKEN_HEADER, "").encode()
-    if "origin" not in request.headers or not compare_digest(given, identity.csrf.encode()):
-        raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
 
 
 def _bearer_token(state: TeamState, request: Request) -> Token | None:
@@ -409,27 +397,22 @@ def json_response(state: TeamState, value: Any) -> Response:
 
 def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], Any]:
     async def handler(request: Request) -> Response:
+        names = {name: str(value) for name, value in request.path_params.items()}
+        project = names.pop("project", None)
         try:
-            return json_response(state, await _answered(state, endpoint, request))
+            sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
+            query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
+            began = time.monotonic()
+            body = await read_body(request, endpoint.limit)
+            if time.monotonic() - began > _SLOW_S:
+                sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
+            call = TeamCall(sender, project, names, query, body)
+            limiter = None if endpoint.method == "GET" else state.writers
+            return json_response(state, await to_thread.run_sync(endpoint.handler, state, call, limiter=limiter))
         except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
             return failed(state, error)
 
     return handler
-
-
-async def _answered(state: TeamState, endpoint: TeamEndpoint, request: Request) -> Any:
-    names = {name: str(value) for name, value in request.path_params.items()}
-    project = names.pop("project", None)
-    sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
-    query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
-    began = time.monotonic()
-    body = await read_body(request, endpoint.limit)
-    if time.monotonic() - began > _SLOW_S:
-        sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
-    call = TeamCall(sender, project, names, query, body)
-    if endpoint.method == "GET":
-        return await run_in_threadpool(endpoint.handler, state, call)
-    return await to_thread.run_sync(endpoint.handler, state, call, limiter=state.writers)
 
 
 def failed(state: TeamState, error: Exception) -> Response:

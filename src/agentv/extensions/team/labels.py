@@ -53,10 +53,9 @@ class TeamLabels:
 
     def read_all(self, suites: Collection[str] | None = None) -> list[Label]:
         """Labels and ratings, in the order of their arrival."""
+        query = "SELECT suite, line FROM labels WHERE project = :project ORDER BY number"
         with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT suite, line FROM labels WHERE project = :project ORDER BY number", project=self._project
-            )
+            found = transaction.rows(query, project=self._project)
         return [label_in(line) for suite, line in found if suites is None or suite in suites]
 
     def add(self, labels: Sequence[Label]) -> None:
@@ -105,17 +104,12 @@ class TeamLabels:
 
     def lines(self, after: int, limit: int) -> list[NumberedLine]:
         """The lines behind a number, in the order of arrival."""
+        query = (
+            "SELECT number, line FROM labels WHERE project = :project AND number > :after ORDER BY number LIMIT :limit"
+        )
         with self._database.reading() as transaction:
-            return [
-                (number, line)
-                for number, line in transaction.rows(
-                    "SELECT number, line FROM labels WHERE project = :project AND number > :after "
-                    "ORDER BY number LIMIT :limit",
-                    project=self._project,
-                    after=after,
-                    limit=limit,
-                )
-            ]
+            found = transaction.rows(query, project=self._project, after=after, limit=limit)
+        return [(number, line) for number, line in found]
 
 
 def _checked_line(label: Label) -> bytes:

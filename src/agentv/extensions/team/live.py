@@ -90,7 +90,7 @@ class LivePush:
         self,
         remote: Remote,
         env: Mapping[str, str],
-        problem: Callable[[str], None],
+        problem: Callable[[str], object],
         waits: Waits = WAITS,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -151,7 +151,13 @@ class LivePush:
         if self._complete:
             return LivePushed(path, page, rows)
         problem = self._failed or f"{self._remote.address} did not take them in time"
-        return LivePushed(path, page, rows, problem, _rows_behind(path, 0 if push is None else push.size))
+        size = 0 if push is None else push.size
+        missing = number = 0
+        with suppress(OSError), (path / INDEX).open("rb") as file:
+            for number, line in enumerate(file, 1):  # noqa: B007  # the last one counts
+                missing += size <= 0
+                size -= len(line)
+        return LivePushed(path, page, rows, problem, (missing, number))
 
     def _work(self, path: Path) -> None:
         try:
@@ -189,12 +195,10 @@ class LivePush:
                         push.say_that_it_goes_on()
                         news = now
             except AgentvError as error:
-                passing = getattr(error, "passing", False)
-                self._fail(
-                    str(error), "trying again while the run goes on" if passing else "the run goes on without it"
-                )
-                if not passing:
+                if not getattr(error, "passing", False):
+                    self._fail(str(error))
                     return
+                self._fail(str(error), "trying again while the run goes on")
                 self._run_ended.wait(retry)
                 retry = min(2 * retry, self._waits.longest_retry)
                 continue
@@ -244,13 +248,3 @@ def _is_described(path: Path) -> bool:
         return "started" in read_document(path / RUN)
     except StoreError:
         return False
-
-
-def _rows_behind(path: Path, size: int) -> tuple[int, int]:
-    """How many rows of a run lie behind so many bytes, and how many there are."""
-    missing = number = 0
-    with suppress(OSError), (path / INDEX).open("rb") as file:
-        for number, line in enumerate(file, 1):  # noqa: B007  # the last one counts
-            missing += size <= 0
-            size -= len(line)
-    return missing, number

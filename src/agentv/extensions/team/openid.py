@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from secrets import compare_digest, token_urlsafe
@@ -140,10 +140,8 @@ class OpenIdProvider:
 
     def __init__(self, issuer: str, client_id: str, secret: str = "", sign_in_s: float = SIGN_IN_S) -> None:
         if not _is_safe(issuer) or "?" in issuer or "#" in issuer:
-            raise UsageError(
-                "the OpenID issuer must be an https:// address without a query",
-                "for example --oidc-issuer https://accounts.example.org",
-            )
+            hint = "for example --oidc-issuer https://accounts.example.org"
+            raise UsageError("the OpenID issuer must be an https:// address without a query", hint)
         self.issuer = issuer
         self._client_id = client_id
         self._secret = secret
@@ -260,25 +258,23 @@ class OpenIdProvider:
         address = metadata.token_endpoint
         status, answer = await self._sent("POST", address, data=form, auth=auth)
         if status in (400, 401, 403):
-            raise OpenIdError(f"the OpenID provider refused the sign-in: {_error_code(answer) or status}")
+            reported: Any = None  # of an OAuth error, such as `invalid_grant`
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
+                reported = msgspec.json.decode(answer)["error"]
+            reason = _shown(reported) if reported and isinstance(reported, str) else status
+            raise OpenIdError(f"the OpenID provider refused the sign-in: {reason}")
         tokens: _Tokens = _decoded(address, status, answer, _Tokens)
         return tokens
 
     async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """The claims of an ID token that the provider signed for this attempt."""
         header, claims = await self._signed(metadata, tokens.id_token)
-        options: dict[str, Any] = {
-            "iss": {"essential": True, "value": self.issuer},
-            "aud": {"essential": True, "value": self._client_id},
-        }
-        given = {
-            "nonce": attempt.derived("nonce"),
-            "client_id": self._client_id,
-            "access_token": tokens.access_token,
-        }
+        wanted = {"iss": self.issuer, "aud": self._client_id}
+        options: dict[str, Any] = {name: {"essential": True, "value": value} for name, value in wanted.items()}
+        nonce = attempt.derived("nonce")
+        given = {"nonce": nonce, "client_id": self._client_id, "access_token": tokens.access_token}
         try:
-            token = CodeIDToken(claims, header, options, given)
-            token.validate(now=int(time.time()), leeway=_LEEWAY_S)
+            CodeIDToken(claims, header, options, given).validate(now=int(time.time()), leeway=_LEEWAY_S)
         except (JoseError, ValueError, TypeError, AttributeError) as error:
             raise OpenIdError(f"the ID token of the OpenID provider is not valid: {_shown(str(error))}") from error
         subject = claims["sub"]
@@ -304,7 +300,15 @@ class OpenIdProvider:
         raise OpenIdError("the ID token is not signed by the OpenID provider with a key that it publishes")
 
     async def _fetched_keys(self, address: str) -> list[RSAKey | ECKey]:
-        return list(_imported((await self._get(address, _KeySet)).keys))
+        """The keys of the provider that can verify. Others, of whatever kind, may stand beside them."""
+        published: _KeySet = await self._get(address, _KeySet)
+        found: list[RSAKey | ECKey] = []
+        for one in published.keys:
+            kind = _KEY_TYPES.get(str(one.get("kty"))) if isinstance(one, dict) else None
+            if kind is not None:
+                with suppress(JoseError, ValueError, TypeError, KeyError):
+                    found.append(kind.import_key(one))
+        return found
 
     async def _get(self, address: str, into: Any, headers: Mapping[str, str] | None = None) -> Any:
         return _decoded(address, *await self._sent("GET", address, headers=headers), into)
@@ -354,15 +358,6 @@ def opened_provider(
     return found
 
 
-def _imported(published: Iterable[Any]) -> Iterator[RSAKey | ECKey]:
-    """The keys of a provider that can verify. Others, of whatever kind, may stand beside them."""
-    for one in published:
-        kind = _KEY_TYPES.get(str(one.get("kty"))) if isinstance(one, dict) else None
-        if kind is not None:
-            with suppress(JoseError, ValueError, TypeError, KeyError):
-                yield kind.import_key(one)
-
-
 def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:
     if status != 200:
         raise ProviderUnavailableError(f"the OpenID provider answered {status} at {address}")
@@ -370,15 +365,6 @@ def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:
         return msgspec.json.decode(body, type=decodable(into))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is not valid: {error}") from error
-
-
-def _error_code(body: bytes) -> str:
-    """The code of an OAuth error, such as `invalid_grant`; empty: the body has none."""
-    try:
-        code = msgspec.json.decode(body)["error"]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
-        return ""
-    return _shown(code) if isinstance(code, str) else ""
 
 
 def _shown(text: str) -> str:

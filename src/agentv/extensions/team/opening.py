@@ -36,8 +36,13 @@ class Migration(Struct, frozen=True):
 
 def migrations() -> tuple[Migration, ...]:
     """Every step, in order."""
-    folder = files("agentv.extensions.team") / "migrations"
-    return tuple(_read(one.name, one.read_text("utf-8")) for one in sorted(folder.iterdir(), key=lambda one: one.name))
+    found = []
+    for file in sorted((files("agentv.extensions.team") / "migrations").iterdir(), key=lambda one: one.name):
+        number, _, name = file.name.removesuffix(".sql").partition("-")
+        lines = (line for line in file.read_text("utf-8").splitlines() if not line.startswith("--"))
+        statements = (one.strip() for one in "\n".join(lines).split(";"))
+        found.append(Migration(int(number), name, tuple(filter(None, statements))))
+    return tuple(found)
 
 
 def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> tuple[str, ...]:
@@ -68,12 +73,6 @@ def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> t
     return tuple(f"{step.number:04} {step.name}" for step in wanted[len(done) :])
 
 
-def _read(name: str, text: str) -> Migration:
-    number, _, rest = name.removesuffix(".sql").partition("-")
-    lines = (line for line in text.splitlines() if not line.startswith("--"))
-    return Migration(int(number), rest, tuple(one.strip() for one in "\n".join(lines).split(";") if one.strip()))
-
-
 _NOT_ENCODED = re.compile(r"[@/#\[\]]|%(?![0-9A-Fa-f]{2})")
 
 
@@ -86,7 +85,11 @@ def open_database(address: str) -> Database:
     """
     scheme, _, rest = address.partition("://")
     if scheme in ("postgresql", "postgres"):
-        _check_password(rest)
+        before, found, _ = rest.partition("?")[0].rpartition("@")
+        # a password that would be taken for another part of the address: errors would show it
+        if found and _NOT_ENCODED.search(before.partition(":")[2]):
+            hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
+            raise UsageError("the password in the address of the database must be percent-encoded", hint)
         from agentv.extensions.team.postgresql import PostgresDatabase  # the driver is an extra
 
         return PostgresDatabase(address)
@@ -96,14 +99,6 @@ def open_database(address: str) -> Database:
         return SqliteDatabase(rest[1:])
     hint = "use postgresql://USER@HOST/NAME, or sqlite:///PATH (sqlite:////PATH for an absolute path)"
     raise UsageError("the address of the database has an unknown form", hint)
-
-
-def _check_password(address: str) -> None:
-    """Refuse a password that would be taken for another part of the address: errors would show it."""
-    before, found, _ = address.partition("?")[0].rpartition("@")
-    if found and _NOT_ENCODED.search(before.partition(":")[2]):
-        hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
-        raise UsageError("the password in the address of the database must be percent-encoded", hint)
 
 
 DATABASE_VARIABLE = "AGENTV_DATABASE"

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from agentv.errors import UsageError
 from agentv.extensions.team.database import Database, Transaction, insert, now, record, sortable_id, time_text
@@ -93,17 +94,8 @@ class Tokens:
         with self._database.transaction() as transaction:
             if project is not None:
                 create_project(transaction, project, actor)
-            insert(
-                transaction,
-                "tokens",
-                id=made.id,
-                sha256=secret_hash(text),
-                name=name,
-                project=project,
-                scopes=" ".join(ordered),
-                created=made.created,
-                expires=expires,
-            )
+            columns = {**asdict(made), "scopes": " ".join(ordered), "sha256": secret_hash(text)}
+            insert(transaction, "tokens", **columns)
             record(transaction, actor, "token created", project, f"{made.actor}: {' '.join(ordered)}")
         return text, made
 
@@ -128,9 +120,8 @@ class Tokens:
     def revoke(self, token_id: str, actor: str) -> bool:
         """Make a token invalid; whether it was valid."""
         with self._database.transaction() as transaction:
-            changed = transaction.run(
-                "UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL", now=now(), id=token_id
-            )
+            statement = "UPDATE tokens SET revoked = :now WHERE id = :id AND revoked IS NULL"
+            changed = transaction.run(statement, now=now(), id=token_id)
             if changed:
                 [(project,)] = transaction.rows("SELECT project FROM tokens WHERE id = :id", id=token_id)
                 record(transaction, actor, "token revoked", project, token_id)
@@ -144,10 +135,8 @@ def create_project(transaction: Transaction, name: str, actor: str) -> None:
         UsageError: a project cannot have this name.
     """
     if _PROJECT.fullmatch(name) is None or ".." in name:
-        raise UsageError(
-            "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'",
-            "and begin and end with a letter or a digit",
-        )
+        message = "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'"
+        raise UsageError(message, "and begin and end with a letter or a digit")
     if name.startswith("team.sqlite"):
         raise UsageError("a project cannot be called like the server's database file", "choose another name")
     if insert(transaction, "projects", or_nothing=True, name=name, created=now()):
@@ -262,20 +251,12 @@ class Members:
             transaction.lock("agentv-members")
             if project is not None:
                 create_project(transaction, project, actor)
-            before = _rows(transaction, name, project)
-            if before == [ordered]:
+            of_one = {**asdict(name), "project": project}
+            before = transaction.rows(f"SELECT scopes FROM members {_OF_ONE}", **of_one)  # noqa: S608  # a constant
+            if before == [(ordered,)]:
                 return "unchanged"
             _delete(transaction, name, project)
-            insert(
-                transaction,
-                "members",
-                id=sortable_id(),
-                issuer=name.issuer,
-                person=name.person,
-                project=project,
-                scopes=ordered,
-                added=now(),
-            )
+            insert(transaction, "members", id=sortable_id(), **of_one, scopes=ordered, added=now())
             done: Literal["added", "changed"] = "changed" if before else "added"
             record(transaction, actor, f"member {done}", project, f"{name.text}: {ordered}")
         return done
@@ -298,14 +279,12 @@ class Members:
 
     def scopes(self, person: Person) -> Mapping[str | None, frozenset[Scope]]:
         """What a person may do, by project; None: in every project. Empty: the person is no member."""
+        query = (
+            "SELECT project, scopes FROM members WHERE person = :subject AND issuer = :issuer "
+            "OR person = :email AND issuer = ''"
+        )
         with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT project, scopes FROM members WHERE person = :subject AND issuer = :issuer "
-                "OR person = :email AND issuer = ''",
-                subject=person.subject,
-                issuer=person.issuer,
-                email=person.email,
-            )
+            found = transaction.rows(query, **asdict(person))
         held: dict[str | None, frozenset[Scope]] = {}
         for project, scopes in found:
             held[project] = held.get(project, frozenset()) | frozenset(known_scopes(scopes))
@@ -318,22 +297,14 @@ _OF_ONE = (
 )
 
 
-def _rows(transaction: Transaction, name: MemberName, project: str | None) -> list[str]:
-    query = f"SELECT scopes FROM members {_OF_ONE}"  # noqa: S608  # a constant
-    return [scopes for (scopes,) in transaction.rows(query, person=name.person, issuer=name.issuer, project=project)]
-
-
 def _delete(transaction: Transaction, name: MemberName, project: str | None) -> None:
     statement = f"DELETE FROM members {_OF_ONE}"  # noqa: S608  # as above
-    transaction.run(statement, person=name.person, issuer=name.issuer, project=project)
+    transaction.run(statement, **asdict(name), project=project)
 
 
 def _members(transaction: Transaction) -> list[Member]:
     found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
-    made = [
-        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
-        for person, issuer, project, scopes, added in found
-    ]
+    made = [Member(MemberName(*name), project, known_scopes(held), added) for *name, project, held, added in found]
     return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))
 
 
@@ -375,33 +346,24 @@ class Sessions:
         text, moment = token_urlsafe(32), self._clock()
         token, person = (None, signed_in) if isinstance(signed_in, Person) else (signed_in.id, Person("", ""))
         with self._database.transaction() as transaction:
-            transaction.run("DELETE FROM sessions WHERE expires <= :now", now=time_text(moment))
-            insert(
-                transaction,
-                "sessions",
-                sha256=secret_hash(text),
-                token=token,
-                issuer=person.issuer,
-                subject=person.subject,
-                email=person.email,
-                created=time_text(moment),
-                used=time_text(moment),
-                expires=time_text(moment + LONGEST),
-            )
+            begun = time_text(moment)
+            transaction.run("DELETE FROM sessions WHERE expires <= :now", now=begun)
+            times = {"created": begun, "used": begun, "expires": time_text(moment + LONGEST)}
+            columns: dict[str, Any] = {"sha256": secret_hash(text), "token": token, **asdict(person), **times}
+            insert(transaction, "sessions", **columns)
             record(transaction, signed_in.actor, "signed in", None, person.issuer or "with the token")
         return text
 
     def find(self, text: str) -> Session | None:
         """The session of a browser; None: it has none, or it has ended or expired."""
         moment, key = self._clock(), secret_hash(text)
+        query = (
+            "SELECT token, issuer, subject, email, used FROM sessions "
+            "WHERE sha256 = :key AND expires > :now AND used > :idle"
+        )
         with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT token, issuer, subject, email, used FROM sessions "
-                "WHERE sha256 = :key AND expires > :now AND used > :idle",
-                key=key,
-                now=time_text(moment),
-                idle=time_text(moment - LONGEST_IDLE),
-            )
+            idle = time_text(moment - LONGEST_IDLE)
+            found = transaction.rows(query, key=key, now=time_text(moment), idle=idle)
         if not found:
             return None
         token, issuer, subject, email, used = found[0]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.app.running.evaluate import Opened
     from agentv.extensions.team.connection import Connection
-    from agentv.extensions.team.live import LivePush, LivePushed
+    from agentv.extensions.team.live import LivePushed
     from agentv.extensions.team.pushing import Pushed
     from agentv.extensions.team.remote import Remote
     from agentv.model.redaction import Redactor
@@ -111,16 +111,14 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
 
 def _report(pushed: Pushed) -> str:
     """One line, and one more where artifacts were too large."""
-    sent = [plural(pushed.rows, "row")] if pushed.rows else []
-    if pushed.artifacts:
-        sent.append(plural(pushed.artifacts, "artifact"))
-    what = ", ".join(sent) or "no new rows"
-    lines = [f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"]
-    if pushed.skipped:
-        named = ", ".join(map(one_line, pushed.skipped[:_SHOWN]))
-        more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
-        lines.append(f"warning: too large to push: {named}{more}")
-    return "\n".join(lines)
+    sent = ((pushed.rows, "row"), (pushed.artifacts, "artifact"))
+    what = ", ".join(plural(count, noun) for count, noun in sent if count) or "no new rows"
+    line = f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"
+    if not pushed.skipped:
+        return line
+    named = ", ".join(map(one_line, pushed.skipped[:_SHOWN]))
+    more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
+    return f"{line}\nwarning: too large to push: {named}{more}"
 
 
 class PushProgress:
@@ -230,7 +228,8 @@ def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]
     here = str(Path.cwd())
     if remote.is_exposed:
         click.echo(EXPOSED, err=True)
-    push = LivePush(remote, os.environ, _print_problem)
+    # called on another thread, while a progress bar may be drawn: its stream scrolls the bar
+    push = LivePush(remote, os.environ, lambda reason: sys.stderr.write(f"warning: {one_line(reason)}\n"))
 
     def opened_and_pushed(run_id: str, directory: Path) -> None:
         opened(run_id, directory)
@@ -239,14 +238,11 @@ def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]
     try:
         yield opened_and_pushed
     finally:
-        _finish(push, here, quiet=quiet)
-
-
-def _finish(push: LivePush, here: str, *, quiet: bool) -> None:
-    done = push.finish(_print_waiting)
-    if done is None or (quiet and done.problem is None):
-        return
-    click.echo(live_report(done, _command(done, here)), err=True)
+        done = push.finish(_print_waiting)
+        if done is not None and not (quiet and done.problem is None):
+            path = done.path.absolute()
+            named = path.name if path.parent.name == "results" else shown_from(str(path), here)
+            click.echo(live_report(done, shlex.join(["agentv", "push", named])), err=True)
 
 
 def live_report(pushed: LivePushed, command: str) -> str:
@@ -259,17 +255,6 @@ def live_report(pushed: LivePushed, command: str) -> str:
     return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"
 
 
-def _command(done: LivePushed, here: str) -> str:
-    path = done.path.absolute()
-    named = path.name if path.parent.name == "results" else shown_from(str(path), here)
-    return shlex.join(["agentv", "push", named])
-
-
 def _print_waiting() -> None:
     if for_people():
         click.echo("pushing the last rows; press Ctrl-C to leave them to 'agentv push'", err=True)
-
-
-def _print_problem(reason: str) -> None:
-    """Called on another thread, while a progress bar may be drawn: its stream scrolls the bar."""
-    sys.stderr.write(f"warning: {one_line(reason)}\n")

@@ -50,11 +50,14 @@ class Artifacts:
 
     Args:
         run: its directory.
+
+    Attributes:
+        sent: path below the run → SHA-256, of those that the server has.
     """
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        self._sent: dict[str, str] = {}
+        self.sent: dict[str, str] = {}
         self._hashed: dict[str, tuple[tuple[int, int], str]] = {}
         self._too_large: dict[str, None] = {}
 
@@ -82,15 +85,11 @@ class Artifacts:
                     self._too_large[shown] = None
                 elif stat.st_mtime <= latest:
                     digest = self._digest(path, shown, (stat.st_mtime_ns, stat.st_size))
-                    if self._sent.get(shown) != digest:
+                    if self.sent.get(shown) != digest:
                         found[shown] = digest
             except OSError as error:
                 raise store_error("read", path, error) from error
         return found
-
-    def were_sent(self, files: Mapping[str, str]) -> None:
-        """The server has these."""
-        self._sent.update(files)
 
     def _files(self) -> Iterator[Path]:
         if (self._run / ARTIFACTS).is_symlink():
@@ -171,7 +170,10 @@ class RunPush:
         self._changed = False
         self.rows = 0
         self.size = 0
-        self.run_id = _run_id(path)
+        found = read_document(path / RUN).get("run_id")
+        if not isinstance(found, str):
+            raise StoreError(f"{path / RUN} was not written by agentv: it has no run_id")
+        self.run_id = found
 
     def push(self, *, writing: bool | None = None) -> Pushed:
         """Send what the server lacks.
@@ -251,11 +253,10 @@ class RunPush:
             return
         try:
             with path.open("rb") if path.exists() else BytesIO() as file:
-                if _sha256_of(file, state.size) == state.rows:
-                    self._send_from(file, writing=writing)
-                else:
+                is_same = _sha256_of(file, state.size) == state.rows
+                if not is_same:
                     file.seek(0)
-                    self._send_from(file, replace=True, writing=writing)
+                self._send_from(file, replace=not is_same, writing=writing)
         except OSError as error:
             raise store_error("read", path, error) from error
 
@@ -302,7 +303,7 @@ class RunPush:
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
         if missing and self._send("POST", "files", {}, listed, MissingContents).missing:
             raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
-        self._artifacts.were_sent(files)
+        self._artifacts.sent.update(files)
         self._changed = self._changed or known != len(files)
         return len(missing)
 
@@ -331,17 +332,8 @@ class RunPush:
     def _refuse_secrets(self, content: bytes, where: str) -> None:
         """Rows are redacted when they are written; what was secret only later, or was put there by others, is not."""
         if self._redactor.found_in(content):
-            raise PushError(
-                f"{where} contains a secret of this environment, so the run was not pushed: "
-                "delete the run and run it again, or unset the variable if its value is no secret"
-            )
-
-
-def _run_id(path: Path) -> str:
-    found = read_document(path / RUN).get("run_id")
-    if not isinstance(found, str):
-        raise StoreError(f"{path / RUN} was not written by agentv: it has no run_id")
-    return found
+            hint = "delete the run and run it again, or unset the variable if its value is no secret"
+            raise PushError(f"{where} contains a secret of this environment, so the run was not pushed: {hint}")
 
 
 def _sha256_of(file: IO[bytes], size: int) -> str:
@@ -398,9 +390,8 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
     """
     by_file: dict[Path, list[Label]] = {}
     for label in _of_server(connection):
-        if time_problem(label, datetime.now(UTC)) is not None:
-            continue  # it could not be pushed again
-        by_file.setdefault(labels_file(root, label.suite), []).append(label)
+        if time_problem(label, datetime.now(UTC)) is None:  # else it could not be pushed again
+            by_file.setdefault(labels_file(root, label.suite), []).append(label)
     added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
     return sum(added.values()), tuple(path for path, count in added.items() if count)
 
@@ -413,15 +404,11 @@ def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
             line = label_line(label)
             problem = time_problem(label, datetime.now(UTC))
             if problem is not None:
-                raise PushError(
-                    f"{path}: the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}: "
-                    "delete its line, and label the answer again"
-                )
+                what = f"the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}"
+                raise PushError(f"{path}: {what}: delete its line, and label the answer again")
             if redactor.found_in(line):
-                raise PushError(
-                    f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
-                    "remove the secret from its line"
-                )
+                what = "a label contains a secret of this environment, so the labels were not pushed"
+                raise PushError(f"{path}: {what}: remove the secret from its line")
             if line not in seen:
                 seen.add(line)
                 yield line

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.results.place import RESULTS, place_holding, runs_in
@@ -18,7 +18,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
-from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.errors import LoadError, UsageError
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Declared, Doc, Text
 from agentv.reports.text import one_line
@@ -112,12 +112,8 @@ class Remote(Struct, frozen=True):
         if problem is not None:
             raise UsageError(*problem)
         if not token.strip() or not token.strip().isascii() or len(token.split()) != 1:
-            raise UsageError(
-                "there is no token for the server"
-                if not token.strip()
-                else "the token is not one word of ASCII letters",
-                f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}",
-            )
+            what = "the token is not one word of ASCII letters" if token.strip() else "there is no token for the server"
+            raise UsageError(what, f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}")
         return cls(address.strip().rstrip("/"), token.strip())
 
     def page_of(self, run_id: str) -> str:
@@ -201,7 +197,7 @@ def _remote(
     env = merged(env, {}, dotenv)
     address, token = given or env.get(REMOTE_VARIABLE, ""), env.get(TOKEN_VARIABLE, "")
     if not address or not token:
-        reading = structs.replace(library_reading(directory, env), strict_env=True)
+        reading = replace(library_reading(directory, env), strict_env=True)
         written, at = ResultsServer(), None
         # the local file, which takes precedence, is the last
         for node, context in reversed(read_config(directory, reading).results):
@@ -213,11 +209,10 @@ def _remote(
             hint = f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}"
             reading.report.error("missing-key", at, "there is no token for the server", hint=hint)
         if reading.report.failed:
-            raise LoadError(_with_way_out(one, or_else) for one in reading.report.diagnostics)
+            # `or_else` is the way out where a variable is not set
+            raise LoadError(
+                replace(one, hint=f"set it{or_else}") if or_else and one.code == "unset-environment" else one
+                for one in reading.report.diagnostics
+            )
         address = address or written.remote or ""
     return Remote.of(address, token, or_else) if address else None
-
-
-def _with_way_out(found: Diagnostic, or_else: str) -> Diagnostic:
-    """What is wrong, with what to do where a variable is not set."""
-    return replace(found, hint=f"set it{or_else}") if or_else and found.code == "unset-environment" else found

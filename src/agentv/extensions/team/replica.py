@@ -143,12 +143,12 @@ class Replica:
             StoreError: a file cannot be written.
             DatabaseUnavailableError: the database cannot be reached; the next update goes on.
         """
+        columns = ", ".join(_Source.__struct_fields__)
         with self._database.reading() as transaction:
             projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
-            rows = transaction.rows(
-                "SELECT id, project, name, revision, generation, size, writing, pushed FROM runs ORDER BY name DESC"
-            )
-        sources = {self._path(source): source for source in (_Source(*row) for row in rows)}
+            rows = transaction.rows(f"SELECT {columns} FROM runs ORDER BY name DESC")  # noqa: S608  # names of columns
+        found = (_Source(*row) for row in rows)
+        sources = {results_directory(self.root(one.project)) / one.name: one for one in found}
         try:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
@@ -176,10 +176,16 @@ class Replica:
         for path, found in list(self._unsummed.items()):
             if found.totals is None or found.totals.done():
                 del self._unsummed[path]
+                copied = found.copied
                 try:
-                    self._complete(path, found)
+                    if found.totals is not None:
+                        copied.journal += self._write_summary(path, found.totals)
+                    write_private(path / _COPIED, msgspec.json.encode(copied))
                 except OSError as error:
                     raise store_error("write", path, error) from error
+                self._copied[path] = copied
+                if not found.goes_on:
+                    self._locks.unlock(path)
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -202,14 +208,14 @@ class Replica:
         self._locks.close()
         os.close(self._lock)
 
-    def _path(self, source: _Source) -> Path:
-        return results_directory(self.root(source.project)) / source.name
-
     def _copy(self, path: Path, source: _Source) -> bool:
         """Bring all but the totals of one copy up to date; return whether it was not."""
         goes_on = bool(source.writing) and source.pushed > silent_since()
         unsummed = self._unsummed.get(path)
-        before = unsummed.copied if unsummed else self._copied.get(path) or _read_copied(path)
+        before = unsummed.copied if unsummed else self._copied.get(path)
+        with suppress(OSError, msgspec.DecodeError):
+            before = before or msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
+        before = before or _Copied()
         if before.revision == source.revision:
             if unsummed is None:
                 self._copied[path] = before
@@ -245,16 +251,6 @@ class Replica:
         if unsummed is not None and unsummed.totals is not None:
             unsummed.totals.cancel()
 
-    def _complete(self, path: Path, found: _Unsummed) -> None:
-        """Write the totals of a copy, and that it is complete."""
-        copied = found.copied
-        if found.totals is not None:
-            copied.journal += self._write_summary(path, found.totals)
-        write_private(path / _COPIED, msgspec.json.encode(copied))
-        self._copied[path] = copied
-        if not found.goes_on:
-            self._locks.unlock(path)
-
     def _write_summary(self, path: Path, totals: Future[bytes]) -> int:
         """Write the totals of the rows, after their checksum; return how many bytes that added to the journal."""
         try:
@@ -289,17 +285,14 @@ class Replica:
 
     def _rows(self, source: _Source, done: int) -> Iterator[list[bytes]]:
         """The rows from a place on, in their order; none any more once rows were dropped meanwhile."""
+        query = (
+            "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
+            "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop ORDER BY rows.start"
+        )
         for start in range(done, source.size, _AT_ONCE):
+            stop = min(start + _AT_ONCE, source.size)
             with self._database.reading() as transaction:
-                found = transaction.rows(
-                    "SELECT rows.line FROM rows JOIN runs ON runs.id = rows.run WHERE rows.run = :run "
-                    "AND runs.generation = :generation AND rows.start >= :start AND rows.start < :stop "
-                    "ORDER BY rows.start",
-                    run=source.id,
-                    generation=source.generation,
-                    start=start,
-                    stop=min(start + _AT_ONCE, source.size),
-                )
+                found = transaction.rows(query, run=source.id, generation=source.generation, start=start, stop=stop)
             yield [line for (line,) in found]
 
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
@@ -310,7 +303,12 @@ class Replica:
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
             with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
-            _make_way(path, target)
+            # what lies in the way was there before the run had this file
+            for above in (one for one in target.parents if one.is_relative_to(path) and one.is_file()):
+                above.unlink()
+            if target.is_dir():
+                shutil.rmtree(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
             write_private(target, found[0][0] if found else b"")
             self._files[target] = digest
 
@@ -340,24 +338,9 @@ def _opened(path: Path) -> BinaryIO:
     return open(descriptor, "r+b")  # noqa: PTH123  # a descriptor has no path; who asks closes it
 
 
-def _make_way(run: Path, target: Path) -> None:
-    """Make the directories above a file of a run. What lies in the way was there before the run had this file."""
-    for above in (one for one in target.parents if one.is_relative_to(run) and one.is_file()):
-        above.unlink()
-    if target.is_dir():
-        shutil.rmtree(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-
-
 def _checksum(line: bytes) -> bytes:
     row = line.rstrip(b"\n")
     return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
-
-
-def _read_copied(path: Path) -> _Copied:
-    with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
-    return _Copied()
 
 
 _LARGE = 16_000_000
@@ -416,12 +399,8 @@ class UploadTotals:
         return found
 
 
-def _main() -> None:
+if __name__ == "__main__":
     os.nice(_NICENESS)
     map_large_blocks()
     gc.set_threshold(100_000, 50, 100)  # as every command: rows are many objects and next to no cycles
     sys.stdout.buffer.write(totals_of_upload(Path(sys.argv[1]), sys.stdin.buffer.read()))
-
-
-if __name__ == "__main__":
-    _main()

@@ -231,9 +231,8 @@ def list_tokens(address: str) -> int:
         found = Tokens(database).all()
     for one in found:
         state = one.problem or (f"expires {one.expires}" if one.expires else "valid")
-        click.echo(
-            f"{one.id}  {one.project or '(all projects)'}  {','.join(one.scopes)}  {one_line(one.name)}  {state}"
-        )
+        of = one.project or "(all projects)"
+        click.echo(f"{one.id}  {of}  {','.join(one.scopes)}  {one_line(one.name)}  {state}")
     if not found:
         click.echo("no tokens; create one with 'agentv serve token create'", err=True)
     return ExitStatus.PASSED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import re
 import socket
 import time
@@ -35,7 +34,7 @@ from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import RUN, is_being_written, results_directory
 from agentv.user_code.memory import map_large_blocks
 from agentv.web.answers import RefusedError
-from agentv.web.connections import LimitedConnection
+from agentv.web.connections import quiet_config
 from agentv.web.documents import document, message_page
 from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer
 from agentv.web.security import SAFE, Application, Guard, Message, Receive, Send, loopback_addresses
@@ -145,23 +144,21 @@ class ProjectPages:
 
     def _application(self, project: str) -> tuple[ProjectContext, Application]:
         with self._lock:
-            if project not in self._mounted:
-                self._mounted[project] = self._mount(project)
+            if project in self._mounted:
+                return self._mounted[project]
+            if project not in self._state.tokens.projects():
+                raise RefusedError(404, "no-such-project", f"the server has no project '{project}'")
+            root = self._data / project
+            results_directory(root).mkdir(parents=True, exist_ok=True)  # it may be copied for the first time just now
+            context = ProjectContext(
+                Project(root),
+                lambda request: self._viewer(project, request),
+                editor=DatabaseRuns(self._state.uploads, project, results_directory(root)),
+                labels_of=lambda person: TeamLabels(self._state.database, project, person),
+                writers=self._state.writers,
+            )
+            self._mounted[project] = context, loaded(PAGES, "project")(context, "../../static")
             return self._mounted[project]
-
-    def _mount(self, project: str) -> tuple[ProjectContext, Application]:
-        if project not in self._state.tokens.projects():
-            raise RefusedError(404, "no-such-project", f"the server has no project '{project}'")
-        root = self._data / project
-        results_directory(root).mkdir(parents=True, exist_ok=True)  # it may be copied for the first time just now
-        context = ProjectContext(
-            Project(root),
-            lambda request: self._viewer(project, request),
-            editor=DatabaseRuns(self._state.uploads, project, results_directory(root)),
-            labels_of=lambda person: TeamLabels(self._state.database, project, person),
-            writers=self._state.writers,
-        )
-        return context, loaded(PAGES, "project")(context, "../../static")
 
 
 def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
@@ -272,9 +269,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
         made.listen(128)
     except OSError as error:
         made.close()
-        raise UsageError(
-            f"cannot listen on {host}:{port}: {error.strerror}", "give another --host or --port"
-        ) from error
+        message = f"cannot listen on {host}:{port}: {error.strerror}"
+        raise UsageError(message, "give another --host or --port") from error
     return made
 
 
@@ -301,23 +297,10 @@ def serve_team(
 
 
 def team_server(state: TeamState, data: Path) -> uvicorn.Server:
-    """The HTTP server. It logs nothing: what a client sends is worth no line in a terminal."""
-    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
-    config = uvicorn.Config(
-        team_application(state, data),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        http=LimitedConnection,
-        timeout_graceful_shutdown=3,
-        proxy_headers=bool(state.proxies),
-        forwarded_allow_ips=list(state.proxies),
-    )
-    return uvicorn.Server(config)
+    """The HTTP server."""
+    options = {"timeout_graceful_shutdown": 3, "proxy_headers": bool(state.proxies)}
+    application = team_application(state, data)
+    return uvicorn.Server(quiet_config(application, forwarded_allow_ips=list(state.proxies), **options))
 
 
 def trusted_proxies(given: Sequence[str]) -> Sequence[str]:
@@ -343,15 +326,13 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
     """
     for one in given:
         if _ADDRESS.fullmatch(one.rstrip("/").lower()) is None:
-            raise UsageError(
-                f"'{one}' is no address of a server", "give it as https://evals.example.org, without a path"
-            )
+            hint = "give it as https://evals.example.org, without a path"
+            raise UsageError(f"'{one}' is no address of a server", hint)
     if given:
         return [one.rstrip("/").lower() for one in given]
     if host in ("0.0.0.0", "::"):  # noqa: S104  # it is refused
-        raise UsageError(
-            f"a server that listens on {host} must know its address", "add --address https://evals.example.org"
-        )
+        hint = "add --address https://evals.example.org"
+        raise UsageError(f"a server that listens on {host} must know its address", hint)
     if host in ("127.0.0.1", "localhost", "::1"):
         return loopback_addresses(port)
     shown = f"[{host}]" if ":" in host else host

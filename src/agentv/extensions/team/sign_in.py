@@ -82,6 +82,7 @@ SIGN_IN = "/sign-in"
 CALLBACK = "/sign-in/openid/callback"
 """Where a provider sends browsers back to: the redirect URI to register there."""
 
+_DATABASE_AWAY = (503, "The server cannot reach its database. Try again.")
 _BODY = 16 << 10
 _AT_ONCE = 16
 """Sign-ins that may wait for the provider at the same time."""
@@ -129,7 +130,7 @@ class SignIn:
         try:
             found = await run_in_threadpool(session_identity, self._state, text) if text else None
         except StoreError:
-            return self._page(target, 503, "The server cannot reach its database. Try again.")
+            return self._page(target, *_DATABASE_AWAY)
         return self._page(target, who=found)
 
     async def end_openid(self, request: Request) -> Response:
@@ -142,10 +143,8 @@ class SignIn:
             response: Response = RedirectResponse(target, 303, HEADERS)
             await run_in_threadpool(self._begin_session, request, response, signed_in)
         except (RefusedError, StoreError) as error:
-            status, message = 503, "The server cannot reach its database. Try again."
-            if isinstance(error, RefusedError):
-                status, message = error.status, str(error)
-            response = self._page(attempt.target if attempt else "/", status, message)
+            problem = (error.status, str(error)) if isinstance(error, RefusedError) else _DATABASE_AWAY
+            response = self._page(attempt.target if attempt else "/", *problem)
         set_cookie(response, "sign-in", origin, "")
         return response
 
@@ -250,9 +249,8 @@ class SignIn:
         try:
             return await answer
         except OpenIdError as error:
-            unavailable = isinstance(error, ProviderUnavailableError)
+            unavailable, text = isinstance(error, ProviderUnavailableError), str(error)
             status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
-            text = str(error)
             raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
         finally:
             self._waiting -= 1

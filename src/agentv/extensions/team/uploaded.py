@@ -154,15 +154,14 @@ def checked_rows(batch: RowBatch) -> list[Line]:
     found, place = list[Line](), batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
         line = text + b"\n"
-        _check_row(line, place)
+        if not line.isspace():
+            _check_row(line, place)
         found.append((place, line))
         place += len(line)
     return found
 
 
 def _check_row(line: bytes, place: int) -> None:
-    if line.isspace():
-        return
     try:
         row = row_in(line)
     except ValueError as error:
@@ -198,10 +197,8 @@ def checked_record(run: str, record: bytes) -> Any:
     if found.get("run_id") != run or not isinstance(version, int):
         raise UploadRefusedError(f"the run.json is not of the run {run}")
     if version > SCHEMA_VERSION:
-        raise UploadRefusedError(
-            f"a newer agentv wrote the run (format {version}; the server reads up to {SCHEMA_VERSION}): "
-            "upgrade the server"
-        )
+        formats = f"format {version}; the server reads up to {SCHEMA_VERSION}"
+        raise UploadRefusedError(f"a newer agentv wrote the run ({formats}): upgrade the server")
     name = found.get("name") or ""
     if not isinstance(name, str) or len(name) > LONGEST_NAME:
         raise UploadRefusedError(f"the name of the run is no text of {LONGEST_NAME} characters at most; name it again")

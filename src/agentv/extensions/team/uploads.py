@@ -10,6 +10,7 @@ from secrets import randbits
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from agentv.extensions.team.database import Database, Transaction, insert, now, time_text
 from agentv.extensions.team.database import record as audit
@@ -56,26 +57,18 @@ class Uploads:
     def state(self, name: RunName) -> UploadState:
         """What the server has of a run; all empty: nothing."""
         with self._database.reading() as transaction:
-            found = transaction.rows(
-                "SELECT id, generation, size, record, summary, writing FROM runs "
-                "WHERE project = :project AND name = :run",
-                project=name.project,
-                run=name.run,
-            )
-            if not found:
+            run = _stored(transaction, name)
+            if run is None:
                 return UploadState()
-            run, generation, size, record, summary, writing = found[0]
-            digest = _rows_sha256(transaction, run, size)
-            ((files,),) = transaction.rows("SELECT COUNT(*) FROM files WHERE run = :run", run=run)
-        return UploadState(
-            generation,
-            size,
-            digest,
-            sha256(record).hexdigest(),
-            None if summary is None else sha256(summary).hexdigest(),
-            files,
-            bool(writing),
-        )
+            digest = sha256()  # of all rows, which are read in parts
+            query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
+            for start in range(0, run.size, _AT_ONCE):
+                for (line,) in transaction.rows(query, run=run.id, start=start, stop=start + _AT_ONCE):
+                    digest.update(line)
+            ((files,),) = transaction.rows("SELECT COUNT(*) FROM files WHERE run = :run", run=run.id)
+        rows, record = digest.hexdigest(), sha256(run.record).hexdigest()
+        summary = None if run.summary is None else sha256(run.summary).hexdigest()
+        return UploadState(run.generation, run.size, rows, record, summary, files, bool(run.writing))
 
     def put_record(self, name: RunName, record: bytes, *, writing: bool) -> bool:
         """Store a run's `run.json`, which begins it; whether that changed anything.
@@ -86,14 +79,15 @@ class Uploads:
         began = checked_record(name.run, record)
         with self._changing(name) as (transaction, run):
             if run is None:
-                _insert(transaction, name, record, writing=writing)
+                begun = _StoredRun(randbits(62), 1, 1, 0, int(writing), record, None, None, name.actor)
+                insert(transaction, "runs", project=name.project, name=name.run, pushed=now(), **asdict(begun))
                 audit(transaction, name.actor, "run begun", name.project, name.run)
                 return True
-            if started_in(run.record) != began and not _is_empty(run):
-                raise UploadRefusedError(
-                    f"the project has another run {name.run}, which started at {started_in(run.record)}: "
-                    "delete one of them on the server, or push to another project"
-                )
+            started = started_in(run.record)
+            pushed_early = run.size == 0 and started is None  # before it wrote what it is
+            if started != began and not pushed_early:
+                hint = "delete one of them on the server, or push to another project"
+                raise UploadRefusedError(f"the project has another run {name.run}, which started at {started}: {hint}")
             changed = run.record != record or bool(run.writing) != writing
             if changed:
                 # a name from where the run lies replaces an earlier one from here
@@ -120,7 +114,9 @@ class Uploads:
                 raise UploadConflictError(f"the rows begin at byte {batch.start}, and the server has {run.size} bytes")
             generation, size = run.generation, batch.start + len(batch.lines)
             if batch.replace and run.size:
-                _drop(transaction, name, run)
+                dropped = transaction.run("DELETE FROM rows WHERE run = :run", run=run.id)
+                ended: dict[str, Any] = {"run": run.id, "generation": generation, "rows": dropped}
+                insert(transaction, "replacements", **ended, time=now(), actor=name.actor)
                 generation += 1
             if not rows and generation == run.generation:
                 return Received(generation, size, changed=False)
@@ -161,11 +157,12 @@ class Uploads:
         """
         check_files(files)
         with self._changing_begun(name) as (transaction, run):
-            before: dict[str, str] = dict(
-                transaction.rows("SELECT path, sha256 FROM files WHERE run = :run", run=run.id)
-            )
+            known = transaction.rows("SELECT path, sha256 FROM files WHERE run = :run", run=run.id)
+            before: dict[str, str] = dict(known)
             new = {path: digest for path, digest in files.items() if before.get(path) != digest}
-            missing = [one for one in dict.fromkeys(new.values()) if not _has_content(transaction, name.project, one)]
+            query = "SELECT 1 FROM contents WHERE project = :project AND sha256 = :sha256"
+            wanted = dict.fromkeys(new.values())
+            missing = [one for one in wanted if not transaction.rows(query, project=name.project, sha256=one)]
             if missing or not new:
                 return missing
             transaction.run_many(
@@ -208,14 +205,13 @@ class Uploads:
         with self._changing(name) as (transaction, run):
             if run is None:
                 return False
-            transaction.run(
+            statement = (
                 "DELETE FROM contents WHERE project = :project "
                 "AND sha256 IN (SELECT sha256 FROM files WHERE run = :id) AND sha256 NOT IN "
                 "(SELECT files.sha256 FROM files JOIN runs ON runs.id = files.run "
-                "WHERE runs.project = :project AND runs.id <> :id)",
-                project=name.project,
-                id=run.id,
+                "WHERE runs.project = :project AND runs.id <> :id)"
             )
+            transaction.run(statement, project=name.project, id=run.id)
             transaction.run("DELETE FROM runs WHERE id = :id", id=run.id)
             audit(transaction, name.actor, "run deleted", name.project, name.run)
         return True
@@ -225,13 +221,7 @@ class Uploads:
         """A transaction that changes one run; other uploads of this run wait."""
         with self._database.transaction() as transaction:
             transaction.lock(name.lock)
-            found = transaction.rows(
-                "SELECT id, revision, generation, size, writing, record, summary, given, begun_by FROM runs "
-                "WHERE project = :project AND name = :run",
-                project=name.project,
-                run=name.run,
-            )
-            yield transaction, _StoredRun(*found[0]) if found else None
+            yield transaction, _stored(transaction, name)
 
     @contextmanager
     def _changing_begun(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun]]:
@@ -253,12 +243,16 @@ class _StoredRun(Struct, frozen=True):
     begun_by: str | None
 
 
+def _stored(transaction: Transaction, name: RunName) -> _StoredRun | None:
+    query = f"SELECT {', '.join(_StoredRun.__struct_fields__)} FROM runs WHERE project = :project AND name = :run"  # noqa: S608  # names of columns
+    found = transaction.rows(query, project=name.project, run=name.run)
+    return _StoredRun(*found[0]) if found else None
+
+
 def _check_owner(name: RunName, run: _StoredRun) -> None:
     if not name.is_admin and name.actor != run.begun_by:
-        raise OtherTokenError(
-            f"the run {name.run} was begun by {run.begun_by or 'somebody else'}: push it with that token, or with one "
-            "that has the scope 'admin'"
-        )
+        began = f"the run {name.run} was begun by {run.begun_by or 'somebody else'}"
+        raise OtherTokenError(f"{began}: push it with that token, or with one that has the scope 'admin'")
 
 
 def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: Any) -> None:
@@ -271,56 +265,6 @@ def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: 
     changed = {**columns, "revision": run.revision + 1, "pushed": now()}
     settings = ", ".join(f"{column} = :{column}" for column in changed)
     transaction.run(f"UPDATE runs SET {settings} WHERE id = :id", id=run.id, **changed)  # noqa: S608  # names of columns
-
-
-def _drop(transaction: Transaction, name: RunName, run: _StoredRun) -> None:
-    """Delete the rows of a run, and note how many this generation had."""
-    insert(
-        transaction,
-        "replacements",
-        run=run.id,
-        generation=run.generation,
-        rows=transaction.run("DELETE FROM rows WHERE run = :run", run=run.id),
-        time=now(),
-        actor=name.actor,
-    )
-
-
-def _rows_sha256(transaction: Transaction, run: int, size: int) -> str:
-    """The hash of all rows of a run, read in parts."""
-    digest = sha256()
-    query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
-    for start in range(0, size, _AT_ONCE):
-        for (line,) in transaction.rows(query, run=run, start=start, stop=start + _AT_ONCE):
-            digest.update(line)
-    return digest.hexdigest()
-
-
-def _is_empty(run: _StoredRun) -> bool:
-    """Whether a run was pushed before it wrote what it is."""
-    return run.size == 0 and started_in(run.record) is None
-
-
-def _has_content(transaction: Transaction, project: str, digest: str) -> bool:
-    query = "SELECT 1 FROM contents WHERE project = :project AND sha256 = :sha256"
-    return bool(transaction.rows(query, project=project, sha256=digest))
-
-
-def _insert(transaction: Transaction, name: RunName, record: bytes, *, writing: bool) -> None:
-    insert(
-        transaction,
-        "runs",
-        id=randbits(62),
-        project=name.project,
-        name=name.run,
-        revision=1,
-        generation=1,
-        size=0,
-        writing=int(writing),
-        pushed=now(),
-        record=record,
-        begun_by=name.actor,
-    )
 
 
 def silent_since() -> str:

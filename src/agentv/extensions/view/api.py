@@ -139,10 +139,8 @@ def _moved(context: ProjectContext, call: Call) -> MovedCases:
 def _ids(call: Call, most: int = MOST_RUNS) -> tuple[str, ...]:
     ids: tuple[str, ...] = call.query.run
     if not 2 <= len(ids) <= most:
-        times = (
-            "twice: the base, then the candidate" if most == 2 else f"two to {most} times: the base, then the others"
-        )
-        raise ValueError(f"give 'run' {times}")
+        several = f"two to {most} times: the base, then the others"
+        raise ValueError(f"give 'run' {'twice: the base, then the candidate' if most == 2 else several}")
     return ids
 
 
@@ -169,15 +167,12 @@ def _state_of_all(context: ProjectContext, call: Call) -> str:  # noqa: ARG001  
 
 
 def _state_of_one(context: ProjectContext, call: Call) -> str:
-    return _state_of(context, call.names["id"])
+    run_id = call.names["id"]
+    return _state(run_id, context.project.run(run_id))
 
 
 def _state_of_several(context: ProjectContext, call: Call, most: int = MOST_RUNS) -> str:
-    return "\n".join(_state_of(context, run_id) for run_id in _ids(call, most))
-
-
-def _state_of(context: ProjectContext, run_id: str) -> str:
-    return _state(run_id, context.project.run(run_id))
+    return "\n".join(_state(run_id, context.project.run(run_id)) for run_id in _ids(call, most))
 
 
 def _state(run_id: str, path: Path) -> str:

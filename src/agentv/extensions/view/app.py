@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import logging
 import os
 import socket
 import sys
@@ -30,7 +29,6 @@ import msgspec
 import uvicorn
 from anyio import to_thread
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -41,11 +39,11 @@ from agentv.extensions.view.api import endpoints
 from agentv.extensions.view.events import STREAMS, Events
 from agentv.extensions.view.growing import DamagedIndexError
 from agentv.extensions.view.pages.page import ENTRY, joined
-from agentv.extensions.view.state import ProjectView, view_of
+from agentv.extensions.view.state import view_of
 from agentv.user_code.memory import map_large_blocks
 from agentv.version import __version__
 from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known
-from agentv.web.connections import LimitedConnection
+from agentv.web.connections import quiet_config
 from agentv.web.documents import document as document_of
 from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
@@ -88,7 +86,10 @@ def _answered(context: ProjectContext, endpoint: Endpoint, call: Call, request: 
     if tag is not None and getattr(found, "indexed", 1.0) >= 1:
         response.headers["ETag"] = tag
         if endpoint.kept:
-            _keep(view, (endpoint.path, tag), bytes(response.body))
+            view.answers[(endpoint.path, tag)] = bytes(response.body)
+            with suppress(KeyError):  # another thread may have taken the last one
+                while len(view.answers) > KEPT:
+                    view.answers.popitem(last=False)
     return response
 
 
@@ -101,13 +102,6 @@ def _unless_known(response: Response, request: Request) -> Response:
     return response
 
 
-def _keep(view: ProjectView, key: tuple[str, str], answer: bytes) -> None:
-    view.answers[key] = answer
-    with suppress(KeyError):  # another thread may have taken the last one
-        while len(view.answers) > KEPT:
-            view.answers.popitem(last=False)
-
-
 async def _checked(context: ProjectContext, endpoint: Endpoint, request: Request) -> Call:
     viewer: Viewer = request.scope["viewer"]
     if endpoint.needs is not None and context.locks(viewer):
@@ -117,15 +111,13 @@ async def _checked(context: ProjectContext, endpoint: Endpoint, request: Request
     query = _converted(request.query_params.multi_items(), endpoint.query)
     body = None
     if endpoint.body is not None:
-        body = msgspec.json.decode(await _body(request), type=endpoint.body)
+        found = bytearray()
+        async for piece in request.stream():
+            found += piece
+            if len(found) > LONGEST_BODY:
+                raise RefusedError(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
+        body = msgspec.json.decode(bytes(found), type=endpoint.body)
     return Call({name: str(request.path_params[name]) for name in endpoint.variables}, query, viewer, body)
-
-
-def _lacking(viewer: Viewer, permission: Permission) -> str:
-    if not viewer.team:
-        return f"start the server with --{permission} to do this"
-    scope = SCOPE_OF.get(permission)
-    return f"this needs the scope '{scope}'" if scope else "a team's server runs no cases; run them where the files are"
 
 
 def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
@@ -141,13 +133,11 @@ def _converted(given: list[tuple[str, str]], into: type[msgspec.Struct]) -> Any:
     return msgspec.convert(values, into, strict=False)
 
 
-async def _body(request: Request) -> bytes:
-    found = bytearray()
-    async for piece in request.stream():
-        found += piece
-        if len(found) > LONGEST_BODY:
-            raise RefusedError(413, "too-large", f"a request may have {LONGEST_BODY:,} bytes at most")
-    return bytes(found)
+def _lacking(viewer: Viewer, permission: Permission) -> str:
+    if not viewer.team:
+        return f"start the server with --{permission} to do this"
+    scope = SCOPE_OF.get(permission)
+    return f"this needs the scope '{scope}'" if scope else "a team's server runs no cases; run them where the files are"
 
 
 ENTRIES = (ENTRY, "projects.js", "sign_in/sign_in.js")
@@ -191,7 +181,8 @@ async def static_file(request: Request) -> Response:
     path = request.path_params["path"]
     if request.path_params["version"] != static_version() or path not in static_files():
         return error_response(404, "no-such-file", "reload the page: it belongs to another version")
-    packed = _takes_gzip(request.headers)
+    named = [one.replace(" ", "").lower() for one in request.headers.get("accept-encoding", "").split(",")]
+    packed = any(one == "gzip" or (one.startswith("gzip;") and not one.endswith(("q=0", "q=0.0"))) for one in named)
     tag = f'"{static_version()}{"-gzip" if packed else ""}"'  # of this address: the version is part of it
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": tag, "Vary": "Accept-Encoding"}
     if is_known(request, tag):
@@ -200,11 +191,6 @@ async def static_file(request: Request) -> Response:
         headers["Content-Encoding"] = "gzip"
     kind = next(kind for suffix, kind in _TYPES.items() if path.endswith(suffix))
     return Response(_compressed(path) if packed else static_files()[path], media_type=kind, headers=headers)
-
-
-def _takes_gzip(headers: Headers) -> bool:
-    named = [one.replace(" ", "").lower() for one in headers.get("accept-encoding", "").split(",")]
-    return any(one == "gzip" or (one.startswith("gzip;") and not one.endswith(("q=0", "q=0.0"))) for one in named)
 
 
 def static_route() -> Route:
@@ -326,19 +312,8 @@ def serve(context: ProjectContext, made: socket.socket, started: Callable[[], No
     """
     port = made.getsockname()[1]
     map_large_blocks()
-    _silence()
-    config = uvicorn.Config(
-        application(context, port),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        http=LimitedConnection,
-        timeout_graceful_shutdown=1,
-        timeout_keep_alive=30,
-        lifespan="on",
-    )
-    server = _Server(config)
+    waits = {"timeout_graceful_shutdown": 1, "timeout_keep_alive": 30}
+    server = _Server(quiet_config(application(context, port), lifespan="on", **waits))
     server.config.load()
     started()
     try:
@@ -381,11 +356,3 @@ _LEADING = """<!doctype html>
 def _open(address: str) -> None:
     with suppress(Exception):
         webbrowser.open(address)
-
-
-def _silence() -> None:
-    """Nothing that a client sends is worth a line in the terminal."""
-    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False

@@ -372,9 +372,11 @@ class CaseGrid:
         """The same cases in another run, matched as `agentv compare` does."""
         scopes, earlier_scopes = self._scopes(), base._scopes()
         shared = shared_names((scopes.values(), earlier_scopes.values()))
-        earlier_places, places = places_in_common(
-            *({number: _key(scope, shared) for number, scope in of.items()} for of in (earlier_scopes, scopes))
+        keys = (
+            {number: CaseKey(one.label(shared), "", one.prompt, one.target, one.variant) for number, one in of.items()}
+            for of in (earlier_scopes, scopes)
         )
+        earlier_places, places = places_in_common(*keys)
         earlier = {
             (earlier_places[group], case_id): (number, status)
             for number, group, case_id, status in base._database.execute(_ALL)
@@ -394,10 +396,6 @@ class CaseGrid:
             number: CaseScope(group.suite, group.path, group.prompt, group.target, group.variant)
             for number, group in self._writer.all_groups()
         }
-
-
-def _key(scope: CaseScope, shared: frozenset[str]) -> CaseKey:
-    return CaseKey(scope.label(shared), "", scope.prompt, scope.target, scope.variant)
 
 
 def _shows(bits: int, choice: CaseChoice, shown: GridFilter) -> bool:

@@ -312,7 +312,15 @@ class CaseWriter:
         else:
             self._remove(case, trial.sample)
             if trial.group.repeat == 1:
-                self._update(case, trial, group, number)
+                self._count(case, CODES[trial.result.status])
+                result = (trial.result.score, trial.duration, trial.cost)
+                self._database.execute(
+                    'UPDATE cases SET "group" = ?, status = ?, score = ?, duration = ?, cost = ? WHERE number = ?',
+                    (group, CODES[trial.result.status], *result, case),
+                )
+                self._database.execute(
+                    "UPDATE case_names SET sha = ?, told_by = ? WHERE number = ?", (trial.sha, number, case)
+                )
         self._insert(trial, case, number)
         return case
 
@@ -360,16 +368,6 @@ class CaseWriter:
         self._database.execute("INSERT INTO trial_texts VALUES (?, ?, ?)", (number, trial.teaser, gates))
         self._database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, trial.texts))
         self.trials += 1
-
-    def _update(self, case: int, trial: IndexedTrial, group: int, number: int) -> None:
-        """Give a case the result of its only trial, which was done again."""
-        self._count(case, CODES[trial.result.status])
-        result = (trial.result.score, trial.duration, trial.cost)
-        self._database.execute(
-            'UPDATE cases SET "group" = ?, status = ?, score = ?, duration = ?, cost = ? WHERE number = ?',
-            (group, CODES[trial.result.status], *result, case),
-        )
-        self._database.execute("UPDATE case_names SET sha = ?, told_by = ? WHERE number = ?", (trial.sha, number, case))
 
     def _settle(self, case: int) -> None:
         """Give a case with several samples what they come to."""

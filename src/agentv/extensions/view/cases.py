@@ -250,10 +250,7 @@ def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
             raise ValueError(f"status: '{status[:40]}' is not one of {', '.join((*STATUSES, 'flaky'))}")
         statuses.append(status)  # type: ignore[arg-type]  # as checked
     names = (query.suite, query.target, query.prompt, query.variant, query.tag, query.assertion)
-    trials = _caused(run, query.cause) if query.cause else None
+    trials: tuple[int, ...] | None = None
+    if query.cause:
+        trials = tuple(number for group in run.failures() if group.cause == query.cause for number in group.numbers)
     return CaseChoice(tuple(statuses), *names, trials, query.q, query.id, query.order)
-
-
-def _caused(run: GrowingRun, cause: str) -> tuple[int, ...]:
-    """The numbers of the trials that did not pass for a cause."""
-    return tuple(number for group in run.failures() if group.cause == cause for number in group.numbers)

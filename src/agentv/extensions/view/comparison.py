@@ -5,7 +5,7 @@ All of it as `agentv compare` and `agentv trend` compute and word it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -31,6 +31,8 @@ MOST_MOVED = 200
 
 CHANGES = ("worse", "better", "lower", "higher", "same", "unjudged", "edited", "added", "gone")
 """How a case can have changed."""
+
+_WORSE, _BETTER = frozenset({"worse", "lower"}), frozenset({"better", "higher"})
 
 
 class ComparedRun(Struct, frozen=True):
@@ -89,11 +91,15 @@ def viewed_comparison(runs: tuple[str, str], base: GrowingRun, candidate: Growin
     (found,) = compared(base, [candidate])
     if isinstance(found, UsageError):
         return refused_comparison(runs, found)
-    counts, worse, better = _moves(found)
+    worse = [pair for pair in found.pairs if change_of(pair) in _WORSE][:MOST_MOVED]  # the worst come first
+    better = [pair for pair in found.pairs if change_of(pair) in _BETTER][-MOST_MOVED:]
+    moved: list[ChangedCase] = []
     with base.index() as before, candidate.index() as after:
-        pairs = [*worse, *reversed(better)]
-        moved = [one for pair in pairs if (one := _changed(pair, before, after)) is not None]
-    return told_comparison(runs, found, counts, moved)
+        for pair in (*worse, *reversed(better)):
+            earlier, case = case_at(before, pair.before.places), case_at(after, pair.after.places)
+            if earlier is not None and case is not None:
+                moved.append(ChangedCase(case, earlier, change_of(pair)))
+    return told_comparison(runs, found, moved)
 
 
 def compared(base: GrowingRun, candidates: Sequence[GrowingRun]) -> list[Comparison | UsageError]:
@@ -108,28 +114,14 @@ def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedCompar
     return ViewedComparison(base_run, candidate_run, refused, dict.fromkeys(CHANGES, 0), [], [])
 
 
-def told_comparison(
-    runs: tuple[str, str], found: Comparison, counts: dict[str, int], moved: list[ChangedCase]
-) -> ViewedComparison:
+def told_comparison(runs: tuple[str, str], found: Comparison, moved: list[ChangedCase]) -> ViewedComparison:
     """A comparison with the cases of it that are shown."""
-    gone = [_name(key) for key in islice(found.left_out.only_base, MOST_MOVED)]
+    gone = [
+        CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)
+        for key in islice(found.left_out.only_base, MOST_MOVED)
+    ]
     before_run, after_run = ComparedRun(runs[0], found.base.targets), ComparedRun(runs[1], found.candidate.targets)
-    return ViewedComparison(before_run, after_run, shown_of(found), counts, moved, gone)
-
-
-def _moves(found: Comparison) -> tuple[dict[str, int], Sequence[CasePair], Sequence[CasePair]]:
-    """How many cases changed how; those that lost the most, and those that gained the most."""
-    counts = counts_of(found)
-    worse: list[CasePair] = []
-    better: list[CasePair] = []
-    for pair in found.pairs:  # worst first
-        change = change_of(pair)
-        if change in ("worse", "lower") and len(worse) < MOST_MOVED:
-            worse.append(pair)
-        elif change in ("better", "higher"):
-            better.append(pair)
-            del better[:-MOST_MOVED]
-    return counts, worse, better
+    return ViewedComparison(before_run, after_run, shown_of(found), counts_of(found), moved, gone)
 
 
 def counts_of(found: Comparison) -> dict[str, int]:
@@ -152,31 +144,14 @@ def change_of(pair: CasePair) -> str:
     return "same" if not pair.delta or pair.by_verdict else "lower" if pair.delta < 0 else "higher"
 
 
-def _changed(pair: CasePair, before: CaseIndex, after: CaseIndex) -> ChangedCase | None:
-    base, case = case_at(before, pair.before.places), case_at(after, pair.after.places)
-    if base is None or case is None:
-        return None
-    return ChangedCase(case, base, change_of(pair))
-
-
 def case_at(index: CaseIndex, places: Iterable[int]) -> ViewedCase | None:
     """The case with a row at one of these places; None: the index does not have it yet."""
-    for number in _trials(index, places):
-        case = index.case_of(number)
+    for place in places:
+        number = index.trial_at(place)
+        case = None if number is None else index.case_of(number)
         for entry in index.entries([] if case is None else [case]):
             return ViewedCase.of(entry)
     return None
-
-
-def _trials(index: CaseIndex, places: Iterable[int]) -> Iterator[int]:
-    return (number for place in places if (number := index.trial_at(place)) is not None)
-
-
-def _name(key: CaseKey) -> CaseName:
-    return CaseName(key.suite, key.case_id, key.target, key.prompt, key.variant)
-
-
-_WORSE, _BETTER = frozenset({"worse", "lower"}), frozenset({"better", "higher"})
 
 
 class CaseInRun(Struct, frozen=True):
@@ -231,7 +206,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
     found = compared(base, candidates)
     named = [(ids[0], other) for other in ids[1:]]
     verdicts = [
-        refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, counts_of(one), [])
+        refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, [])
         for both, one in zip(named, found, strict=True)
     ]
     worse, better = _directions([one for one in found if isinstance(one, Comparison)])
@@ -266,15 +241,12 @@ class _Column:
 
     def __init__(self, found: Comparison | UsageError, shown: set[CaseKey]) -> None:
         self._found = found
-        self._pairs: dict[CaseKey, CasePair] = {}
+        self.pairs: dict[CaseKey, CasePair] = {}
         if isinstance(found, Comparison):
-            self._pairs = {pair.before_key: pair for pair in found.pairs if pair.before_key in shown}
-
-    def pair(self, key: CaseKey) -> CasePair | None:
-        return self._pairs.get(key)
+            self.pairs = {pair.before_key: pair for pair in found.pairs if pair.before_key in shown}
 
     def cell(self, key: CaseKey, after: CaseIndex) -> CaseInRun:
-        pair = self.pair(key)
+        pair = self.pairs.get(key)
         if pair is not None:
             return CaseInRun(change_of(pair), case_at(after, pair.after.places))
         return CaseInRun("left out" if isinstance(self._found, UsageError) else _why_left_out(key, self._found))
@@ -297,8 +269,8 @@ def _row(
     before: CaseIndex,
     after: Sequence[CaseIndex],
 ) -> MovedCase | None:
-    pairs = (pair for column in columns if (pair := column.pair(key)) is not None)
-    base = case_at(before, next(pairs).before.places)
+    pair = next(column.pairs[key] for column in columns if key in column.pairs)
+    base = case_at(before, pair.before.places)
     if base is None:
         return None
     cells = [column.cell(key, index) for column, index in zip(columns, after, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
@@ -16,7 +16,6 @@ from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.pages.entries import from_root
 from agentv.model.run.labels import answer_sha256
 from agentv.model.run.trial import Status
-from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX
 from agentv.store.files.lines import lines_at
 from agentv.store.rows.results import read_results_at
@@ -274,6 +273,8 @@ class _Reader:
         first = entries[0]
         result = self._results[first.trials[0].place]
         case = result.trial.case
+        # what the user said last; what there is at all, where nobody asked
+        asked = [message for message in result.input if message.role == "user"] or list(result.input)
         return GridRow(
             first.route,
             first.case_id,
@@ -282,7 +283,7 @@ class _Reader:
             first.group.tags,
             case.description or "",
             {name: GridText.of(_as_text(value)) for name, value in _facts(case.vars, case.metadata).items()},
-            GridText.of(_asked(result.input)),
+            GridText.of(asked[-1].text if asked else ""),
             cells,
         )
 
@@ -316,10 +317,3 @@ def _shown(entry: CaseEntry) -> CaseTrial:
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.encode(value).decode()
-
-
-def _asked(messages: Iterable[Message]) -> str:
-    """What the user said last; what there is at all, where nobody asked."""
-    found = [message.text for message in messages]
-    asked = [message.text for message in messages if message.role == "user"]
-    return next(reversed(asked or found), "")

@@ -214,8 +214,9 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
-                if (kept := _kept_failures(index)) is not None:
-                    return kept
+                saved = index.saved(_failures_name(index))
+                if saved is not None:
+                    return _groups(saved)
                 self._collected.failures = _failures_of(index, self._file, self.root)
             return self._collected.failures.groups()
 
@@ -399,7 +400,9 @@ def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[C
     if found is None or state is None:
         return None
     with suppress(sqlite3.Error):
-        if _fits(state, found.saved(_ROWS_FILE)):
+        kept = found.saved(_ROWS_FILE)
+        # of this file, or of one that was only appended to since
+        if kept is not None and (kept == _stamp(state) or not kept.startswith(b"%x-" % state.size)):
             return found, (found.saved(_PROBLEM) or b"").decode()
     found.close()
     return None
@@ -415,7 +418,8 @@ def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureG
         failures: by cause; None: not all rows are read yet.
     """
     if failures is not None:
-        index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
+        groups = [replace(one, example=_NO_VIEW, numbers=list(one.numbers)) for one in failures.groups()]
+        index.save(_failures_name(index), msgspec.json.encode(groups))
         save_facts(index)
     index.save(_ROWS_FILE, _stamp(state))
     index.save(_PROBLEM, problem.encode(errors="replace"))
@@ -436,19 +440,9 @@ def _put_beside_rows(index: Path, run: Path) -> bool:
     return True
 
 
-def _kept_failures(index: CaseIndex) -> list[FailureGroup] | None:
-    """The failures by cause that an index keeps, without their examples; None: it keeps none of its rows yet."""
-    saved = index.saved(_failures_name(index))
-    return None if saved is None else _groups(saved)
-
-
 _groups = msgspec.json.Decoder(list[FailureGroup]).decode
 _NO_VIEW = TrialView("noted", "", "", "", ("", 0), 1, 1, "failed", None, 0.0, None, ())
 """Stands for the view of a group's first trial, which no page shows."""
-
-
-def _saved(group: FailureGroup) -> FailureGroup:
-    return replace(group, example=_NO_VIEW, numbers=list(group.numbers))
 
 
 def _failures_name(index: CaseIndex) -> str:
@@ -457,8 +451,3 @@ def _failures_name(index: CaseIndex) -> str:
 
 def _stamp(state: FileState) -> bytes:
     return f"{state.size:x}-{state.changed_ns:x}".encode()
-
-
-def _fits(found: FileState, kept: bytes | None) -> bool:
-    """Whether an index was kept of this file, or of one that was only appended to since."""
-    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))

@@ -13,7 +13,7 @@ from agentv.extensions.view.case_index import CaseIndex
 from agentv.extensions.view.cases import StatusCounts, cut_of
 from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.pages.page import HtmlReport, failures_json
-from agentv.extensions.view.rates import AssertionRate, IndexFacts, Rate
+from agentv.extensions.view.rates import AssertionRate, Rate
 from agentv.extensions.view.runs import ViewedState, name_of, state_in_views
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
@@ -120,7 +120,11 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         progress = run.progress()
         facts = run.facts(cut_of(run.path))
         with run.index() as index:
-            tables, counts = _tables(index), _counts(index, facts, ended)
+            # those of the cases of a run that has ended are of all that were planned
+            worst = facts.worst if ended is None else [getattr(ended.cases, status) for status in STATUSES]
+            cases, rows = StatusCounts.of(worst), StatusCounts.of(index.counts)
+            counts = OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
+            tables = _tables(index)
         failures = _failures(run, report)
     return RunOverview(
         run_id,
@@ -166,16 +170,6 @@ def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
                 member["trial"] = str(number)
                 member["route"] = entries[0].route if entries else None
     return found
-
-
-def _counts(index: CaseIndex, facts: IndexFacts, ended: Summary | None) -> OverviewCounts:
-    """The numbers of the rows; of a run that has ended those of its cases are of all that were planned."""
-    rows = StatusCounts.of(index.counts)
-    if ended is None:
-        cases = StatusCounts.of(facts.worst)
-    else:
-        cases = StatusCounts.of([getattr(ended.cases, status) for status in STATUSES])
-    return OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
 
 
 def _tables(index: CaseIndex) -> NameTables:

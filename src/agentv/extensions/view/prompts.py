@@ -6,7 +6,7 @@ Everything that is said of them is computed as for `agentv prompt list` and `age
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -19,7 +19,7 @@ from agentv.app.results.project import Project
 from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import AgentvError
 from agentv.model.suite.exam import STATUSES, ExamRow
-from agentv.model.suite.library import ListedPrompt, called
+from agentv.model.suite.library import called
 from agentv.prompts.disk import kept
 from agentv.prompts.gates import prompt_sha256, refusals
 from agentv.reports.prompts import changed, listed_data, prompt_data, status_of, totals
@@ -177,10 +177,13 @@ def prompt_list(project: Project) -> PromptList:
         UsageError: there is no library, or it contains no prompt.
         LoadError: the project's config is wrong.
     """
-    found = _named(project)
-    entries = {name: listed(prompt) for name, prompt in found.items()}
-    here = str(project.root)
-    return PromptList([_viewed(name, one, here) for name, one in entries.items()], totals(list(entries.values())))
+    entries = {name: listed(prompt) for name, prompt in _named(project).items()}
+    shown = []
+    for name, one in entries.items():
+        passed = None if one.last is None else one.last.all_passed
+        texts = (status_of(one), result(one.last), passed, when(one.last), changed(one)[0])
+        shown.append(ViewedPrompt(name, *texts, listed_data(one, str(project.root))))
+    return PromptList(shown, totals(list(entries.values())))
 
 
 def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePrompt:
@@ -203,6 +206,12 @@ def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePro
     versions = _versions(examined)
     places = {one.sha256: place for place, one in enumerate(versions)}
     rows = examined.log.rows[::-1][:MOST_ATTEMPTS]
+    now = STATUSES.index(examined.prompt.meta.status)
+    gates = []
+    for place, status in enumerate(STATUSES[1:], 1):
+        found = refusals(STATUSES[0], status, examined.evidence)
+        reasons = [{"message": one.message, "notes": list(one.notes)} for one in found]
+        gates.append(PromptGate(status, now >= place, not reasons, reasons))
     return WholePrompt(
         name=name,
         words=status_of(shown.listed),
@@ -210,8 +219,22 @@ def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePro
         exam=f"agentv prompt eval {quote(prompt.id)}",
         doctor=f"agentv prompt doctor {quote(prompt.id)}",
         promote=f"agentv prompt promote {quote(prompt.id)}" if shown.gate.open else None,
-        gates=_gates(examined),
-        attempts=[_attempt(row, runs, places) for row in rows],
+        gates=gates,
+        attempts=[
+            ExamAttemptRow(
+                when=when(row),
+                result=result(row),
+                outcome=outcome(row),
+                partial=row.partial,
+                failed_cases=list(row.failed_cases),
+                run_id=row.run_id or "",
+                has_run=row.run_id is not None and row.run_id in runs,
+                model=row.model or "",
+                judge=row.judge or "",
+                version=places.get(row.prompt_sha256 or ""),
+            )
+            for row in rows
+        ],
         total_attempts=len(examined.log.rows),
         versions=versions[:MOST_VERSIONS],
         total_versions=len(versions),
@@ -244,37 +267,6 @@ def _named(project: Project) -> Mapping[str, LibraryPrompt]:
     return found
 
 
-def _viewed(name: str, one: ListedPrompt, here: str) -> ViewedPrompt:
-    passed = None if one.last is None else one.last.all_passed
-    facts = listed_data(one, here)
-    return ViewedPrompt(name, status_of(one), result(one.last), passed, when(one.last), changed(one)[0], facts)
-
-
-def _gates(examined: Examined) -> list[PromptGate]:
-    now = STATUSES.index(examined.prompt.meta.status)
-    gates = []
-    for place, status in enumerate(STATUSES[1:], 1):
-        found = refusals(STATUSES[0], status, examined.evidence)
-        reasons = [{"message": one.message, "notes": list(one.notes)} for one in found]
-        gates.append(PromptGate(status, now >= place, not reasons, reasons))
-    return gates
-
-
-def _attempt(row: ExamRow, runs: Collection[str], versions: Mapping[str, int]) -> ExamAttemptRow:
-    return ExamAttemptRow(
-        when=when(row),
-        result=result(row),
-        outcome=outcome(row),
-        partial=row.partial,
-        failed_cases=list(row.failed_cases),
-        run_id=row.run_id or "",
-        has_run=row.run_id is not None and row.run_id in runs,
-        model=row.model or "",
-        judge=row.judge or "",
-        version=versions.get(row.prompt_sha256 or ""),
-    )
-
-
 def _versions(examined: Examined) -> list[PromptVersion]:
     rows: dict[str, list[ExamRow]] = {}
     for row in reversed(examined.log.rows):
@@ -299,7 +291,7 @@ def _texts(examined: Examined, versions: Sequence[PromptVersion]) -> dict[str, A
     home = texts_home(examined.prompt.directory)
     texts: dict[str, Any] = {}
     left = MOST_TEXT
-    for sha in _digests(versions):
+    for sha in dict.fromkeys(text.sha256 for one in versions for text in one.texts):
         data = now.get(sha) if sha in now else kept(home, sha)
         if data is None or b"\0" in data:
             continue
@@ -309,7 +301,3 @@ def _texts(examined: Examined, versions: Sequence[PromptVersion]) -> dict[str, A
             break
         texts[sha] = text if len(text) <= LONGEST_TEXT else {"cut": text[:LONGEST_TEXT], "length": len(text)}
     return texts
-
-
-def _digests(versions: Sequence[PromptVersion]) -> Iterator[str]:
-    yield from dict.fromkeys(text.sha256 for one in versions for text in one.texts)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.results.listing import listed_run
 from agentv.app.results.project import Project, check_files, stamp_of
@@ -23,7 +24,7 @@ from agentv.errors import AgentvError, StoreError
 from agentv.extensions.view.cases import StatusCounts
 from agentv.extensions.view.growing import GrowingRun
 from agentv.model.run.matrix import Interval
-from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.run.runs import LONGEST_NAME, RunState
 from agentv.model.run.summary import PartialRun
 from agentv.model.values.formatting import shorten
 from agentv.model.values.usage import total_cost
@@ -80,7 +81,10 @@ class OpenRuns:
         for one in closed:
             one.close()
         if found.catch_up().indexed < 1 or found.to_keep:
-            self._read_in_background()
+            with self._lock:
+                if self._behind is None or not self._behind.is_alive():
+                    self._behind = Thread(target=self._read_all, name="agentv-view-rows", daemon=True)
+                    self._behind.start()
         return found
 
     def is_open(self, path: Path) -> bool:
@@ -112,12 +116,6 @@ class OpenRuns:
                 f"note: no index can be written in {safe(str(run))}: it is kept in {self._directory.name} until the"
                 " server stops, and made again at the next start"
             )
-
-    def _read_in_background(self) -> None:
-        with self._lock:
-            if self._behind is None or not self._behind.is_alive():
-                self._behind = Thread(target=self._read_all, name="agentv-view-rows", daemon=True)
-                self._behind.start()
 
     def _read_all(self) -> None:
         broken: set[GrowingRun] = set()
@@ -284,7 +282,12 @@ class RunList:
             start = places[0] + 1 if places else len(chosen)
         shown = chosen[start : start + query.limit]
         following = shown[-1].run_id if shown and start + len(shown) < len(chosen) else None
-        return RunPage(shown, following, len(chosen), _names(every))
+        names = RunNames(
+            _sorted(name for run in every for name in run.tags),
+            _sorted(name for run in every for name in run.suites),
+            _sorted(name for run in every for name in run.targets),
+        )
+        return RunPage(shown, following, len(chosen), names)
 
     def _viewed(self, run_id: str, path: Path) -> ViewedRun:
         try:
@@ -310,7 +313,21 @@ class RunList:
             return _unreadable(run_id, listed.problem or "its files cannot be read")
         record = read_document(path / RUN)
         started = record.get("started")
-        found = _of_listed(run_id, listed, name_of(record), started if isinstance(started, str) else "")
+        found = replace(
+            _UNKNOWN,
+            run_id=run_id,
+            name=name_of(record),
+            state=state_in_views(listed.state),
+            started=started if isinstance(started, str) else "",
+            suites=listed.suites,
+            targets=listed.targets,
+            done=listed.done,
+            planned=listed.planned,
+            duration_ms=listed.duration_ms,
+            partial=listed.partial,
+        )
+        if listed.summary is not None:
+            found = _with_totals(found, listed.summary.as_json())
         if listed.state != "being written" or not self._is_indexed(path):
             return found
         with suppress(StoreError):
@@ -318,9 +335,7 @@ class RunList:
             summary = run.totals(record)
             with run.index() as index:
                 counts, trials = StatusCounts.of(index.counts), index.trials
-            found = msgspec.structs.replace(
-                found, done=trials, cases=counts, total=sum(msgspec.structs.astuple(counts))
-            )
+            found = replace(found, done=trials, cases=counts, total=sum(msgspec.structs.astuple(counts)))
             if summary is not None:
                 found = _with_totals(found, summary.as_json())
         return found
@@ -348,7 +363,7 @@ def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
     found: list[ViewedRun] = []
     for run in runs:
         before = rates[run.suites, run.targets]
-        found.append(run if run.partial is not None else msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
+        found.append(run if run.partial is not None else replace(run, trend=tuple(before[-_TREND:])))
         if run.state == "finished" and run.partial is None and run.pass_rate is not None:
             before.append(run.pass_rate)
     return found
@@ -375,52 +390,22 @@ def _takes(query: RunQuery, run: ViewedRun) -> bool:
     )
 
 
-def _names(runs: Sequence[ViewedRun]) -> RunNames:
-    return RunNames(
-        _sorted(name for run in runs for name in run.tags),
-        _sorted(name for run in runs for name in run.suites),
-        _sorted(name for run in runs for name in run.targets),
-    )
-
-
 def _sorted(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (name.casefold(), name))
 
 
+_UNKNOWN = ViewedRun("", "", "unreadable", "", "", (), (), (), 0, None, None, 0, None, None, None, None)
+
+
 def _unreadable(run_id: str, problem: str) -> ViewedRun:
-    return ViewedRun(
-        run_id, "", "unreadable", without_directories(problem), "", (), (), (), 0, None, None, 0, None, None, None, None
-    )
-
-
-def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> ViewedRun:
-    found = ViewedRun(
-        run_id,
-        name,
-        state_in_views(listed.state),
-        "",
-        started,
-        listed.suites,
-        listed.targets,
-        (),
-        listed.done,
-        listed.planned,
-        None,
-        0,
-        None,
-        None,
-        None,
-        listed.duration_ms,
-        listed.partial,
-    )
-    return found if listed.summary is None else _with_totals(found, listed.summary.as_json())
+    return replace(_UNKNOWN, run_id=run_id, problem=without_directories(problem))
 
 
 def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
     """The run with the numbers of its summary."""
     totals: dict[str, Any] = dict(summary)
     cases = {key: number for key, number in totals["cases"].items() if key in StatusCounts.__struct_fields__}
-    return msgspec.structs.replace(
+    return replace(
         run,
         cases=StatusCounts(**cases),
         total=totals["cases"].get("total", sum(cases.values())),

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -242,21 +242,6 @@ _TARGET, _JUDGE = "--target", "--judge"
 _HINT = "read the command; if you trust it, run it in a terminal"
 
 
-class _Command(Struct, frozen=True):
-    """The words of `agentv eval`, taken apart.
-
-    Attributes:
-        files: eval files, absolute.
-        targets, judges: as they are named.
-        other: options of which only somebody who trusts the run may say that they are harmless.
-    """
-
-    files: tuple[str, ...]
-    targets: tuple[str, ...]
-    judges: tuple[str, ...]
-    other: tuple[str, ...]
-
-
 def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
     """Refuse a command of a run's files that neither this user nor the project vouches for.
 
@@ -268,27 +253,7 @@ def check_rerun(found: RerunCommand, root: str, directory: Path) -> None:
     Raises:
         UsageError: the text says what.
     """
-    command = _taken_apart(found.words, directory)
-    if is_signed_here(found.record, root):
-        recorded = {_real(path) for path in _recorded_files(found.record, root, directory)}
-        strange = [path for path in command.files if _real(path) not in recorded]
-        _refuse([_shown(path, directory) for path in strange], "a row names an eval file that the run did not run")
-        return
-    what = "the run was not started by you in this project on this machine, and the project does not define"
-    _refuse(command.other, what)
-    own = set(_own_files(directory))
-    _refuse([_shown(path, directory) for path in command.files if _real(path) not in own], what)
-    _refuse(_undefined(command, directory), what)
-
-
-def _refuse(found: Sequence[str], what: str) -> None:
-    if found:
-        raise UsageError(f"not run from this page: {what}: {one_line(', '.join(found))[:300]}", _HINT)
-
-
-def _taken_apart(words: Sequence[str], directory: Path) -> _Command:
-    """The parts of a command that `RerunOptions` made: a path never begins with a dash."""
-    rest = iter(words[2:])
+    rest = iter(found.words[2:])
     files: list[str] = []
     named: dict[str, list[str]] = {_TARGET: [], _JUDGE: []}
     other: list[str] = []
@@ -301,8 +266,24 @@ def _taken_apart(words: Sequence[str], directory: Path) -> _Command:
             next(rest, "")
         elif word not in _ALONE:
             value = () if "=" in word or word in _FLAGS else (next(rest, ""),)
-            other.append(" ".join((word, *value)))
-    return _Command(tuple(files), tuple(named[_TARGET]), tuple(named[_JUDGE]), tuple(other))
+            other.append(" ".join((word, *value)))  # only somebody who trusts the run may say that it is harmless
+    if is_signed_here(found.record, root):
+        recorded = {os.path.realpath(path) for path in _recorded_files(found.record, root, directory)}
+        strange = [path for path in files if os.path.realpath(path) not in recorded]
+        _refuse(
+            [os.path.relpath(path, directory) for path in strange], "a row names an eval file that the run did not run"
+        )
+        return
+    what = "the run was not started by you in this project on this machine, and the project does not define"
+    _refuse(other, what)
+    own = set(_own_files(directory))
+    _refuse([os.path.relpath(path, directory) for path in files if os.path.realpath(path) not in own], what)
+    _refuse(_undefined([*named[_TARGET], *named[_JUDGE]], files, directory), what)
+
+
+def _refuse(found: Sequence[str], what: str) -> None:
+    if found:
+        raise UsageError(f"not run from this page: {what}: {one_line(', '.join(found))[:300]}", _HINT)
 
 
 _FLAGS = frozenset({"--allow-outside", "--trust-data", "--allow-unchecked"})
@@ -322,23 +303,23 @@ def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[
 def _own_files(directory: Path) -> Iterator[str]:
     """The real paths of the project's eval files, without files that came with a run, such as artifacts."""
     home = directory.resolve()
-    for path in map(_real, eval_files_in(directory, os.environ)):
+    for path in map(os.path.realpath, eval_files_in(directory, os.environ)):
         above = [one for one in Path(path).parents if one.is_relative_to(home)]
         if above and not any((one / RUN).exists() for one in above):
             yield path
 
 
-def _undefined(command: _Command, directory: Path) -> list[str]:
+def _undefined(wanted: Sequence[str], files: Sequence[str], directory: Path) -> Sequence[str]:
     """The names of targets and judges that neither the project nor each eval file of the command defines."""
-    wanted = [*command.targets, *command.judges]
     env = {name: value for name, value in os.environ.items() if name not in _CHOSEN_BY}
     try:
-        unlisted = set(wanted) - _listed(directory, env) if wanted else set()
+        unlisted = set(wanted)
+        if wanted:
+            request = LoadRequest((), process_env=env, for_run=False)
+            unlisted -= {entry.name for entry in inventory(str(directory), (), request, registries()).entries}
         if unlisted:
-            by_file = [
-                _names(prepare(EvalSettings(paths=(file,), asks=False, process_env=env)).suites)
-                for file in command.files
-            ]
+            settings = (EvalSettings(paths=(file,), asks=False, process_env=env) for file in files)
+            by_file = [_names(prepare(one).suites) for one in settings]
             unlisted = {name for name in unlisted if not all(name in names for names in by_file)}
     except AgentvError:
         return wanted
@@ -356,17 +337,3 @@ def _names(suites: Iterable[Suite]) -> set[str]:
         found.update(judge.name for judge in (suite.judge, suite.default_judge) if judge is not None)
         found.update(suite.judges)
     return found
-
-
-def _listed(directory: Path, env: Mapping[str, str]) -> set[str]:
-    """The targets of the project's configuration."""
-    request = LoadRequest((), process_env=env, for_run=False)
-    return {entry.name for entry in inventory(str(directory), (), request, registries()).entries}
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(path)
-
-
-def _shown(path: str, directory: Path) -> str:
-    return os.path.relpath(path, directory)

@@ -50,13 +50,6 @@ class _SampledCase(Struct):
     rule: Rule
     samples: list[Sample] = field(default_factory=list)
 
-    def verdict(self) -> int:
-        return STATUSES.index(verdict_over(self.samples, self.rule))
-
-    def early(self) -> dict[str, Any] | None:
-        """Of a case whose samples may end early how they did; None: of any other case."""
-        return early_facts(self.samples, self.rule)
-
 
 class Entries(Struct):
     """Entries of the trials of one run in a page. Only scores and gates of samples are held in memory.
@@ -121,12 +114,13 @@ class Entries(Struct):
         """Tables of the entries' numbers, and the verdicts and results of cases with several samples."""
         tables = {"files": self.files, "targets": self.targets, "prompts": self.prompts, "variants": self.variants}
         tables["tags"] = self.tags
+        cases = self._groups.values()
         return {
             **{name: list(table.numbers) for name, table in tables.items()},
             "assertions": list(self.assertions.numbers),
             "clusters": [by for by, _ in self.clusters.numbers],
-            "verdicts": [group.verdict() for group in self._groups.values()],
-            "early": [group.early() for group in self._groups.values()],
+            "verdicts": [STATUSES.index(verdict_over(one.samples, one.rule)) for one in cases],
+            "early": [early_facts(one.samples, one.rule) for one in cases],
         }
 
     def _cluster(self, trial: Trial) -> int:
@@ -221,7 +215,10 @@ def trace_json(trace: Trace, path: str) -> dict[str, Any]:
     length = 0
     counted = trace.is_counted
     for step, depth in zip(trace.steps[:MOST_STEPS], depths_of(trace.steps[:MOST_STEPS], DEEPEST), strict=True):
-        row = _step(step, depth, counted=counted)
+        facts: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
+        if counted and isinstance(step, UsageStep) and step.evidence == "agent":
+            facts["name"] = "the agent reports"
+        row = {name: value for name, value in facts.items() if value is not None and value != ""}
         length += sum(len(value) for value in row.values() if isinstance(value, str))
         if length > MOST_TEXT:
             break
@@ -241,14 +238,6 @@ def trace_json(trace: Trace, path: str) -> dict[str, Any]:
         "steps": steps,
         "total": len(trace.steps),
     }
-
-
-def _step(step: Step, depth: int, *, counted: bool) -> dict[str, Any]:
-    """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
-    facts: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
-    if counted and isinstance(step, UsageStep) and step.evidence == "agent":
-        facts["name"] = "the agent reports"
-    return {name: value for name, value in facts.items() if value is not None and value != ""}
 
 
 def _own(step: Step) -> dict[str, Any]:

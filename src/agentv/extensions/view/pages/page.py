@@ -113,18 +113,12 @@ def failures_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[st
     """
     here = report.here or report.root
     options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
-    return {
-        "groups": [_group(one, options) for one in groups],
-        "rerun": options.rerun_all() if groups else None,
-    }
-
-
-def _group(group: FailureGroup, options: RerunOptions) -> dict[str, Any]:
-    return {
-        **group_facts(group, options.rerun(group)),
-        "members": [_member(one) for one in group.members],
-        "numbers": sorted(group.numbers),
-    }
+    shown = []
+    for one in groups:
+        members = [_member(trial) for trial in one.members]
+        facts = group_facts(one, options.rerun(one))
+        shown.append({**facts, "members": members, "numbers": sorted(one.numbers)})
+    return {"groups": shown, "rerun": options.rerun_all() if groups else None}
 
 
 def _member(trial: FailedTrial) -> dict[str, Any]:
@@ -171,21 +165,13 @@ def _report(exported: Exported) -> HtmlReport:
         UsageError: nothing is in it.
     """
     run, totals = exported.run, exported.totals()
-    if next(exported.run.results(), None) is None and not totals.is_empty_shard:
+    if next(run.results(), None) is None and not totals.is_empty_shard:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     here = ""
     with suppress(FileNotFoundError):  # the working directory was removed
         here = str(Path.cwd())
-    return HtmlReport(
-        run.run_id,
-        run.record,
-        totals,
-        exported.run.results(),
-        run.root,
-        partial(shown_work, run.path),
-        here,
-        str(run.path.absolute()),
-    )
+    work, directory = partial(shown_work, run.path), str(run.path.absolute())
+    return HtmlReport(run.run_id, run.record, totals, run.results(), run.root, work, here, directory)
 
 
 def render(
@@ -198,7 +184,9 @@ def render(
         against: an earlier run; the page then shows what changed since, answer beside answer.
         comparison: the verdict about the two runs.
     """
-    yield _head(report)
+    title = escape(one_line(f"{report.run_id} · agentv"))
+    totals = escape(_in_words(report))
+    yield _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
     runs = [report] if against is None else [report, against]
     yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
     if comparison is not None:
@@ -232,12 +220,6 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
 def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
     yield data_element("short", number, short)
     yield data_element("whole", number, rest)
-
-
-def _head(report: HtmlReport) -> str:
-    title = escape(one_line(f"{report.run_id} · agentv"))
-    totals = escape(_in_words(report))
-    return _FRAME.format(policy=_policy(), named=META, title=title, style=_style(), totals=totals)
 
 
 def _in_words(report: HtmlReport) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from agentv.extensions.view.pages.entries import from_root, state, tokens_json
 from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message
-from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.trial_view import cut_words, needed
 
@@ -27,12 +29,11 @@ def whole(result: TrialResult, root: str) -> dict[str, Any]:
         result: the trial.
         root: which paths are shown from, as in `HtmlReport`.
     """
-    return _without_empty({**_case(result, root), **_outcome(result, root), **_spending(result)})
-
-
-def _case(result: TrialResult, root: str) -> dict[str, Any]:
     trial, case = result.trial, result.trial.case
-    return {
+    # the page shows these in full: no evidence needs to repeat them
+    texts = (result.output, *(message.text for message in result.input))
+    shown = tuple(text.strip() for text in texts if text)
+    values = {
         "path": from_root(root, trial.suite.path),
         "line": case.span.line if case.span else None,
         "description": case.description,
@@ -44,12 +45,6 @@ def _case(result: TrialResult, root: str) -> dict[str, Any]:
         "metadata": {**case.metadata, **result.metadata},
         "sha256": case.sha256,
         "key": trial.key,
-    }
-
-
-def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
-    shown = _shown_texts(result)
-    return {
         "input": _messages(result.input),
         "output": _shortened(result.output),
         "thoughts": _shortened(result.thoughts.strip()),
@@ -57,13 +52,8 @@ def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
         "turns": [_turn(one) for one in result.turns],
         "checks": [_grade(score, root, shown, result.output or "") for score in result.scores],
         "error": _failure(result.error),
-        "retries": [_attempt(one) for one in result.retries],
+        "retries": [{**asdict(one), "message": _shortened(one.message)} for one in result.retries],
         "timestamp": result.timestamp,
-    }
-
-
-def _spending(result: TrialResult) -> dict[str, Any]:
-    return {
         "attempts": result.attempts if result.attempts > 1 else None,
         "tokens": _usage(result.token_usage),
         "judge_tokens": _usage(result.judge_token_usage),
@@ -76,12 +66,7 @@ def _spending(result: TrialResult) -> dict[str, Any]:
         "finish_reason": result.finish_reason,
         "time_to_first_token_ms": result.time_to_first_token_ms,
     }
-
-
-def _shown_texts(result: TrialResult) -> tuple[str, ...]:
-    """The answer and the input, which the page shows in full: no evidence needs to repeat them."""
-    texts = (result.output, *(message.text for message in result.input))
-    return tuple(text.strip() for text in texts if text)
+    return _without_empty(values)
 
 
 def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
@@ -159,15 +144,6 @@ def _turn(answer: TargetResponse) -> dict[str, Any]:
     )
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "code": attempt.code,
-        "message": _shortened(attempt.message),
-        "duration_ms": attempt.duration_ms,
-        "waited_ms": attempt.waited_ms,
-    }
-
-
 def _failure(failure: Failure | None) -> dict[str, Any] | None:
     return None if failure is None else {"code": failure.code, "message": _shortened(failure.message)}
 
@@ -185,8 +161,7 @@ def _shortened(text: str | None) -> Any:
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:
     """Without what says nothing. Zeros are kept."""
-    return {key: value for key, value in values.items() if _has_content(value)}
-
-
-def _has_content(value: Any) -> bool:
-    return value is not None and value is not False and value not in ("", [], {}, ())
+    empty: tuple[Any, ...] = ("", [], {}, ())
+    return {
+        key: value for key, value in values.items() if value is not None and value is not False and value not in empty
+    }
