@@ -172,7 +172,20 @@ ORDER = (*_ORDER_OF_SUITE, "show_only", "threshold", *_ORDER_OF_CASES)
 """In which order people read the keys of an eval file and of its cases; the others stand behind."""
 
 
+_ONE_NAME = (
+    "cohere",
+    "deepseek",
+    "fireworks",
+    "groq",
+    "litellm",
+    "mistral",
+    "openrouter",
+    "perplexity",
+    "vertex",
+    "xai",
+)
 PROVIDERS: Mapping[str, str] = {
+    **{f"{name}:": f"{name}:" for name in _ONE_NAME},
     "anthropic:messages:": "anthropic:",
     "anthropic:": "anthropic:",
     "azure:chat:": "azure:",
@@ -184,16 +197,10 @@ PROVIDERS: Mapping[str, str] = {
     "bedrock:completion:": "bedrock:",
     "bedrock:converse:": "bedrock:",
     "bedrock:": "bedrock:",
-    "cohere:": "cohere:",
-    "deepseek:": "deepseek:",
-    "fireworks:": "fireworks:",
     "google:embedding:": "gemini:",
     "google:embeddings:": "gemini:",
     "google:": "gemini:",
-    "groq:": "groq:",
     "huggingface:chat:": "huggingface:",
-    "litellm:": "litellm:",
-    "mistral:": "mistral:",
     "ollama:chat:": "ollama:",
     "ollama:completion:": "ollama:",
     "ollama:embeddings:": "ollama:",
@@ -201,12 +208,8 @@ PROVIDERS: Mapping[str, str] = {
     "openai:chat:": "openai:",
     "openai:embedding:": "openai:",
     "openai:embeddings:": "openai:",
-    "openrouter:": "openrouter:",
     "palm:": "gemini:",
-    "perplexity:": "perplexity:",
     "togetherai:": "together:",
-    "vertex:": "vertex:",
-    "xai:": "xai:",
 }
 """What a provider's id begins with → what ours does; the first that fits."""
 

@@ -131,15 +131,12 @@ def cookie_of(request: Request, purpose: Purpose, origin: str) -> str:
 
 def set_cookie(response: Response, purpose: Purpose, origin: str, text: str) -> None:
     """Have the browser keep a cookie; an empty text: forget it."""
-    response.set_cookie(
+    name, max_age, secure = (
         cookie_name(purpose, origin),
-        text,
-        max_age=_SECONDS[purpose] if text else 0,
-        path="/",
-        secure=origin.startswith("https://"),
-        httponly=True,
-        samesite="lax",
+        _SECONDS[purpose] if text else 0,
+        origin.startswith("https://"),
     )
+    response.set_cookie(name, text, max_age=max_age, path="/", secure=secure, httponly=True, samesite="lax")
 
 
 class Identity(Struct, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from agentv.errors import StoreError
 from agentv.extensions.team.database import Database, insert
@@ -81,19 +82,9 @@ class TeamLabels:
             ((last,),) = transaction.rows(query, project=self._project)
             added: Counter[str] = Counter()
             for one, (label, line) in by_id.items():
-                added[label.suite] += insert(
-                    transaction,
-                    "labels",
-                    or_nothing=True,
-                    project=self._project,
-                    id=one,
-                    number=last + added.total() + 1,
-                    suite=label.suite,
-                    person=label.person,
-                    time=label.time,
-                    actor=self._actor,
-                    line=line,
-                )
+                own: dict[str, Any] = {"suite": label.suite, "person": label.person, "time": label.time}
+                own |= {"id": one, "number": last + added.total() + 1, "actor": self._actor, "line": line}
+                added[label.suite] += insert(transaction, "labels", or_nothing=True, project=self._project, **own)
             for suite, count in sorted((+added).items()):
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
         return added.total()
