@@ -172,20 +172,9 @@ ORDER = (*_ORDER_OF_SUITE, "show_only", "threshold", *_ORDER_OF_CASES)
 """In which order people read the keys of an eval file and of its cases; the others stand behind."""
 
 
-_ONE_NAME = (
-    "cohere",
-    "deepseek",
-    "fireworks",
-    "groq",
-    "litellm",
-    "mistral",
-    "openrouter",
-    "perplexity",
-    "vertex",
-    "xai",
-)
+_NAMES = ("cohere", "deepseek", "fireworks", "groq", "litellm", "mistral", "openrouter", "perplexity", "vertex", "xai")
 PROVIDERS: Mapping[str, str] = {
-    **{f"{name}:": f"{name}:" for name in _ONE_NAME},
+    **{f"{name}:": f"{name}:" for name in _NAMES},
     "anthropic:messages:": "anthropic:",
     "anthropic:": "anthropic:",
     "azure:chat:": "azure:",

@@ -131,11 +131,8 @@ def cookie_of(request: Request, purpose: Purpose, origin: str) -> str:
 
 def set_cookie(response: Response, purpose: Purpose, origin: str, text: str) -> None:
     """Have the browser keep a cookie; an empty text: forget it."""
-    name, max_age, secure = (
-        cookie_name(purpose, origin),
-        _SECONDS[purpose] if text else 0,
-        origin.startswith("https://"),
-    )
+    name, secure = cookie_name(purpose, origin), origin.startswith("https://")
+    max_age = _SECONDS[purpose] if text else 0
     response.set_cookie(name, text, max_age=max_age, path="/", secure=secure, httponly=True, samesite="lax")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -148,11 +148,6 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
     cursor: str
 
 
-class _Chosen(NamedTuple):
-    rows: list[int]
-    counts: GridCounts
-
-
 def page_of_grid(
     run: GrowingRun, query: GridQuery, base: GrowingRun | None, rated: frozenset[tuple[str, str]] = frozenset()
 ) -> GridPage:
@@ -176,9 +171,9 @@ def page_of_grid(
         progress = run.progress()
         changed = beside.changed if beside else ()
         name = ("grid", choice, query.show, changed, rated)
-        chosen = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
+        chosen, counts = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
         columns = _columns(index)
-        shown = chosen.rows[query.start : query.start + query.limit]
+        shown = chosen[query.start : query.start + query.limit]
         by_row = index.grid.cells(shown, choice)
         entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
     before = {}
@@ -194,11 +189,11 @@ def page_of_grid(
         columns,
         rows,
         query.start,
-        len(chosen.rows),
-        StatusCounts.of(chosen.counts.by_status),
-        chosen.counts.different,
-        chosen.counts.flaky,
-        None if base is None else chosen.counts.changed,
+        len(chosen),
+        StatusCounts.of(counts.by_status),
+        counts.different,
+        counts.flaky,
+        None if base is None else counts.changed,
         progress.indexed,
         progress.cursor,
     )
@@ -206,10 +201,10 @@ def page_of_grid(
 
 def _rows(
     grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: tuple[int, ...], rated: frozenset[tuple[str, str]]
-) -> _Chosen:
+) -> tuple[list[int], GridCounts]:
     outcomes = grid.outcomes(choice, changed)
     among = grid.rows_of(rated) if query.show == "rated" else None
-    return _Chosen(grid.rows(choice, outcomes, query.show, among), grid.counts(outcomes))
+    return grid.rows(choice, outcomes, query.show, among), grid.counts(outcomes)
 
 
 class _Facts(Struct):
