@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -124,13 +125,10 @@ def _votes(value: str, written: str) -> int:
 
 
 def _temperature(value: str, written: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 2:
-        raise UsageError(f"temperature in '{written}' must be a number from 0 to 2")
-    return number
+    with suppress(ValueError):
+        if 0 <= float(value) <= 2:
+            return float(value)
+    raise UsageError(f"temperature in '{written}' must be a number from 0 to 2")
 
 
 _OPTIONS: dict[str, Callable[[str, str], object]] = {"prompt": _prompt, "votes": _votes, "temperature": _temperature}

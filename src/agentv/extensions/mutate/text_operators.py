@@ -232,7 +232,9 @@ def _changed(answer: Answer, found: Iterable[_Found]) -> Iterator[Mutant]:
             continue
         became = one.shown.replace(one.text, one.new, 1)
         change = f"{quoted(one.shown)} became {quoted(became)}"
-        yield Mutant(change, _counts(answer, one), output, lines=_lines(one))
+        shown: tuple[Line, ...] = ({"contains": one.shown},) if one.shown != one.text else ()
+        lines = (*shown, {"contains": one.text}, {"regex": _exactly(one.text)})
+        yield Mutant(change, _counts(answer, one), output, lines=lines)
 
 
 def _counts(answer: Answer, found: _Found) -> bool:
@@ -241,11 +243,6 @@ def _counts(answer: Answer, found: _Found) -> bool:
     if not gone:
         return any(found.text in one for one in answer.phrases)
     return answer.named.holds_value(" ".join(gone))
-
-
-def _lines(found: _Found) -> tuple[Line, ...]:
-    shown: tuple[Line, ...] = ({"contains": found.shown},) if found.shown != found.text else ()
-    return (*shown, {"contains": found.text}, {"regex": _exactly(found.text)})
 
 
 def _exactly(text: str) -> str:

@@ -169,11 +169,14 @@ class SharedObjects:
         found = self._packed.get(number)
         if found is None:
             shared = self._things[number]
-            bare: Shared
+            bare: Shared = replace(shared)
             if isinstance(shared, Suite):  # without what planning and reports alone need
                 bare = replace(shared, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
-            else:
-                bare = self._own_share(shared)
+            elif (
+                shared.rate is not None
+            ):  # as one of several workers may ask it: they know nothing of each other's calls
+                rates = (shared.rate.requests_per_minute, shared.rate.tokens_per_minute)
+                bare = replace(shared, rate=Rate(*(each and each / self._workers for each in rates)))
             found = self._packed[number] = self.pack(bare)
         return found
 
@@ -193,14 +196,6 @@ class SharedObjects:
             return number
 
         return Packed(_pickled(whole, name), tuple(needs))
-
-    def _own_share(self, spec: TargetSpec) -> TargetSpec:
-        """A target as one of several workers may ask it: they know nothing of each other's calls."""
-        rate = spec.rate
-        if rate is None:
-            return replace(spec)
-        parts = (each and each / self._workers for each in (rate.requests_per_minute, rate.tokens_per_minute))
-        return replace(spec, rate=Rate(*parts))
 
 
 def packed_results(results: Sequence[TrialResult], trials: Sequence[Trial]) -> bytes:
@@ -262,7 +257,10 @@ LOOKED_AT = 10_000
 
 def needed_files(plan: Plan) -> dict[str, str]:
     """Path → sha256 of what the trials of a plan need."""
-    found = dict.fromkeys(path for suite in plan.suites for path in _of_suite(suite))
+    found: dict[str, None] = {}
+    for suite in plan.suites:  # the targets that its trials may call; a case's own come with the trial
+        judges = (*suite.judges.values(), suite.judge, suite.forced_judge, suite.default_judge)
+        found |= dict.fromkeys(_of_targets(*suite.targets, *judges))
     for trial in islice(plan, LOOKED_AT):
         found |= dict.fromkeys(_of_trial(trial))
     return {path: digest for path in found if (digest := digest_of(path)) is not None}
@@ -289,12 +287,6 @@ def _of_targets(*specs: TargetSpec | None) -> Iterator[str]:
     for spec in specs:
         if spec is not None:
             yield from files_behind(spec.settings, spec.search)
-
-
-def _of_suite(suite: Suite) -> Iterator[str]:
-    """What the targets need that the trials of a suite may call, a case's own apart."""
-    judges = (*suite.judges.values(), suite.judge, suite.forced_judge, suite.default_judge)
-    return _of_targets(*suite.targets, *judges)
 
 
 def _of_trial(trial: Trial) -> Iterator[str]:
