@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints
 
 import msgspec
 from anyio import CapacityLimiter
@@ -151,6 +151,26 @@ class Endpoint:
     def variables(self) -> list[str]:
         """Names of the variable parts of the path."""
         return VARIABLE.findall(self.path)
+
+
+Handler = TypeVar("Handler", bound=Callable[[ProjectContext, Call], Any])
+
+
+def declaring(into: list[Endpoint]) -> Callable[..., Callable[[Handler], Handler]]:
+    """A decorator that adds the endpoint that a function answers.
+
+    It gets the path, and what `Endpoint` has behind its handler. The docstring is the summary, and the type that the
+    function returns that of the answer.
+    """
+
+    def endpoint(path: str, **more: Any) -> Callable[[Handler], Handler]:
+        def declared(handler: Handler) -> Handler:
+            into.append(Endpoint(path, str(handler.__doc__), get_type_hints(handler)["return"], handler, **more))
+            return handler
+
+        return declared
+
+    return endpoint
 
 
 @dataclass(frozen=True, slots=True)

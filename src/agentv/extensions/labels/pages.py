@@ -25,7 +25,7 @@ from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key
 from agentv.reports.text import without_directories
 from agentv.store.files.directory import is_being_written
 from agentv.web.answers import RefusedError
-from agentv.web.endpoints import Call, Endpoint, ProjectContext
+from agentv.web.endpoints import Call, Endpoint, ProjectContext, declaring
 
 LONGEST_NOTE = 10_000
 """Characters of a note."""
@@ -305,34 +305,29 @@ def label_store(context: ProjectContext, call: Call) -> LabelStore:
     return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
 
 
-LABELLING = (
-    Endpoint(
-        "/api/labels/queue",
-        "An answer to label, without its grade.",
-        LabelQueue,
-        lambda context, call: context.shared(LabelQueues).queue(call),
-        QueueQuery,
-        needs="label",
-    ),
-    Endpoint(
-        "/api/labels",
-        "Label an answer; it is durable before the answer is sent.",
-        LabelSaved,
-        lambda context, call: context.shared(LabelQueues).add(call),
-        method="POST",
-        body=SaidLabel,
-        needs="label",
-    ),
-    Endpoint(
-        "/api/labels/agreement",
-        "How often person and judge agree, once all answers of a draw are labelled.",
-        LabelAgreement,
-        lambda context, call: context.shared(LabelQueues).agreement(call),
-        method="POST",
-        body=DrawQuery,
-        needs="label",
-    ),
-)
+LABELLING: list[Endpoint] = []
+RATING: list[Endpoint] = []
+JUDGES: list[Endpoint] = []
+
+_labelling, _rating, _judging = map(declaring, (LABELLING, RATING, JUDGES))
+
+
+@_labelling("/api/labels/queue", query=QueueQuery, needs="label")
+def _answer_to_label(context: ProjectContext, call: Call) -> LabelQueue:
+    """An answer to label, without its grade."""
+    return context.shared(LabelQueues).queue(call)
+
+
+@_labelling("/api/labels", method="POST", body=SaidLabel, needs="label")
+def _label(context: ProjectContext, call: Call) -> LabelSaved:
+    """Label an answer; it is durable before the answer is sent."""
+    return context.shared(LabelQueues).add(call)
+
+
+@_labelling("/api/labels/agreement", method="POST", body=DrawQuery, needs="label")
+def _agreement(context: ProjectContext, call: Call) -> LabelAgreement:
+    """How often person and judge agree, once all answers of a draw are labelled."""
+    return context.shared(LabelQueues).agreement(call)
 
 
 Thumb = Literal["up", "down", ""]
@@ -382,7 +377,12 @@ class SaidRating(Struct, frozen=True, forbid_unknown_fields=True):
     comment: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
 
 
+_PATH = "/api/runs/{id}/ratings"
+
+
+@_rating(_PATH)
 def _ratings(context: ProjectContext, call: Call) -> Ratings:
+    """What people think of the answers of a run."""
     run = context.project.run(call.names["id"])
     check_files(run)
     wanted = person_key(call.person)
@@ -395,7 +395,9 @@ def _ratings(context: ProjectContext, call: Call) -> Ratings:
     )
 
 
+@_rating(_PATH, method="POST", body=SaidRating, needs="label")
 def _rate(context: ProjectContext, call: Call) -> Ratings:
+    """Rate an answer; the rating is durable before this answers with all ratings of the run."""
     said: SaidRating = call.body
     run = context.project.run(call.names["id"])
     check_files(run)
@@ -410,22 +412,6 @@ def _rate(context: ProjectContext, call: Call) -> Ratings:
     return _ratings(context, call)
 
 
-_PATH = "/api/runs/{id}/ratings"
-
-RATING = (
-    Endpoint(_PATH, "What people think of the answers of a run.", Ratings, _ratings),
-    Endpoint(
-        _PATH,
-        "Rate an answer; the rating is durable before this answers with all ratings of the run.",
-        Ratings,
-        _rate,
-        method="POST",
-        body=SaidRating,
-        needs="label",
-    ),
-)
-
-
 class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which judges.
 
@@ -438,7 +424,18 @@ class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     assertion: str = ""
 
 
+def _state(context: ProjectContext, call: Call) -> str:
+    """All labels, and the files of the run."""
+    labels = sha256(repr(label_store(context, call).read()).encode(errors="surrogatepass")).hexdigest()
+    if not call.query.run:
+        return labels
+    path = context.project.run(call.query.run)
+    return f"{labels} {stamp_of(path)} {is_being_written(path)}"
+
+
+@_judging("/api/judges", query=JudgesQuery, state=_state, kept=True)
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
+    """How well judges agree with people: what `agentv judge check --json` prints."""
     kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
     try:
         if not run:
@@ -449,25 +446,3 @@ def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
         return dict(judge_check_content(check_judges(str(path), assertion, kept)))
     except NoLabelsError as error:
         raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error
-
-
-def _state(context: ProjectContext, call: Call) -> str:
-    """All labels, and the files of the run."""
-    labels = sha256(repr(label_store(context, call).read()).encode(errors="surrogatepass")).hexdigest()
-    if not call.query.run:
-        return labels
-    path = context.project.run(call.query.run)
-    return f"{labels} {stamp_of(path)} {is_being_written(path)}"
-
-
-JUDGES = (
-    Endpoint(
-        "/api/judges",
-        "How well judges agree with people: what `agentv judge check --json` prints.",
-        dict[str, Any],
-        _judges,
-        JudgesQuery,
-        state=_state,
-        kept=True,
-    ),
-)

@@ -38,7 +38,7 @@ from agentv.extensions.view.trial import (
 from agentv.registry.extensions import ENDPOINTS, loaded, registered
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__
-from agentv.web.endpoints import Call, Endpoint, ProjectContext
+from agentv.web.endpoints import Call, Endpoint, ProjectContext, declaring
 
 MOST_RUNS = 9
 """The base, and the runs that are compared with it."""
@@ -91,49 +91,8 @@ def endpoints() -> tuple[Endpoint, ...]:
     return (*_OWN, *(one for name in registered(ENDPOINTS) for one in loaded(ENDPOINTS, name)))
 
 
-def _project(context: ProjectContext, call: Call) -> ProjectFacts:
-    may = call.viewer.permissions
-    return ProjectFacts(
-        context.project.name,
-        __version__,
-        call.person,
-        call.viewer.team,
-        edit="edit" in may,
-        label="label" in may,
-        run="run" in may,
-        locked=context.locks(call.viewer),
-        offers=[
-            "compare",
-            *registered(ENDPOINTS),
-            *([] if context.project.named else ["trend"]),  # it is of all runs
-            *(["prompts"] if has_library(context.project) else []),
-        ],
-    )
-
-
 def _opened(context: ProjectContext, call: Call) -> GrowingRun:
     return view_of(context).opened.run(call.names["id"])
-
-
-def _grid(context: ProjectContext, call: Call) -> GridPage:
-    run, query = _opened(context, call), call.query
-    base = view_of(context).opened.run(query.against) if query.against else None
-    if query.show != "rated":
-        return page_of_grid(run, query, base)
-    kept = None if context.labels_of is None else context.labels_of(call.person)
-    rated = labelled_runs().ratings(run.path, context.project.root, kept)
-    return page_of_grid(run, query, base, frozenset((suite, case) for suite, case, _ in rated))
-
-
-def _compared(context: ProjectContext, call: Call) -> ViewedComparison:
-    base, candidate = _ids(call, 2)
-    opened = view_of(context).opened
-    return viewed_comparison((base, candidate), opened.run(base), opened.run(candidate))
-
-
-def _moved(context: ProjectContext, call: Call) -> MovedCases:
-    ids = _ids(call)
-    return moved_cases(ids, [view_of(context).opened.run(run_id) for run_id in ids])
 
 
 def _ids(call: Call, most: int = MOST_RUNS) -> tuple[str, ...]:
@@ -142,23 +101,6 @@ def _ids(call: Call, most: int = MOST_RUNS) -> tuple[str, ...]:
         several = f"two to {most} times: the base, then the others"
         raise ValueError(f"give 'run' {'twice: the base, then the candidate' if most == 2 else several}")
     return ids
-
-
-def _rerun(context: ProjectContext, call: Call) -> Rerun:
-    trial = call.names["trial"]
-    return _start(context, call, rerun_command(_opened(context, call), trial), trial)
-
-
-def _rerun_failed(context: ProjectContext, call: Call) -> Rerun:
-    command = rerun_failed_command(_opened(context, call))
-    if next(iter(context.project.runs()), "") != call.names["id"]:  # --last-failed would run what failed since then
-        raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
-    return _start(context, call, command, "")
-
-
-def _start(context: ProjectContext, call: Call, command: RerunCommand, trial: str) -> Rerun:
-    check_rerun(command, _opened(context, call).root, context.project.root)
-    return view_of(context).runner.start(command.words, Rerun("running", call.names["id"], trial, command.shown))
 
 
 def _state_of_all(context: ProjectContext, call: Call) -> str:  # noqa: ARG001  # every state has this signature
@@ -180,118 +122,147 @@ def _state(run_id: str, path: Path) -> str:
 
 
 _RUN = "/api/runs/{id}"
-_OWN = (
-    Endpoint("/api/project", "The project and what may be done here.", ProjectFacts, _project),
-    Endpoint(
-        "/api/runs",
-        "The runs of the project, page by page.",
-        RunPage,
-        lambda context, call: view_of(context).runs.page(call.query),
-        RunQuery,
-        state=_state_of_all,
-    ),
-    Endpoint(
-        _RUN,
-        "A run: its facts, failures by cause, and rates.",
-        RunOverview,
-        lambda context, call: overview(_opened(context, call), call.names["id"]),
-        state=_state_of_one,
-        kept=True,
-    ),
-    Endpoint(
-        f"{_RUN}/cases",
-        "Cases of a run, page by page.",
-        CasePage,
-        lambda context, call: page_of_cases(_opened(context, call), call.query),
-        CaseQuery,
-        state=_state_of_one,
-    ),
-    Endpoint(f"{_RUN}/grid", "Answers by case and column, page by page.", GridPage, _grid, GridQuery),
-    Endpoint(
-        f"{_RUN}/cases/{{route}}",
-        "A case with its trials.",
-        ViewedCase,
-        lambda context, call: case_at(_opened(context, call), call.names["route"]),
-        state=_state_of_one,
-    ),
-    Endpoint(
-        f"{_RUN}/trials/{{trial}}",
-        "A trial with all its texts, its trace and its diff.",
-        dict[str, Any],
-        lambda context, call: whole_trial(_opened(context, call), call.names["trial"]),
-        state=_state_of_one,
-    ),
-    Endpoint(
-        "/api/compare/moved",
-        "Cases that moved from a base in several runs.",
-        MovedCases,
-        _moved,
-        RunsQuery,
-        state=_state_of_several,
-        kept=True,
-    ),
-    Endpoint(
-        "/api/compare",
-        "A candidate against a base.",
-        ViewedComparison,
-        _compared,
-        RunsQuery,
-        state=partial(_state_of_several, most=2),
-        kept=True,
-    ),
-    Endpoint(
-        f"{_RUN}/name",
-        "Name a run.",
-        NamedRun,
-        lambda context, call: view_of(context).editor.name(call.names["id"], call.body.name, call.person),
-        method="POST",
-        body=RunName,
-        needs="edit",
-    ),
-    Endpoint(
-        _RUN,
-        "Delete a run.",
-        DeletedRun,
-        lambda context, call: view_of(context).editor.delete(call.names["id"], call.person),
-        method="DELETE",
-        needs="edit",
-    ),
-    Endpoint(
-        "/api/prompts",
-        "The prompts of the library, with status and last exam.",
-        PromptList,
-        lambda context, _: prompt_list(context.project),
-    ),
-    Endpoint(
-        "/api/prompts/{name}",
-        "A prompt: its texts, exam attempts and gates.",
-        WholePrompt,
-        lambda context, call: whole_prompt(context.project, call.names["name"], context.project.runs()),
-    ),
-    Endpoint(
-        "/api/trend",
-        "A suite's results over its last runs.",
-        ViewedTrend,
-        lambda context, call: viewed_trend(context.project, call.query),
-        TrendQuery,
-        state=_state_of_all,
-        kept=True,
-    ),
-    Endpoint(f"{_RUN}/trials/{{trial}}/run", "Run a case again.", Rerun, _rerun, method="POST", needs="run"),
-    Endpoint(f"{_RUN}/run", "Run the failed cases again.", Rerun, _rerun_failed, method="POST", needs="run"),
-    Endpoint(
-        "/api/rerun",
-        "The case that runs again.",
-        Rerun,
-        lambda context, _: view_of(context).runner.status(),
-        needs="run",
-    ),
-    Endpoint(
-        "/api/rerun",
-        "Cancel the case that runs again.",
-        Rerun,
-        lambda context, _: view_of(context).runner.cancel(),
-        method="DELETE",
-        needs="run",
-    ),
-)
+_OWN: list[Endpoint] = []
+_endpoint = declaring(_OWN)
+
+
+@_endpoint("/api/project")
+def _project(context: ProjectContext, call: Call) -> ProjectFacts:
+    """The project and what may be done here."""
+    may = call.viewer.permissions
+    return ProjectFacts(
+        context.project.name,
+        __version__,
+        call.person,
+        call.viewer.team,
+        edit="edit" in may,
+        label="label" in may,
+        run="run" in may,
+        locked=context.locks(call.viewer),
+        offers=[
+            "compare",
+            *registered(ENDPOINTS),
+            *([] if context.project.named else ["trend"]),  # it is of all runs
+            *(["prompts"] if has_library(context.project) else []),
+        ],
+    )
+
+
+@_endpoint("/api/runs", query=RunQuery, state=_state_of_all)
+def _runs(context: ProjectContext, call: Call) -> RunPage:
+    """The runs of the project, page by page."""
+    return view_of(context).runs.page(call.query)
+
+
+@_endpoint(_RUN, state=_state_of_one, kept=True)
+def _overview(context: ProjectContext, call: Call) -> RunOverview:
+    """A run: its facts, failures by cause, and rates."""
+    return overview(_opened(context, call), call.names["id"])
+
+
+@_endpoint(f"{_RUN}/cases", query=CaseQuery, state=_state_of_one)
+def _cases(context: ProjectContext, call: Call) -> CasePage:
+    """Cases of a run, page by page."""
+    return page_of_cases(_opened(context, call), call.query)
+
+
+@_endpoint(f"{_RUN}/grid", query=GridQuery)
+def _grid(context: ProjectContext, call: Call) -> GridPage:
+    """Answers by case and column, page by page."""
+    run, query = _opened(context, call), call.query
+    base = view_of(context).opened.run(query.against) if query.against else None
+    if query.show != "rated":
+        return page_of_grid(run, query, base)
+    kept = None if context.labels_of is None else context.labels_of(call.person)
+    rated = labelled_runs().ratings(run.path, context.project.root, kept)
+    return page_of_grid(run, query, base, frozenset((suite, case) for suite, case, _ in rated))
+
+
+@_endpoint(f"{_RUN}/cases/{{route}}", state=_state_of_one)
+def _case(context: ProjectContext, call: Call) -> ViewedCase:
+    """A case with its trials."""
+    return case_at(_opened(context, call), call.names["route"])
+
+
+@_endpoint(f"{_RUN}/trials/{{trial}}", state=_state_of_one)
+def _trial(context: ProjectContext, call: Call) -> dict[str, Any]:
+    """A trial with all its texts, its trace and its diff."""
+    return whole_trial(_opened(context, call), call.names["trial"])
+
+
+@_endpoint("/api/compare/moved", query=RunsQuery, state=_state_of_several, kept=True)
+def _moved(context: ProjectContext, call: Call) -> MovedCases:
+    """Cases that moved from a base in several runs."""
+    ids = _ids(call)
+    return moved_cases(ids, [view_of(context).opened.run(run_id) for run_id in ids])
+
+
+@_endpoint("/api/compare", query=RunsQuery, state=partial(_state_of_several, most=2), kept=True)
+def _compared(context: ProjectContext, call: Call) -> ViewedComparison:
+    """A candidate against a base."""
+    base, candidate = _ids(call, 2)
+    opened = view_of(context).opened
+    return viewed_comparison((base, candidate), opened.run(base), opened.run(candidate))
+
+
+@_endpoint(f"{_RUN}/name", method="POST", body=RunName, needs="edit")
+def _name(context: ProjectContext, call: Call) -> NamedRun:
+    """Name a run."""
+    return view_of(context).editor.name(call.names["id"], call.body.name, call.person)
+
+
+@_endpoint(_RUN, method="DELETE", needs="edit")
+def _delete(context: ProjectContext, call: Call) -> DeletedRun:
+    """Delete a run."""
+    return view_of(context).editor.delete(call.names["id"], call.person)
+
+
+@_endpoint("/api/prompts")
+def _prompts(context: ProjectContext, call: Call) -> PromptList:  # noqa: ARG001  # as all handlers
+    """The prompts of the library, with status and last exam."""
+    return prompt_list(context.project)
+
+
+@_endpoint("/api/prompts/{name}")
+def _prompt(context: ProjectContext, call: Call) -> WholePrompt:
+    """A prompt: its texts, exam attempts and gates."""
+    return whole_prompt(context.project, call.names["name"], context.project.runs())
+
+
+@_endpoint("/api/trend", query=TrendQuery, state=_state_of_all, kept=True)
+def _trend(context: ProjectContext, call: Call) -> ViewedTrend:
+    """A suite's results over its last runs."""
+    return viewed_trend(context.project, call.query)
+
+
+@_endpoint(f"{_RUN}/trials/{{trial}}/run", method="POST", needs="run")
+def _rerun(context: ProjectContext, call: Call) -> Rerun:
+    """Run a case again."""
+    trial = call.names["trial"]
+    return _start(context, call, rerun_command(_opened(context, call), trial), trial)
+
+
+@_endpoint(f"{_RUN}/run", method="POST", needs="run")
+def _rerun_failed(context: ProjectContext, call: Call) -> Rerun:
+    """Run the failed cases again."""
+    command = rerun_failed_command(_opened(context, call))
+    if next(iter(context.project.runs()), "") != call.names["id"]:  # --last-failed would run what failed since then
+        raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
+    return _start(context, call, command, "")
+
+
+def _start(context: ProjectContext, call: Call, command: RerunCommand, trial: str) -> Rerun:
+    check_rerun(command, _opened(context, call).root, context.project.root)
+    return view_of(context).runner.start(command.words, Rerun("running", call.names["id"], trial, command.shown))
+
+
+@_endpoint("/api/rerun", needs="run")
+def _rerun_status(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # as all handlers
+    """The case that runs again."""
+    return view_of(context).runner.status()
+
+
+@_endpoint("/api/rerun", method="DELETE", needs="run")
+def _cancel(context: ProjectContext, call: Call) -> Rerun:  # noqa: ARG001  # as all handlers
+    """Cancel the case that runs again."""
+    return view_of(context).runner.cancel()
