@@ -168,62 +168,14 @@ class LabelQueues:
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
         self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
-        self._lock = Lock()
+        self.lock = Lock()
 
-    def queue(self, call: Call) -> LabelQueue:
-        """One answer.
-
-        Raises:
-            NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
-            RefusedError: the answer that is asked for is not among them.
-        """
-        query: QueueQuery = call.query
-        with self._lock:
-            session = self._session(query, call)
-        if not query.at:
-            return _queue(session, next(iter(session.to_label), None))
-        return _queue(session, _with_id(session, query.at))
-
-    def add(self, call: Call) -> LabelSaved:
-        """Add a label; it is durable when this returns. The same label again changes nothing.
-
-        Raises:
-            NoSuchRunError, UsageError, StoreError: there are no such answers, or files cannot be read or written.
-            RefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
-        """
-        said: SaidLabel = call.body
-        with self._lock:
-            session = self._session(said, call)
-            drawn = _with_id(session, said.id)
-            label, note = _given(session, drawn), said.note.strip()
-            if label is None or (label.verdict, label.note) != (said.verdict, note):
-                if (label.time if label else "") != said.replaces:
-                    why = "this answer has no label of yours any more"
-                    if label is not None:
-                        why = f"you labelled this answer elsewhere meanwhile: {label.verdict}"
-                    raise RefusedError(409, "labelled-meanwhile", f"{why}; look at it again")
-                label = session.label(drawn, said.verdict, note)
-        # the next answer without a label, from the one after this on
-        left = {_id(one) for one in session.to_label}
-        order = session.distinct
-        at = [_id(one) for one in order].index(_id(drawn)) + 1
-        following = next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
-        return LabelSaved(said.id, _shown(label), _queue(session, following))
-
-    def agreement(self, call: Call) -> LabelAgreement:
-        """How often the person and the judge agree.
+    def session(self, query: DrawQuery, call: Call) -> LabellingSession:
+        """The session of who asks over a draw; to be called, and used to label, while `lock` is held.
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
-            RefusedError: answers are left, which the agreement would tell something of.
         """
-        with self._lock:
-            session = self._session(call.body, call)
-            if session.left:
-                raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
-        return LabelAgreement(*session.agreed)
-
-    def _session(self, query: DrawQuery, call: Call) -> LabellingSession:
         person, kept = call.person, label_store(self._context, call)
         path = self._context.project.run(query.run)
         check_files(path)
@@ -315,19 +267,45 @@ _labelling, _rating, _judging = map(declaring, (LABELLING, RATING, JUDGES))
 @_labelling("/api/labels/queue", query=QueueQuery, needs="label")
 def _answer_to_label(context: ProjectContext, call: Call) -> LabelQueue:
     """An answer to label, without its grade."""
-    return context.shared(LabelQueues).queue(call)
+    query, queues = call.query, context.shared(LabelQueues)
+    with queues.lock:
+        session = queues.session(query, call)
+    return _queue(session, _with_id(session, query.at) if query.at else next(iter(session.to_label), None))
 
 
 @_labelling("/api/labels", method="POST", body=SaidLabel, needs="label")
 def _label(context: ProjectContext, call: Call) -> LabelSaved:
     """Label an answer; it is durable before the answer is sent."""
-    return context.shared(LabelQueues).add(call)
+    said: SaidLabel = call.body
+    queues = context.shared(LabelQueues)
+    with queues.lock:
+        session = queues.session(said, call)
+        drawn = _with_id(session, said.id)
+        label, note = _given(session, drawn), said.note.strip()
+        if label is None or (label.verdict, label.note) != (said.verdict, note):  # the same label again changes nothing
+            if (label.time if label else "") != said.replaces:
+                why = "this answer has no label of yours any more"
+                if label is not None:
+                    why = f"you labelled this answer elsewhere meanwhile: {label.verdict}"
+                raise RefusedError(409, "labelled-meanwhile", f"{why}; look at it again")
+            label = session.label(drawn, said.verdict, note)
+    # the next answer without a label, from the one after this on
+    left = {_id(one) for one in session.to_label}
+    order = session.distinct
+    at = [_id(one) for one in order].index(_id(drawn)) + 1
+    following = next((one for one in (*order[at:], *order[:at]) if _id(one) in left), None)
+    return LabelSaved(said.id, _shown(label), _queue(session, following))
 
 
 @_labelling("/api/labels/agreement", method="POST", body=DrawQuery, needs="label")
 def _agreement(context: ProjectContext, call: Call) -> LabelAgreement:
     """How often person and judge agree, once all answers of a draw are labelled."""
-    return context.shared(LabelQueues).agreement(call)
+    queues = context.shared(LabelQueues)
+    with queues.lock:
+        session = queues.session(call.body, call)
+        if session.left:
+            raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
+    return LabelAgreement(*session.agreed)
 
 
 Thumb = Literal["up", "down", ""]
