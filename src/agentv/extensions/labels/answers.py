@@ -198,25 +198,11 @@ def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
 
 def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     """The answer of a trial, with a grade that a judge gave."""
-    case = result.trial.case
-    asked = score.grade.asked_judge
-    assert asked is not None  # noqa: S101  # the caller looked
-    asked = as_labelled(asked, score.entry.shown_type)
-    output = result.output or ""
-    return GradedAnswer(
-        result.trial.suite.name,
-        case.id,
-        result.trial.target.name,
-        score.entry.name,
-        prompt_text(result.input),
-        output,
-        answer_sha256(output),
-        reference_text(case.expected_output),
-        tuple(one.text for one in result.context),
-        asked,
-        score.grade.passed,
-        score.grade.reason,
-        cluster_of(TrialCluster.of(result.trial)),
-        prompt=case.prompt_id,
-        variant=None if result.trial.variant is None else result.trial.variant.name,
-    )
+    trial, case, grade, output = result.trial, result.trial.case, score.grade, result.output or ""
+    assert grade.asked_judge is not None  # noqa: S101  # the caller looked
+    names = (trial.suite.name, case.id, trial.target.name, score.entry.name)
+    texts = (prompt_text(result.input), output, answer_sha256(output), reference_text(case.expected_output))
+    retrieved = tuple(one.text for one in result.context)
+    asked, cluster = as_labelled(grade.asked_judge, score.entry.shown_type), cluster_of(TrialCluster.of(trial))
+    graded = (asked, grade.passed, grade.reason, cluster)
+    return GradedAnswer(*names, *texts, retrieved, *graded, prompt=case.prompt_id, variant=trial.variant_name)

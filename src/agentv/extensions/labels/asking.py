@@ -317,18 +317,14 @@ class JudgeCaller:
             helps = limiter is not None and not limiter.uncounted
             hint = "verdicts so far are cached: the same command with a larger --budget-usd continues"
             raise BudgetSpentError(grade.error.message, hint if helps else None)
-        costs = [one.cost_usd for one in calls]
         failure = grade.error
         if grade.undecided:
             failure = Failure("unreadable-verdict", grade.reason or "the judge's reply has no verdict")
-        return MeasuredVerdict(
-            None if failure is not None else grade.passed,
-            failure,
-            grade.reason,
-            known_sum(costs) if costs else None,
-            sum(one.duration_ms for one in calls) if calls else None,
-            sum(not one.earlier for one in calls),
-        )
+        passed = None if failure is not None else grade.passed
+        cost_usd = known_sum(one.cost_usd for one in calls) if calls else None
+        duration_ms = sum(one.duration_ms for one in calls) if calls else None
+        new_calls = sum(not one.earlier for one in calls)
+        return MeasuredVerdict(passed, failure, grade.reason, cost_usd, duration_ms, new_calls)
 
     async def rubric(self, entry: AssertionEntry, context: AssertionContext, suite: Suite) -> Rubric | None:
         """What the judge of an assertion is asked about an answer; None: it is asked nothing."""

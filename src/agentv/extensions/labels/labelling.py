@@ -208,23 +208,11 @@ def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
 def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict, note: str, time: str) -> Label:
     """The label of a drawn answer. `source`: the id of the run, and the person."""
     answer, (run_id, person) = drawn.answer, source
-    return Label(
-        answer.case,
-        answer.output_sha256,
-        answer.asked.rubric_sha256,
-        verdict,
-        person,
-        time,
-        answer.suite,
-        answer.assertion,
-        run_id,
-        answer.asked.model,
-        answer.asked.prompt_sha256,
-        answer.passed,
-        note,
-        drawn.probability,
-        drawn.drawn_from,
-    )
+    assertion, model, prompt_sha256 = answer.judge
+    case, output_sha256, rubric_sha256 = answer.key
+    label = Label(case, output_sha256, rubric_sha256, verdict, person, time, answer.suite, assertion, run_id)
+    label = replace(label, model=model, prompt_sha256=prompt_sha256, judge_passed=answer.passed, note=note)
+    return replace(label, probability=drawn.probability, drawn_from=drawn.drawn_from)
 
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:

@@ -227,29 +227,14 @@ def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
         at = ids.index(_id(drawn))
         place = at + 1
         answer, before = drawn.answer, _given(session, drawn)
-        shown = AnswerToLabel(
-            _id(drawn),
-            answer.case,
-            answer.assertion,
-            answer.input,
-            answer.retrieved,
-            answer.reference,
-            answer.output,
-            answer.asked.rubric,
-            None if before is None else _shown(before),
-        )
-    return LabelQueue(
-        session.run_id,
-        session.person,
-        len(order),
-        session.left,
-        place,
-        shown,
-        ids[at - 1] if at else "",
-        ids[at + 1] if at + 1 < len(ids) else "",
-        sorted({one.answer.assertion for one in order}),
-        list(map(without_directories, session.kept.places(session.suites))),
-    )
+        texts = (answer.input, answer.retrieved, answer.reference, answer.output, answer.asked.rubric)
+        given = None if before is None else _shown(before)
+        shown = AnswerToLabel(_id(drawn), answer.case, answer.assertion, *texts, given)
+    far = (session.run_id, session.person, len(order), session.left, place)
+    neighbours = (ids[at - 1] if at else "", ids[at + 1] if at + 1 < len(ids) else "")
+    assertions = sorted({one.answer.assertion for one in order})
+    places = list(map(without_directories, session.kept.places(session.suites)))
+    return LabelQueue(*far, shown, *neighbours, assertions, places)
 
 
 def label_store(context: ProjectContext, call: Call) -> LabelStore:
