@@ -157,10 +157,8 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
         hint = did_you_mean(assertion, sorted(names)) or f"judged assertions: {', '.join(sorted(names))}"
         raise UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
     if not found:
-        raise UsageError(
-            f"no judge graded an answer of the run {run.run_id}",
-            "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label",
-        )
+        hint = "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label"
+        raise UsageError(f"no judge graded an answer of the run {run.run_id}", hint)
     return list(found.values())
 
 

@@ -86,9 +86,8 @@ def command(
         from agentv.extensions.labels.labelling import import_labels
 
         added = import_labels(run, import_from, _person(by))
-        click.echo(
-            f"{plural(added.added, 'label')} added, {added.known} already known, {added.empty} left empty", err=True
-        )
+        known = f"{added.known} already known, {added.empty} left empty"
+        click.echo(f"{plural(added.added, 'label')} added, {known}", err=True)
         if added.not_drawn:
             click.echo(f"{added.not_drawn} of them are not of the draw, so they do not correct the pass rate", err=True)
         return ExitStatus.PASSED

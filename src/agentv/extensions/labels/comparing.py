@@ -321,9 +321,8 @@ def loaded_judges(
         spec = next(iter(specs.values()))
         facts = (spec.provider, spec.fingerprint or id(spec), judge.prompt, judge.votes, judge.temperature)
         if facts in seen:
-            raise UsageError(
-                f"'{seen[facts]}' and '{judge.written}' are the same judge", "each judge is compared once; see --votes"
-            )
+            message = f"'{seen[facts]}' and '{judge.written}' are the same judge"
+            raise UsageError(message, "each judge is compared once; see --votes")
         seen[facts] = judge.written
         found.append(LoadedJudge(judge, specs))
     return next(iter(by_name.values())), found
@@ -342,10 +341,8 @@ async def _compared(
         wanted = [answer for one in labelled for answer in one.answers]
         stored = await stored_answers_of(wanted, prepared, caller)
         if not stored.found:
-            raise UsageError(
-                f"no labelled answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}",
-                "restore the eval file as it was, or run and label it again",
-            )
+            message = f"no labelled answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}"
+            raise UsageError(message, "restore the eval file as it was, or run and label it again")
         rubrics = [one.rubric for one in stored.found.values()]
         for judge in judges:
             check_prompts(judge.named, rubrics)

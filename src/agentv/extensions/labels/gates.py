@@ -65,7 +65,6 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
     parts = grouped(trials, lambda one: one.part)
-    needs = f"the lower bound must reach {percent(mark)}"
     found = [(part, run_rate(own, run.labels)) for part, own in parts.items()]
     for part, rate in found:
         if isinstance(rate, str):
@@ -75,7 +74,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if not known:
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
-    why = f"{_named(part, parts)}{corrected_rate_words(worst)}; {needs}"
+    why = f"{_named(part, parts)}{corrected_rate_words(worst)}; the lower bound must reach {percent(mark)}"
     return GateResult("corrected", suite, worst.interval[0] >= mark, why, failed=run.failed.get(suite, 0))
 
 
@@ -180,16 +179,14 @@ def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimu
         if least is None:
             continue
         if found is None:
-            return CheckedMinimums(
-                finding, f"the {measure} of {name} is unknown: no labelled answer {verdict}", unknown=True
-            )
+            why = f"the {measure} of {name} is unknown: no labelled answer {verdict}"
+            return CheckedMinimums(finding, why, unknown=True)
         if found.value < least:
             why = f"{_shown(measure, found)} of {name} is below the required {percent(least)}"
             return CheckedMinimums(finding, f"{why} ({number} labelled answers)")
         if found.low < least:
-            unsure.append(
-                f"the interval of the {measure} reaches below the required {percent(least)}; more labels narrow it"
-            )
+            below = f"reaches below the required {percent(least)}; more labels narrow it"
+            unsure.append(f"the interval of the {measure} {below}")
     return CheckedMinimums(finding, warning="; ".join(unsure) or None)
 
 

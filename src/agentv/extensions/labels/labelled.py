@@ -15,7 +15,6 @@ from agentv.extensions.labels.answers import CheckedAnswer, GradedAnswer, JudgeK
 from agentv.extensions.labels.checking import judge_of, same_runs
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.posterior import (
-    JEFFREYS,
     LEVEL,
     Draws,
     Estimated,
@@ -93,12 +92,9 @@ def accuracy_of(
     some_pass, some_fail = any(one.passed for one in labels), not all(one.passed for one in labels)
     varied = some_pass and some_fail and len(set(verdicts)) > 1
     kappa = estimated((agreed - by_chance) / (1 - by_chance)) if varied else None
-    return JudgeAccuracy(
-        estimated(true_passes / person) if some_pass else None,
-        estimated(true_failures / (1 - person)) if some_fail else None,
-        estimated(agreed).at(share_right(labels, verdicts)),
-        kappa,
-    )
+    tpr = estimated(true_passes / person) if some_pass else None
+    tnr = estimated(true_failures / (1 - person)) if some_fail else None
+    return JudgeAccuracy(tpr, tnr, estimated(agreed).at(share_right(labels, verdicts)), kappa)
 
 
 def _cells(
@@ -118,7 +114,7 @@ def _cells(
                 if one.drawn_from is stratum and one.passed is person
             )
             size = share * (by_people if person else 1 - by_people)
-            passed = chance.beta(JEFFREYS + seen.passed, JEFFREYS + seen.failed, len(size))
+            passed = seen.drawn(chance, len(size))
             passes, failures = passes + size * passed, failures + size * (1 - passed)
         found[person] = (passes, failures)
     return found
@@ -170,14 +166,10 @@ def accuracy_difference(
     found = Differences(other, this, clusters, [one.weight for one in labels])
     if found.independent < FEWEST:
         return None
-    return AccuracyDifference(
-        found.mean,
-        found.interval(LEVEL),
-        min(1.0, comparisons * found.p()),
-        found.values.count(1.0),
-        found.values.count(-1.0),
-        found.evidence("pass rate", margin).claim((1 - LEVEL) / comparisons),
-    )
+    p_value = min(1.0, comparisons * found.p())
+    only_this, only_other = found.values.count(1.0), found.values.count(-1.0)
+    verdict = found.evidence("pass rate", margin).claim((1 - LEVEL) / comparisons)
+    return AccuracyDifference(found.mean, found.interval(LEVEL), p_value, only_this, only_other, verdict)
 
 
 class LabelledAnswers(Struct, frozen=True):

@@ -355,24 +355,23 @@ def export_answers(session: LabellingSession, path: Path) -> None:
     for drawn in session.distinct:
         answer, label = drawn.answer, session.given.get(drawn.answer.item)
         # none tells the verdict of the judge, as the number of answers with that verdict would
-        rows.append(
-            {
-                "case": answer.case,
-                "assertion": answer.assertion,
-                "input": answer.input,
-                "retrieved": "\n\n".join(answer.retrieved),
-                "reference": answer.reference,
-                "output": answer.output,
-                "criteria": answer.asked.rubric,
-                "label": label.verdict if label else "",
-                "note": label.note if label else "",
-                "person": "",
-                "output_sha256": answer.output_sha256,
-                "rubric_sha256": answer.asked.rubric_sha256,
-                "prompt_sha256": answer.asked.prompt_sha256,
-                "draw": str(session.draw or ""),
-            }
-        )
+        row = {
+            "case": answer.case,
+            "assertion": answer.assertion,
+            "input": answer.input,
+            "retrieved": "\n\n".join(answer.retrieved),
+            "reference": answer.reference,
+            "output": answer.output,
+            "criteria": answer.asked.rubric,
+            "label": label.verdict if label else "",
+            "note": label.note if label else "",
+            "person": "",
+            "output_sha256": answer.output_sha256,
+            "rubric_sha256": answer.asked.rubric_sha256,
+            "prompt_sha256": answer.asked.prompt_sha256,
+            "draw": str(session.draw or ""),
+        }
+        rows.append(row)
     text = io.StringIO()
     csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
     try:

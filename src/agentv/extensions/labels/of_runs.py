@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.app.labelled_runs import LabelledRuns, has_gate
@@ -25,28 +24,6 @@ if TYPE_CHECKING:
 ENDED_EARLY = "how its cases ended decided how many of them ran, so that no interval holds"
 
 LABELS_CHANGED = "labels were changed after the run began and before it was resumed; start a new run"
-
-
-def labels_of_suites(suites: Iterable[str], root: Path) -> ReadLabels:
-    """The labels of suites, by their names, as they lie on the disk; a file that cannot be read is a problem.
-
-    Ratings of whole answers decide nothing, and are not in its hash.
-    """
-    from agentv.store.labels import is_rating_line, labels_directory, labels_file, read_labels
-
-    if not labels_directory(root).is_dir():
-        return ReadLabels()
-    paths = sorted({path for suite in suites if (path := labels_file(root, suite)).is_file()})
-    digest, found = sha256(), False
-    try:
-        for path in paths:
-            lines = [line for line in path.read_bytes().splitlines(keepends=True) if not is_rating_line(line)]
-            if lines:
-                digest.update(path.name.encode() + b"\0" + b"".join(lines))
-                found = True
-        return ReadLabels(tuple(read_labels(paths)), digest.hexdigest() if found else "")
-    except (OSError, StoreError) as error:
-        return ReadLabels(problem=str(error))
 
 
 def rated_trials(run: StoredRun) -> list[RatedTrial]:
@@ -77,8 +54,25 @@ class OfRuns(LabelledRuns):
         return found
 
     def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:
-        """Return the labels of suites; a file that cannot be read is a problem of them."""
-        return labels_of_suites(suites, root)
+        """Return the labels of suites, by their names; a file that cannot be read is a problem of them.
+
+        Ratings of whole answers decide nothing, and are not in its hash.
+        """
+        from agentv.store.labels import is_rating_line, labels_directory, labels_file, read_labels
+
+        if not labels_directory(root).is_dir():
+            return ReadLabels()
+        paths = sorted({path for suite in suites if (path := labels_file(root, suite)).is_file()})
+        digest, found = sha256(), False
+        try:
+            for path in paths:
+                lines = [line for line in path.read_bytes().splitlines(keepends=True) if not is_rating_line(line)]
+                if lines:
+                    digest.update(path.name.encode() + b"\0" + b"".join(lines))
+                    found = True
+            return ReadLabels(tuple(read_labels(paths)), digest.hexdigest() if found else "")
+        except (OSError, StoreError) as error:
+            return ReadLabels(problem=str(error))
 
     def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:
         """Return the latest rating of each person of the answers that a run has now."""
@@ -91,12 +85,12 @@ class OfRuns(LabelledRuns):
         """Return the totals with corrected rates, where a judge graded. Rows are read only where labels exist."""
         from agentv.model.run.summary import CorrectedRates
 
-        read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
+        read = run.labels if run.labels is not None else self.of_suites(summary.by_suite, run.project)
         if read.problem is not None and summary.judges:
-            return structs.replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
+            return replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
         if not read.labels:
             unchecked = CorrectedRates(unchecked=summary.judges)
-            return structs.replace(summary, corrected=unchecked) if summary.judges else summary
+            return replace(summary, corrected=unchecked) if summary.judges else summary
         from agentv.extensions.labels.run_rates import RunLabels, corrected_rates
 
         trials = rated_trials(run)
@@ -104,8 +98,8 @@ class OfRuns(LabelledRuns):
             return summary
         found = corrected_rates(trials, RunLabels.of(trials, read.labels, run.run_id))
         if (summary.cut is not None or summary.early_stops is not None) and len(found.unchecked) < len(summary.judges):
-            found = structs.replace(found, run=None, reason=ENDED_EARLY)
-        return structs.replace(summary, corrected=found)
+            found = replace(found, run=None, reason=ENDED_EARLY)
+        return replace(summary, corrected=found)
 
     def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:
         """Return the totals with what the gates come to."""
@@ -120,4 +114,4 @@ class OfRuns(LabelledRuns):
         read, command = RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}"
         failed = {name: totals.cases.failed for name, totals in summary.by_suite.items()}
         graded = GradedRun(trials, read, command, problem, failed)
-        return structs.replace(summary, gates=gate_results(suites, graded))
+        return replace(summary, gates=gate_results(suites, graded))

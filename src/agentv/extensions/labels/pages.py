@@ -182,8 +182,7 @@ class LabelQueues:
         key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
         found = self._draws.get(key)
         if found is None:
-            named, assertion = str(path), query.assertion or None
-            found = open_session(named, assertion, query.sample, query.seed, person, kept=kept)
+            found = open_session(str(path), query.assertion or None, query.sample, query.seed, person, kept=kept)
             self._draws[key] = found
             while len(self._draws) > _DRAWS:
                 self._draws.popitem(last=False)
@@ -201,9 +200,8 @@ def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
     for one in session.distinct:
         if _id(one) == wanted:
             return one
-    raise RefusedError(
-        404, "no-such-answer", "this answer is not among those to label any more: the run was changed, or graded again"
-    )
+    why = "this answer is not among those to label any more: the run was changed, or graded again"
+    raise RefusedError(404, "no-such-answer", why)
 
 
 def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:

@@ -69,6 +69,10 @@ class Counted(Struct, frozen=True):
         """Both together."""
         return self.passed + self.failed
 
+    def drawn(self, chance: np.random.Generator, draws: int = DRAWS) -> Draws:
+        """Draws of the share that passes, which has Jeffreys' prior."""
+        return chance.beta(JEFFREYS + self.passed, JEFFREYS + self.failed, draws)
+
 
 class Observation(Struct, frozen=True):
     """A pass or a failure.
@@ -247,11 +251,7 @@ class JudgeDraws(Struct, frozen=True):
         import numpy as np  # only what checks judges needs it
 
         chance = np.random.default_rng(seed)
-
-        def drawn(found: Counted) -> Draws:
-            return chance.beta(JEFFREYS + found.passed, JEFFREYS + found.failed, draws)
-
-        return cls(drawn(counts.of_passed), drawn(counts.of_failed), drawn(counts.verdicts))
+        return cls(*(one.drawn(chance, draws) for one in (counts.of_passed, counts.of_failed, counts.verdicts)))
 
     @property
     def truth(self) -> Draws:
@@ -378,7 +378,7 @@ def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0
 
     judge = JudgeDraws.of(calibration, seed, draws)
     chance = np.random.default_rng([seed, 1])
-    rate = chance.beta(0.5 + verdicts.passed, 0.5 + verdicts.failed, draws)
+    rate = verdicts.drawn(chance, draws)
     better = judge.true_positives + judge.true_negatives - 1
     usable = better > 0
     if 1 - usable.mean() > _UNUSABLE:
@@ -441,12 +441,10 @@ def judge_accuracy(counts: JudgeCounts) -> JudgeAccuracy:
     some_fail = of_passed.failed + of_failed.failed > 0
     both_verdicts = of_passed.total > 0 and of_failed.total > 0
     accuracy, right = estimated(draws.accuracy), _share_right(counts)
-    return JudgeAccuracy(
-        estimated(draws.true_positives) if some_pass else None,
-        estimated(draws.true_negatives) if some_fail else None,
-        accuracy if right is None else accuracy.at(right),
-        estimated(draws.kappa) if some_pass and some_fail and both_verdicts else None,
-    )
+    tpr = estimated(draws.true_positives) if some_pass else None
+    tnr = estimated(draws.true_negatives) if some_fail else None
+    kappa = estimated(draws.kappa) if some_pass and some_fail and both_verdicts else None
+    return JudgeAccuracy(tpr, tnr, accuracy if right is None else accuracy.at(right), kappa)
 
 
 def _share_right(counts: JudgeCounts) -> float | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,8 +28,6 @@ from agentv.extensions.labels.checking import (
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.posterior import (
     DRAWS,
-    JEFFREYS,
-    Counted,
     Draws,
     Estimated,
     JudgeCounts,
@@ -49,10 +46,6 @@ from agentv.model.run.labels import Label
 from agentv.model.run.summary import AssertionRate, CorrectedRate, CorrectedRates
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import combined, counts
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 _SHARES, _NEXT = 2, 101
 """What keeps the draws of shares and of further judges apart from those of the first judge."""
@@ -110,19 +103,15 @@ def run_rate_draws(parts: RunParts) -> Draws | None:
     sizes = [[Observation(True, one.cluster, one.weight) for one in part.answers] for part in parts.judged]
     if not parts.always_judged:
         sizes.append([Observation(True, one.cluster, one.weight) for one in parts.decided])
-        rates.append(_beta(counted_within(parts.decided, effect), chance))
+        rates.append(counted_within(parts.decided, effect).drawn(chance))
     whole = np.zeros(DRAWS)
     left = np.ones(DRAWS)
     for place, rate in enumerate(rates[:-1]):
         rest = [Observation(False, one.cluster, one.weight) for size in sizes[place + 1 :] for one in size]
-        share = _beta(counted_within([*sizes[place], *rest], effect), chance)
+        share = counted_within([*sizes[place], *rest], effect).drawn(chance)
         whole += left * share * rate
         left *= 1 - share
     return whole + left * rates[-1]
-
-
-def _beta(found: Counted, chance: np.random.Generator) -> Draws:
-    return chance.beta(JEFFREYS + found.passed, JEFFREYS + found.failed, DRAWS)
 
 
 def _design_effect(parts: RunParts) -> float:
@@ -130,10 +119,8 @@ def _design_effect(parts: RunParts) -> float:
 
     As in `posterior`, with a stratum for each verdict of each judge, and one for the trials that are decided.
     """
-    observed: list[JudgedAnswer | Observation] = [
-        *(one for part in parts.judged for one in part.answers),
-        *parts.decided,
-    ]
+    observed: list[JudgedAnswer | Observation] = [one for part in parts.judged for one in part.answers]
+    observed += parts.decided
     if all(one.cluster is None for one in observed):
         return 1.0
     total = fsum(one.weight for one in observed)
@@ -213,16 +200,11 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
             problem = SEVERAL
         elif outcomes[0] != outcomes[1]:
             decided_by = graded[labelled[0]]
-    return RatedTrial(
-        (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name),
-        (trial.suite.path, trial.case.id),
-        cluster_of(TrialCluster.of(trial)),
-        result.status == "passed",
-        tuple(graded.values()),
-        decided_by,
-        decided_by is not None and len(counting) == 1,
-        problem,
-    )
+    part = (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name)
+    case, cluster = (trial.suite.path, trial.case.id), cluster_of(TrialCluster.of(trial))
+    alone = decided_by is not None and len(counting) == 1
+    passed = result.status == "passed"
+    return RatedTrial(part, case, cluster, passed, tuple(graded.values()), decided_by, alone, problem)
 
 
 def _asks(score: Score) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from agentv.app.exports import Exported, rendered
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.labelling import LabelFiles
-from agentv.extensions.labels.of_runs import labels_of_suites
+from agentv.extensions.labels.of_runs import OfRuns
 from agentv.extensions.view.state import ViewOptions
 from agentv.model.run.labels import Label, answer_sha256
 from agentv.model.values.formatting import timestamp
@@ -119,11 +119,11 @@ def test_labels_are_the_same_with_ratings_and_without(root):
     store = LabelFiles(root)
     with viewed(root, ADA) as client:
         rate(client, thumb="up")
-        assert labels_of_suites(["refunds"], root).sha256 == ""
+        assert OfRuns().of_suites(["refunds"], root).sha256 == ""
         store.add([label])
-        before = labels_of_suites(["refunds"], root)
+        before = OfRuns().of_suites(["refunds"], root)
         rate(client, thumb="down", comment='"rubric_sha256": none')
-    assert labels_of_suites(["refunds"], root) == before
+    assert OfRuns().of_suites(["refunds"], root) == before
     assert store.read({"refunds"}) == read_labels([labels_file(root, "refunds")]) == [label]
     assert [one.note for one in store.ratings({"refunds"})] == ["", '"rubric_sha256": none']
     for line in labels_file(root, "refunds").read_bytes().splitlines():

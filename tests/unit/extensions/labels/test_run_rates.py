@@ -10,7 +10,7 @@ from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.of_runs import OfRuns, labels_of_suites, rated_trials
+from agentv.extensions.labels.of_runs import OfRuns, rated_trials
 from agentv.extensions.labels.reporting import render_judge_check
 from agentv.extensions.labels.run_rates import NESTED, SEVERAL, TURNS, UNCLEAR, RunLabels, rated_trial
 from agentv.model.run.grade import Grade
@@ -257,7 +257,7 @@ def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
     assert (checked.corrected, checked.unlabelled) == (None, "the rubric \"Hard\" of 'polite'")
     assert "warning: no label counts for the rubric" in render_judge_check(check_judges(both))
     trials = rated_trials(open_run(both, action="show"))
-    labels = RunLabels.of(trials, labels_of_suites({trials[0].part[0]}, tmp_path).labels, both)
+    labels = RunLabels.of(trials, OfRuns().of_suites({trials[0].part[0]}, tmp_path).labels, both)
     gate = CheckedMinimums.of([one for trial in trials for one in trial.judged], labels, JudgeMinimums(0.5, 0.5))
     assert gate.unknown, "a judge that is right by one rubric is not known to be right"
     assert "no label counts for the rubric" in gate.refusal
