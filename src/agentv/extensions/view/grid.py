@@ -185,18 +185,9 @@ def page_of_grid(
         before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
     reader = _Reader(run, columns, entries.values())
     rows = [reader.row([entries[number] for number in by_row[row]], before) for row in shown if by_row[row]]
-    return GridPage(
-        columns,
-        rows,
-        query.start,
-        len(chosen),
-        StatusCounts.of(counts.by_status),
-        counts.different,
-        counts.flaky,
-        None if base is None else counts.changed,
-        progress.indexed,
-        progress.cursor,
-    )
+    changed_rows = None if base is None else counts.changed
+    counted = (StatusCounts.of(counts.by_status), counts.different, counts.flaky, changed_rows)
+    return GridPage(columns, rows, query.start, len(chosen), *counted, progress.indexed, progress.cursor)
 
 
 def _rows(

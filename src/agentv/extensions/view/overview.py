@@ -126,22 +126,12 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
             counts = OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
             tables = _tables(index)
         failures = _failures(run, report)
-    return RunOverview(
-        run_id,
-        name_of(record),
-        state_in_views(listed.state),
-        without_directories(progress.problem or listed.problem or ""),
-        counts.trials if listed.state == "being written" else listed.done,
-        listed.planned,
-        report.facts(),
-        counts,
-        tables,
-        failures,
-        OverviewRates(facts.rate, {}, facts.assertions),
-        facts.scores,
-        progress.indexed,
-        progress.cursor,
-    )
+    problem = without_directories(progress.problem or listed.problem or "")
+    done = counts.trials if listed.state == "being written" else listed.done
+    described = (run_id, name_of(record), state_in_views(listed.state), problem, done, listed.planned)
+    rates = OverviewRates(facts.rate, {}, facts.assertions)
+    found = (report.facts(), counts, tables, failures, rates, facts.scores)
+    return RunOverview(*described, *found, progress.indexed, progress.cursor)
 
 
 def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary | None:
