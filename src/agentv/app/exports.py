@@ -142,13 +142,7 @@ def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
     return render_report(report, RunData(exported.run.run_id, exported.run.record, exported.totals().as_json(), rows))
 
 
-EXPORTS: Mapping[str, Renderer] = {
-    ".jsonl": _jsonl,
-    ".json": _json,
-    ".csv": _csv,
-    ".xml": _junit,
-    ".md": _markdown,
-}
+EXPORTS: Mapping[str, Renderer] = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".xml": _junit, ".md": _markdown}
 """By the suffix of the file, in small letters. Extensions and plugins have further ones."""
 
 

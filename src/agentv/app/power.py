@@ -159,14 +159,7 @@ def plan(request: PlanRequest) -> PlannedComparison:
     if icc is None:
         icc = USUAL_CORRELATION
     assumed = Assumptions(
-        rate,
-        alike,
-        shared,
-        request.alpha,
-        request.power,
-        request.margin or 0.0,
-        size,
-        icc if size > 1 else 0.0,
+        rate, alike, shared, request.alpha, request.power, request.margin or 0.0, size, icc if size > 1 else 0.0
     )
     planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation))
     sized = request.cases is not None or pilot is not None

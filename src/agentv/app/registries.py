@@ -17,13 +17,7 @@ from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Span
 from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PORTS, PROVIDERS, kinds, loaded
-from agentv.registry.plugins import (
-    LoadedPlugin,
-    NameRules,
-    Plugin,
-    PluginSource,
-    Problem,
-)
+from agentv.registry.plugins import LoadedPlugin, NameRules, Plugin, PluginSource, Problem
 from agentv.registry.types import Discovered
 from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
 from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS

@@ -126,8 +126,7 @@ class Selection(Output, frozen=True, kw_only=True):
         Flag("--filter", "Run only cases whose id matches. Repeatable.", "GLOB", MOST_USED, parameter="filters"),
     ] = None
     last_failed: Annotated[
-        bool,
-        Flag("--last-failed --lf", "Run only the cases that did not pass when they last ran.", None, MOST_USED),
+        bool, Flag("--last-failed --lf", "Run only the cases that did not pass when they last ran.", None, MOST_USED)
     ] = False
     tags: Annotated[tuple[str, ...], Resumed(), Flag("--tag", "Run only cases with this tag. Repeatable.", "TAG")] = ()
     exclude_tags: Annotated[
@@ -233,8 +232,7 @@ class Inputs(Selection, frozen=True, kw_only=True):
         ),
     ] = None
     variables: Annotated[
-        Mapping[str, Json],
-        Flag("--var", "Set a variable; overrides the value in every case. Repeatable.", "K=V"),
+        Mapping[str, Json], Flag("--var", "Set a variable; overrides the value in every case. Repeatable.", "K=V")
     ] = field(default_factory=dict)
     env_file: Annotated[
         str | None, Flag("--env-file", "Read this file instead of the project's .env files.", file=True)
@@ -251,10 +249,7 @@ class Sampling(Inputs, frozen=True, kw_only=True):
         None
     )
     threshold: Annotated[
-        float | None,
-        Between(0, 1),
-        Resumed(),
-        Flag("--threshold", "Minimum score for every case to pass.", "X"),
+        float | None, Between(0, 1), Resumed(), Flag("--threshold", "Minimum score for every case to pass.", "X")
     ] = None
     until: Annotated[
         Until | None,
@@ -295,8 +290,7 @@ class Reuse(Sampling, frozen=True, kw_only=True):
 
     resume: Annotated[str | None, Flag("--resume", "Resume a run (default: the last).", "RUN", bare="last")] = None
     rerun: Annotated[
-        Literal["failed", "errored"] | None,
-        Flag("--rerun", "Run the failed or errored trials of the run again."),
+        Literal["failed", "errored"] | None, Flag("--rerun", "Run the failed or errored trials of the run again.")
     ] = None
     regrade: Annotated[
         str | None,

@@ -30,10 +30,7 @@ from agentv.store.totals.summary import PlannedCounts, summarize
 
 _SHOWN = 20
 """Names that a message lists."""
-_STORED_ANSWERS = {
-    "regrade": "graded stored answers (--regrade)",
-    "replay": "graded stored answers (--replay)",
-}
+_STORED_ANSWERS = {"regrade": "graded stored answers (--regrade)", "replay": "graded stored answers (--replay)"}
 """Settings of a run that did not call the target for every case."""
 
 

@@ -158,12 +158,7 @@ def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None
 @click.option("--suite", metavar="NAME", help="Suite to show. Required if there are several.")
 @click.option("--target", metavar="NAME", help="Target to show. Required if the newest run has several.")
 @click.option(
-    "--last",
-    type=click.IntRange(1, 10_000),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Number of runs to show.",
+    "--last", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Number of runs to show."
 )
 @click.option("--score", is_flag=True, help="Show the mean score instead of the pass rate.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")

@@ -58,10 +58,7 @@ class _Source(click.Path):
 @click.command("convert", epilog="Example: agentv convert evals/refunds.eval.yaml --to jsonl")
 @click.argument("source", type=_Source(exists=True, path_type=Path))
 @click.option(
-    "--from",
-    "form",
-    type=Registered(DIALECTS, FORMATS),
-    help="Format of SOURCE. Default: recognized by its content.",
+    "--from", "form", type=Registered(DIALECTS, FORMATS), help="Format of SOURCE. Default: recognized by its content."
 )
 @click.option("--to", type=Choice(TARGET_FORMATS), help="Output format. Default: yaml, unless SOURCE is an eval file.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Output file; for a directory, a new directory.")

@@ -80,7 +80,7 @@ MEANT_OPTIONS = {
 """Options that other programs have → what to write."""
 
 MEANT_OPTIONS_OF = {
-    "report": dict.fromkeys(("-o", "--out", "--output"), "did you mean --html FILE, --md FILE or --junit FILE?"),
+    "report": dict.fromkeys(("-o", "--out", "--output"), "did you mean --html FILE, --md FILE or --junit FILE?")
 }
 """Command → its options that are written in another way → what to write."""
 

@@ -17,10 +17,7 @@ from agentv.errors import ExitStatus
 @click.option("--rate", type=Share(), metavar="SHARE", help="Expected pass rate, or mean score (default 0.8).")
 @click.option("--alike", type=Share(0, 1), metavar="SHARE", help="Share of the variance between cases (default 0.5).")
 @click.option(
-    "--shared",
-    type=Share(0, 1),
-    metavar="SHARE",
-    help="Share of it that both runs have in common (default 0.5).",
+    "--shared", type=Share(0, 1), metavar="SHARE", help="Share of it that both runs have in common (default 0.5)."
 )
 @click.option(
     "--alpha",

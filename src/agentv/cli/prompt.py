@@ -40,12 +40,7 @@ COMMANDS = {
 }
 
 
-@click.group(
-    "prompt",
-    cls=LazyCommands,
-    places=COMMANDS,
-    epilog="Example: agentv prompt eval diff-surgeon",
-)
+@click.group("prompt", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv prompt eval diff-surgeon")
 def group() -> None:
     """Run exams of prompts, and promote prompts that pass: draft, tested, ready.
 

@@ -39,12 +39,7 @@ COMMANDS = {
 }
 
 
-@click.group(
-    "results",
-    cls=LazyCommands,
-    places=COMMANDS,
-    epilog="Example: agentv results list",
-)
+@click.group("results", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv results list")
 def group() -> None:
     """Inspect past runs: list, show, export, merge, pin and delete them.
 

@@ -219,10 +219,5 @@ def _pair(pair: CasePair) -> dict[str, Json]:
 
 
 def _key(key: CaseKey) -> dict[str, Json]:
-    found: dict[str, Json] = {
-        "suite": key.suite,
-        "test_id": key.case_id,
-        "prompt_id": key.prompt,
-        "target": key.target,
-    }
+    found: dict[str, Json] = {"suite": key.suite, "test_id": key.case_id, "prompt_id": key.prompt, "target": key.target}
     return found if key.variant is None else {**found, "variant": key.variant}

@@ -305,10 +305,7 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
         left_out=matched.left_out,
         same=same,
         edited=matched.edited if base.within is None else 0,
-        notes=(
-            *differences(base.stored.record, candidate.stored.record),
-            *matched.settings.notes(),
-        ),
+        notes=(*differences(base.stored.record, candidate.stored.record), *matched.settings.notes()),
         lost=matched.lost,
     )
 

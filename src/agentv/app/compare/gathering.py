@@ -329,10 +329,7 @@ def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixCompariso
     else:
         found = judgement.between(*names)
     return replace(
-        found,
-        only_base=len(left.only_base),
-        only_candidate=len(left.only_candidate),
-        unfinished=len(left.unfinished),
+        found, only_base=len(left.only_base), only_candidate=len(left.only_candidate), unfinished=len(left.unfinished)
     )
 
 

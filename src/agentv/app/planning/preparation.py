@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.app.planning.workspaces import (
-    check_workspaces,
-    existing_directory,
-    notes_on_workspaces,
-    works_in_existing,
-)
+from agentv.app.planning.workspaces import check_workspaces, existing_directory, notes_on_workspaces, works_in_existing
 from agentv.app.registries import registries
 from agentv.app.results.place import RESULTS, place_holding, place_of
 from agentv.app.results.stored import find_run

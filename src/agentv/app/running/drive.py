@@ -114,9 +114,7 @@ async def drive(
     else:
         trials = _trials(started)
     limits = RunLimits(
-        max_errors_of(prepared),
-        prepared.settings.fail_fast,
-        None if prepared.draws is None else prepared.draws.add,
+        max_errors_of(prepared), prepared.settings.fail_fast, None if prepared.draws is None else prepared.draws.add
     )
     options = RunOptions(workers_of(prepared), limits, started.sampler, executor)
     run_id, connections = started.open.directory.run_id, started.connections

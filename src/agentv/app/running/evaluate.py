@@ -211,10 +211,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
     )
     summary = structs.replace(summary, budget=budget) if budget is not None else summary
     summary = structs.replace(
-        summary,
-        partial=partial_of(run.prepared),
-        held_back=run.totals.held_back,
-        judges=tuple(run.totals.judges),
+        summary, partial=partial_of(run.prepared), held_back=run.totals.held_back, judges=tuple(run.totals.judges)
     )
     draws = run.prepared.draws
     if draws is not None:

@@ -38,9 +38,7 @@ class CellProgress:
     """
 
     def __init__(
-        self,
-        display: Callable[[dict[str, str]], Handle | None],
-        clock: Callable[[], float] = time.monotonic,
+        self, display: Callable[[dict[str, str]], Handle | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._display = display
         self._view = RunView(0)

@@ -202,14 +202,7 @@ class RunView(Struct):
         """The stored trials of a kind, in the order of their files."""
         found = sorted(
             self._kept[kind],
-            key=lambda one: (
-                one.place,
-                one.test_id,
-                one.prompt_id or "",
-                one.target,
-                one.variant or "",
-                one.sample,
-            ),
+            key=lambda one: (one.place, one.test_id, one.prompt_id or "", one.target, one.variant or "", one.sample),
         )
         found = [self._with_number(one) for one in found] if self._repeated else found
         return [self._with_case(one) if one.repeat > 1 else one for one in found]

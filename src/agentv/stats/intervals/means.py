@@ -155,12 +155,7 @@ class MeanInterval:
     clusters: int
 
 
-def mean_interval(
-    values: Sequence[float],
-    clusters: Sequence[Hashable],
-    *,
-    level: float = USUAL,
-) -> MeanInterval:
+def mean_interval(values: Sequence[float], clusters: Sequence[Hashable], *, level: float = USUAL) -> MeanInterval:
     """The mean of all values, with an interval that holds though values of one cluster are alike.
 
     The variance is the cluster-robust CR2 (exactly unbiased where observations are independent), the quantile that of
