@@ -144,20 +144,15 @@ def _result(found: Diagnostic, rule: int, root: str) -> dict[str, Json]:
         "message": {"text": safe(full_text(found))},
     }
     if found.span is not None:
-        result["locations"] = [{"physicalLocation": _location(found.span, root)}]
+        region: dict[str, Json] = {
+            "startLine": found.span.line,
+            "startColumn": found.span.column,
+            "endLine": found.span.end_line,
+            "endColumn": found.span.end_column,  # exclusive, as ours
+        }
+        place: Json = {"artifactLocation": _address(found.span.file, root), "region": region}
+        result["locations"] = [{"physicalLocation": place}]
     return result
-
-
-def _location(span: Span, root: str) -> dict[str, Json]:
-    return {
-        "artifactLocation": _address(span.file, root),
-        "region": {
-            "startLine": span.line,
-            "startColumn": span.column,
-            "endLine": span.end_line,
-            "endColumn": span.end_column,  # exclusive, as ours
-        },
-    }
 
 
 def _address(path: str, root: str) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isfinite
 
 from agentv.model.run.comparison import (
@@ -11,7 +11,6 @@ from agentv.model.run.comparison import (
     CheckChange,
     Comparison,
     ComparisonSettings,
-    GroupComparison,
     Judgement,
     Matrix,
     MeasureResult,
@@ -19,7 +18,7 @@ from agentv.model.run.comparison import (
     RunLabel,
     SampleEvidence,
 )
-from agentv.model.run.matrix import UsageDifference, Withheld
+from agentv.model.run.matrix import UsageDifference
 from agentv.model.values.formatting import plural
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
@@ -106,7 +105,11 @@ def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> 
 def verdict_line(found: Comparison) -> str:
     """The verdict in one sentence, with its certainty."""
     if found.same:
-        return f"no difference: both are the same run{_own_targets(found.base)}"
+        line = "no difference: both are the same run"
+        if len(found.base.targets) > 1:
+            first, second = map(one_line, found.base.targets[:2])
+            line += f"; to compare two of its targets, add --target {first} --target {second}"
+        return line
     if found.whole is None:
         return "nothing to compare: every case in both runs errored or did not run in one of them"
     return f"{found.whole.verdict}: {_finding(found.whole, found)}"
@@ -164,13 +167,6 @@ def _painted(line: str, *, color: bool) -> str:
     return f"\x1b[1;{style}m{verdict}\x1b[0m{colon}{rest}" if color and style is not None else line
 
 
-def _own_targets(run: RunLabel) -> str:
-    if len(run.targets) < 2:
-        return ""
-    first, second = map(one_line, run.targets[:2])
-    return f"; to compare two of its targets, add --target {first} --target {second}"
-
-
 def _finding(one: Judgement, found: Comparison) -> str:
     """What the deciding measure shows, and why; the reason where nothing is shown."""
     margin, sure = found.question.margin, percentage(1 - found.question.alpha)
@@ -205,7 +201,7 @@ def _difference(one: MeasureResult) -> str:
 def _inconclusive(one: Judgement, found: Comparison) -> str:
     """What is still possible, and what would decide it."""
     if one.withheld is not None:
-        return _WITHHELD[one.withheld](one)
+        return _withheld(one)
     units = plural(one.clusters, _unit(one, found))
     fewest = fewest_moved(found.question.alpha)
     if one.clusters < fewest:
@@ -237,28 +233,25 @@ def _beside(one: Judgement, found: Comparison) -> str:
         return ""
     unshown = [each.measure for each in one.measures if each.verdict == "inconclusive"]
     needs = f"; 'non-inferior' needs the {unshown[0]}, too" if len(unshown) == 1 < len(one.measures) else ""
-    return f", within the margin of {question.margin:g} or beyond it{needs}{_enough(one, found)}"
+    # 'equivalent' takes so many cases at least, whatever the results: they must be seen to rule out others
+    least = cases_for_share(question.margin, 1 - question.alpha)
+    if abs(one.score.delta) <= question.margin and one.clusters < least:
+        needs += f"; 'equivalent' requires at least {least:,} {_unit(one, found)}s"
+    return f", within the margin of {question.margin:g} or beyond it{needs}"
 
 
-def _errors_decide(one: Judgement) -> str:
+def _withheld(one: Judgement) -> str:
+    if one.withheld == "settings":
+        return "the two runs decided cases by different rules"
+    if one.withheld == "measures":
+        sides = (f"{_difference(each)} ({certainty(each)})" for each in one.measures)
+        return f"the two measures contradict each other: {', while '.join(sides)}"
     bounds = one.score.bounds or (0.0, 0.0)
     worst, best = (difference_text(bound, one.score.measure) for bound in bounds)
     return (
         f"{plural(one.errored, 'case')} errored, which decides the verdict: if all had failed or passed, the "
         f"difference of the {one.score.measure} would be between {worst} and {best}"
     )
-
-
-def _contradict(one: Judgement) -> str:
-    sides = (f"{_difference(each)} ({certainty(each)})" for each in one.measures)
-    return f"the two measures contradict each other: {', while '.join(sides)}"
-
-
-_WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
-    "errors": _errors_decide,
-    "measures": _contradict,
-    "settings": lambda _: "the two runs decided cases by different rules",
-}
 
 
 def _size(difference: float) -> str:
@@ -280,14 +273,6 @@ def _unit(one: Judgement, found: Comparison) -> str:
     """What is independent: a case, whatever it ran with, unless cases are clustered."""
     cases = min(found.base.cases, found.candidate.cases)
     return "case" if one.clusters in (one.pairs, cases) else "cluster"
-
-
-def _enough(one: Judgement, found: Comparison) -> str:
-    """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
-    question = found.question
-    least = cases_for_share(question.margin, 1 - question.alpha)
-    within = abs(one.score.delta) <= question.margin
-    return f"; 'equivalent' requires at least {least:,} {_unit(one, found)}s" if within and one.clusters < least else ""
 
 
 def basis_lines(found: Comparison) -> Iterator[str]:
@@ -364,21 +349,14 @@ def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
         return
     tested = max(group.judgement.tested for group in found.groups)
     yield f"By {found.question.by}" + (f"; p-values corrected for {tested} tests (Holm)" if tested > 1 else "")
-    for line in aligned([_group_row(group, found.question) for group in found.groups]):
+    rows = []
+    for group in found.groups:
+        one, shown = group.judgement, group.judgement.deciding
+        difference = f"{difference_text(shown.delta, shown.measure)} {shown.measure}"
+        p = "" if one.verdict == "inconclusive" and found.question.margin else p_value(one.p_of_claim)
+        rows.append([one_line(group.name), one.verdict, difference, interval_text(shown), p, plural(one.pairs, "case")])
+    for line in aligned(rows):
         yield f"  {_paint_word(line, color=color)}"
-
-
-def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str]:
-    one, margin = group.judgement, question.margin
-    shown = one.deciding
-    return [
-        one_line(group.name),
-        one.verdict,
-        f"{difference_text(shown.delta, shown.measure)} {shown.measure}",
-        interval_text(shown),
-        "" if one.verdict == "inconclusive" and margin else p_value(one.p_of_claim),
-        plural(one.pairs, "case"),
-    ]
 
 
 def _paint_word(line: str, *, color: bool) -> str:
@@ -403,11 +381,15 @@ def _moved(found: Comparison) -> Iterator[str]:
 def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
     pair = one.pair
     target = f" on {one_line(pair.after_key.target)}" if several else ""
-    yield f"  {_pair_label(pair)}{target}: {_status(pair)}{pair.before.score or 0:.2f} → {pair.after.score or 0:.2f}"
+    before, after = pair.before, pair.after
+    status = before.status if before.status == after.status else f"{before.status} → {after.status}"
+    yield f"  {_pair_label(pair)}{target}: {status}, {before.score or 0:.2f} → {after.score or 0:.2f}"
     for change in one.changes:
         yield f"    {_change(change, one.after)}"
     for name, evidence in (("before", one.before), ("after", one.after)):
-        yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
+        sample = f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
+        answer = "no answer" if evidence.output is None else one_line(evidence.output, _LONGEST)
+        yield f"    {name}{sample}: {answer}"
 
 
 def _pair_label(pair: CasePair) -> str:
@@ -415,19 +397,6 @@ def _pair_label(pair: CasePair) -> str:
     if before is None or after is None or before == after:
         return case_label(pair.after_key)
     return f"{case_label(pair.before_key)} → {one_line(after)}"
-
-
-def _status(pair: CasePair) -> str:
-    before, after = pair.before.status, pair.after.status
-    return f"{before}, " if before == after else f"{before} → {after}, "
-
-
-def _sample(evidence: SampleEvidence) -> str:
-    return f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
-
-
-def _answer(output: str | None) -> str:
-    return "no answer" if output is None else one_line(output, _LONGEST)
 
 
 def _change(change: CheckChange, shown: SampleEvidence) -> str:
@@ -495,14 +464,9 @@ def _cell(found: Matrix, column: int, row: int) -> str:
         return ""
     if one is None or one.whole is None:
         return "nothing in common"
-    return "same run" if one.same else _note_lines(one)
-
-
-def _note_lines(one: Comparison) -> str:
-    whole = one.whole
-    if whole is None:
-        return ""
-    shown = whole.deciding
+    if one.same:
+        return "same run"
+    whole, shown = one.whole, one.whole.deciding
     measure = "" if shown.measure == "mean score" else f" {shown.measure}"
     sure = f"{certainty(shown)}, {plural(whole.pairs, 'case')}"
     return f"{_MARKS[whole.verdict]} {difference_text(shown.delta, shown.measure)}{measure} ({sure})"
@@ -519,12 +483,11 @@ def _apart(found: Matrix, names: list[str]) -> Iterator[str]:
 def _cases(found: Matrix, names: list[str]) -> Iterator[str]:
     if not found.scores:
         return
-    rows = [[case_label(key), *map(_score_or_dash, scores)] for key, scores in found.scores.items()]
+    rows = [
+        [case_label(key), *("-" if score is None else f"{score:.2f}" for score in scores)]
+        for key, scores in found.scores.items()
+    ]
     yield f"Scores that differ ({len(rows) + found.omitted}), largest difference first"
     yield from (f"  {line}" for line in aligned([["", *names], *rows]))
     if found.omitted:
         yield f"  and {found.omitted} more; use --limit to show them"
-
-
-def _score_or_dash(score: float | None) -> str:
-    return "-" if score is None else f"{score:.2f}"

@@ -16,7 +16,6 @@ from agentv.model.run.comparison import (
     Comparison,
     Judgement,
     Matrix,
-    MovedCase,
     RunComparison,
     RunLabel,
 )
@@ -63,7 +62,12 @@ def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) ->
         here: absolute path of the directory that paths are shown from.
     """
     if isinstance(found, RunComparison):
-        return indented(dict(_run_comparison(found, here)))
+        comparisons: list[Json] = [  # with the keys of `matrix` in `summary.json`
+            {**to_builtins(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
+            for one, lost in zip(found.comparisons, found.lost, strict=True)
+        ]
+        question = {"margin": found.question.margin, "alpha": found.question.alpha, "tests": found.tests}
+        return indented({"run": _run(found.run, here), **question, "comparisons": comparisons})
     shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
     return indented(shown)  # ASCII, so that nothing in it steers a terminal
 
@@ -83,7 +87,15 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
             if found.groups
             else {}
         ),
-        "moved": [_moved(one) for one in found.moved],
+        "moved": [
+            {
+                **_pair(one.pair),
+                "base": to_builtins(one.before),
+                "candidate": to_builtins(one.after),
+                "changed_checks": [to_builtins(change) for change in one.changes],
+            }
+            for one in found.moved
+        ],
         "moved_omitted": sum(pair.moved for pair in found.pairs) - len(found.moved),
         "matched": map(_pair, found.pairs),
         "edited_compared": found.edited,
@@ -120,20 +132,6 @@ def _run(run: RunLabel, here: str) -> Json:
         **({"prompts": list(run.prompts)} if run.prompts else {}),
         "cases": run.cases,
         "missing": run.missing,
-    }
-
-
-def _run_comparison(found: RunComparison, here: str) -> dict[str, Json]:
-    """The comparisons with the keys of `matrix` in `summary.json`."""
-    return {
-        "run": _run(found.run, here),
-        "margin": found.question.margin,
-        "alpha": found.question.alpha,
-        "tests": found.tests,
-        "comparisons": [
-            {**to_builtins(one), "lost": [{**key._asdict(), "status": loss} for key, loss in lost.items()]}
-            for one, lost in zip(found.comparisons, found.lost, strict=True)
-        ],
     }
 
 
@@ -193,15 +191,6 @@ def _plan(one: Judgement | None) -> dict[str, Json]:
 
 def _interval(interval: Interval | None) -> Json:
     return None if interval is None else list(interval)
-
-
-def _moved(one: MovedCase) -> Json:
-    return {
-        **_pair(one.pair),
-        "base": to_builtins(one.before),
-        "candidate": to_builtins(one.after),
-        "changed_checks": [to_builtins(change) for change in one.changes],
-    }
 
 
 def _pair(pair: CasePair) -> dict[str, Json]:

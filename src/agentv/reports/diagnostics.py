@@ -53,11 +53,6 @@ def diagnostics_json(found: Sequence[Diagnostic], *, here: str | None = None) ->
     return json.dumps(rows, indent=2)
 
 
-def _is_unshown(found: Diagnostic) -> bool:
-    """Whether nothing of the file may be shown."""
-    return found.private or found.code in UNSHOWN
-
-
 def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
     span = found.span
     return {
@@ -97,7 +92,7 @@ class _DiagnosticRenderer:
 
     def block(self, found: Diagnostic) -> Iterator[str]:
         yield self._headline(found)
-        line = self._line(found.span) if found.span and not _is_unshown(found) else None
+        line = self._line(found.span) if found.span and not (found.private or found.code in UNSHOWN) else None
         behind_caret = line is not None and "\n" not in (found.hint or "")
         if line is not None and found.span:
             yield from self._excerpt(line, found.span, found, found.hint if behind_caret else None)

@@ -8,7 +8,6 @@ from typing import get_args
 
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import SCHEMA_VERSION
-from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.rerun import group_facts
@@ -51,7 +50,10 @@ def _group(group: FailureGroup, view: RunView) -> Json:
 
 
 def _trial(trial: TrialView, here: str) -> Json:
-    path, line = trial.place
+    (path, line), failure = trial.place, trial.error
+    error: Json = None
+    if failure is not None:
+        error = {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
     return {
         "test_id": trial.test_id,
         "suite": trial.suite,
@@ -65,13 +67,9 @@ def _trial(trial: TrialView, here: str) -> Json:
         "score": trial.score,
         "threshold": trial.threshold,
         "output": trial.output,
-        "error": _error(trial.error) if trial.error else None,
+        "error": error,
         "findings": [_finding(finding, here) for finding in trial.findings],
     }
-
-
-def _error(failure: Failure) -> Json:
-    return {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
 
 
 def _finding(finding: Finding, here: str) -> Json:

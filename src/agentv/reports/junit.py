@@ -129,7 +129,25 @@ def _document(suites: list[_TestSuite], run: JUnitRun) -> Iterator[str]:
     yield f"<testsuites{_attributes({'name': 'agentv', **numbers})}>\n"
     names = Counter(suite.name for suite in suites)
     for suite in suites:
-        yield from _suite(suite, run, _rates(suite.name, run.summary) if names[suite.name] == 1 else {})
+        attributes: dict[str, str | int] = {
+            "name": suite.name,
+            "tests": len(suite.cases),
+            "failures": suite.counts["failed"],
+            "errors": suite.counts["errored"],
+            "skipped": suite.counts["skipped"] + suite.counts["shown"],
+            "time": _seconds(suite.milliseconds),
+            "timestamp": suite.began.removesuffix("Z"),
+            "file": suite.path,
+        }
+        yield f"<testsuite{_attributes(attributes)}>\n"
+        named = {"run_id": run.run_id, "eval_path": suite.path, "target": ", ".join(sorted(suite.targets))}
+        properties = {**named, **(_rates(suite.name, run.summary) if names[suite.name] == 1 else {})}
+        listed = (
+            f"<property{_attributes({'name': name, 'value': value})}/>" for name, value in properties.items() if value
+        )
+        yield f"<properties>{''.join(listed)}</properties>\n"
+        yield from suite.cases
+        yield "</testsuite>\n"
     yield "</testsuites>\n"
 
 
@@ -141,28 +159,6 @@ def _rates(name: str, summary: Summary | None) -> dict[str, str]:
     keys = ("pass_rate", "judged", "pass_rate_interval", "interval_clusters", "pass_rate_bounds", "rule_pass_rate")
     found = {key: getattr(group, key) for key in (*keys, "rule_pass_rate_interval", "mean_score")}
     return {key: json.dumps(value) for key, value in found.items() if value is not None}
-
-
-def _suite(suite: _TestSuite, run: JUnitRun, rates: Mapping[str, str]) -> Iterator[str]:
-    attributes: dict[str, str | int] = {
-        "name": suite.name,
-        "tests": len(suite.cases),
-        "failures": suite.counts["failed"],
-        "errors": suite.counts["errored"],
-        "skipped": suite.counts["skipped"] + suite.counts["shown"],
-        "time": _seconds(suite.milliseconds),
-        "timestamp": suite.began.removesuffix("Z"),
-        "file": suite.path,
-    }
-    yield f"<testsuite{_attributes(attributes)}>\n"
-    named = {"run_id": run.run_id, "eval_path": suite.path, "target": ", ".join(sorted(suite.targets))}
-    properties = {**named, **rates}
-    listed = (
-        f"<property{_attributes({'name': name, 'value': value})}/>" for name, value in properties.items() if value
-    )
-    yield f"<properties>{''.join(listed)}</properties>\n"
-    yield from suite.cases
-    yield "</testsuite>\n"
 
 
 def _case(result: TrialResult, root: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from agentv.model.run.summary import Activation, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run import activation
 from agentv.reports.run.failures import FailureGroup
-from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, GridRow, compared_heading, grid_of
+from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading, grid_of
 from agentv.reports.run.paired import details, sentence
 from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all_words, rule_words
 from agentv.reports.run.totals import corrected_lines, gate_line, outcomes, partial_words, unchecked_words
@@ -298,7 +298,8 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
     yield f"\n| | {' | '.join(columns)} |\n| --- |{' --- |' * len(columns)}\n"
     prompts = [row for row in grid.rows if row.is_prompt]
     for row in (*prompts[:ROWS], *(row for row in grid.rows if not row.is_prompt)):
-        yield f"| {_row_name(row)} | {' | '.join(map(_plain, row.cells[:COLUMNS]))} |\n"
+        name = _named(row.name) if row.is_prompt else row.name or ""
+        yield f"| {name} | {' | '.join(map(_plain, row.cells[:COLUMNS]))} |\n"
     for number, most, what in ((len(prompts), ROWS, "prompt"), (len(grid.columns), COLUMNS, "column")):
         if number > most:
             yield f"\nand {plural(number - most, f'more {what}')}, in `summary.json`\n"
@@ -325,10 +326,6 @@ def _compared(matrix: RunMatrix) -> Iterator[str]:
         yield from (f"{sign} {code(text, _LONGEST_SENTENCE)}\n" for sign, text in shown if text)
     if len(found) > COMPARED:
         yield f"- and {len(found) - COMPARED} more, in `summary.json`\n"
-
-
-def _row_name(row: GridRow) -> str:
-    return _named(row.name) if row.is_prompt else row.name or ""
 
 
 def _named(name: str | None) -> str:

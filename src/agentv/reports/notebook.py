@@ -131,18 +131,6 @@ def render_table(results: Sequence[TrialResult], totals: Sequence[str]) -> str:
         totals: lines above the table.
     """
     listed = sorted(results, key=lambda one: _ORDER[one.status])[:SHOWN]  # stable: in the order of the run
-    columns = _columns(results)
-    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in columns)
-    rows = "".join(_row(one, columns) for one in listed)
-    lines = "<br>".join(escape(one_line(line)) for line in totals)
-    more = len(results) - len(listed)
-    note = f"<p>… and {more:,} more; <code>to_pandas()</code> has all of them</p>" if more else ""
-    table = f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    return f'<div class="{_NO_FORMULAS}" style="color:inherit"><p>{lines}</p>{table if listed else ""}{note}</div>'
-
-
-def _columns(results: Sequence[TrialResult]) -> Mapping[str, Text]:
-    """The columns that tell trials of this run apart."""
     several: Mapping[str, Text] = {
         "suite": lambda one: one.trial.suite.name,
         "target": lambda one: one.trial.target.name,
@@ -151,7 +139,7 @@ def _columns(results: Sequence[TrialResult]) -> Mapping[str, Text]:
         "sample": lambda one: str(one.trial.sample),
     }
     found = {name: text for name, text in several.items() if len({text(one) for one in results}) > 1}
-    return {
+    columns = {
         "status": lambda one: one.status,
         "case": lambda one: one.trial.case.id,
         **found,
@@ -159,6 +147,13 @@ def _columns(results: Sequence[TrialResult]) -> Mapping[str, Text]:
         "output": lambda one: one.output or "",
         "why": _why,
     }
+    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in columns)
+    rows = "".join(_row(one, columns) for one in listed)
+    lines = "<br>".join(escape(one_line(line)) for line in totals)
+    more = len(results) - len(listed)
+    note = f"<p>… and {more:,} more; <code>to_pandas()</code> has all of them</p>" if more else ""
+    table = f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div class="{_NO_FORMULAS}" style="color:inherit"><p>{lines}</p>{table if listed else ""}{note}</div>'
 
 
 def _why(result: TrialResult) -> str:

@@ -103,7 +103,11 @@ def power_json(shown: PlanShown) -> str:
     if assumed.margin:
         document["non_inferior"] = {"chance": plan.chance(0.0), "cases_needed": plan.needed(0.0)}
     if (detect := shown.detect) is not None:
-        document["detect"] = {"difference": detect, **{way: _way_json(plan, detect, way) for way in plan.ways(detect)}}
+        ways: dict[str, Json] = {
+            way: {"chance": plan.chance(detect, way), "cases_needed": plan.needed(detect, way)}
+            for way in plan.ways(detect)
+        }
+        document["detect"] = {"difference": detect, **ways}
     if pilot is not None:
         passed, judged = pilot.trials
         counted: Json = {"passed": passed, "judged": judged}
@@ -114,28 +118,20 @@ def power_json(shown: PlanShown) -> str:
         if (found := pilot.disagreement) is not None:
             low, high = found.interval
             document["disagreement"] = {"value": found.value, "low": low, "high": high}
-        document["noise"] = _noise_json(pilot.scores)
+        noise = pilot.scores
+        cases, answers, votes = noise.counts
+        document["noise"] = {
+            "cases": noise.cases,
+            "target": noise.target,
+            "judge": noise.judge,
+            "counts": {"cases": cases, "answers": answers, "votes": votes},
+            "advice": noise.advice(),
+        }
     return json.dumps(document, indent=2)
-
-
-def _way_json(plan: ComparisonPlan, detect: float, way: Way) -> Json:
-    return {"chance": plan.chance(detect, way), "cases_needed": plan.needed(detect, way)}
 
 
 def _least_json(line: Mapping[Way, float]) -> dict[str, Json]:
     return {f"least_{way}": least if isfinite(least) else None for way, least in line.items()}
-
-
-def _noise_json(noise: Noise) -> Json:
-    cases, answers, votes = noise.counts
-    counts: Json = {"cases": cases, "answers": answers, "votes": votes}
-    return {
-        "cases": noise.cases,
-        "target": noise.target,
-        "judge": noise.judge,
-        "counts": counts,
-        "advice": noise.advice(),
-    }
 
 
 def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[str]:
@@ -187,7 +183,10 @@ def _table(plan: ComparisonPlan) -> Iterator[str]:
     yield ""
     yield f"{'cases':>9}{'drop':>11}{'rise':>11}"
     table = plan.table()
-    rows = [(cases, "".join(f"{_shown(least):>11}" for least in line.values())) for cases, line in table.items()]
+    rows = []
+    for cases, line in table.items():
+        shown = (f"{least:.3f}" if isfinite(least) else NONE_SEEN for least in line.values())
+        rows.append((cases, "".join(f"{least:>11}" for least in shown)))
     for cells, alike in groupby(rows, key=lambda row: row[1]):
         sizes = [cases for cases, _ in alike]
         named = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,}–{sizes[-1]:,}"
@@ -204,10 +203,6 @@ def _often(chance: float) -> str:
     return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
 
 
-def _shown(least: float) -> str:
-    return f"{least:.3f}" if isfinite(least) else NONE_SEEN
-
-
 def _runs(plan: ComparisonPlan) -> str:
     return f"two runs of {plural(plan.cases, 'case')}{_each(plan.repeat)}"
 
@@ -220,8 +215,13 @@ def _assumed(shown: PlanShown) -> Iterator[str]:
     """One short line: what is assumed, and where it comes from."""
     one = shown.plan.assumed
     mean = f"mean score {one.rate:.3g} (SD {one.deviation:.2g})" if one.deviation else f"pass rate {percent(one.rate)}"
+    rate_from = "--rate"
+    if shown.rate_from != "given" and shown.pilot is not None:
+        passed, judged = shown.pilot.trials
+        counted = f"{one_line(shown.pilot.run_id)}: {passed} of {plural(judged, 'trial')} passed"
+        rate_from = counted if shown.rate_from == "run" else f"a guess; {counted}"
     parts = [
-        f"{mean} {_rate_from(shown)}",
+        f"{mean} ({rate_from})",
         f"{percent(one.alike)} of the variance is between cases {_alike_from(shown)}",
         f"{percent(one.shared)} of the difficulty of a case is the same in both runs (--shared)",
         f"alpha {one.alpha:g}",
@@ -229,16 +229,6 @@ def _assumed(shown: PlanShown) -> Iterator[str]:
     if one.cluster_size > 1:
         parts.append(f"clusters of {one.cluster_size} with correlation {one.correlation:.2g}")
     yield f"Assumed: {'; '.join(parts)}."
-
-
-def _rate_from(shown: PlanShown) -> str:
-    if shown.rate_from == "given":
-        return "(--rate)"
-    if shown.pilot is None:
-        return "(--rate)"
-    passed, judged = shown.pilot.trials
-    counted = f"{one_line(shown.pilot.run_id)}: {passed} of {plural(judged, 'trial')} passed"
-    return f"({counted})" if shown.rate_from == "run" else f"(a guess; {counted})"
 
 
 def _alike_from(shown: PlanShown) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from textwrap import wrap
 
-from agentv.model.suite.exam import DESCRIPTION, ExamRow
+from agentv.model.suite.exam import DESCRIPTION
 from agentv.model.suite.library import Covered, ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, called
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
@@ -126,7 +126,10 @@ def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool
     listed = shown.listed
     head = f"{paint(one_line(listed.id), 'bold', color=color)}: "
     head += paint(status_of(listed), _style(listed), color=color)
-    parts = [[head], _description(shown, width), list(_facts(shown, here, width)), list(_exam_rows(shown, color=color))]
+    description = ["(no description)"]
+    if shown.description is not None:
+        description = wrap(one_line(shown.description), max(width, 20)) or [""]
+    parts = [[head], description, list(_facts(shown, here, width)), list(_exam_rows(shown, color=color))]
     end = list(gate_lines(listed.id, shown.gate))
     if shown.findings:
         number = plural(shown.findings, "thing")
@@ -134,13 +137,11 @@ def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool
     return "\n\n".join("\n".join(part) for part in (*parts, end) if part)
 
 
-def _description(shown: ShownPrompt, width: int) -> list[str]:
-    if shown.description is None:
-        return ["(no description)"]
-    return wrap(one_line(shown.description), max(width, 20)) or [""]
-
-
 def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
+    queries = ""
+    if shown.queries:
+        should = sum(shown.queries.values())
+        queries = f"{should} that should trigger it, {len(shown.queries) - should} that should not"
     rest = {key: text for key, text in shown.others.items() if isinstance(text, str | int | float)}
     facts: dict[str, str] = {
         "owner": shown.owner or "",
@@ -149,7 +150,7 @@ def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
         "place": shown_from(shown.listed.directory, here),
         "rests on": ", ".join(map(called, shown.texts)),
         "cases": ", ".join(shown.cases),
-        "queries": _queries(shown),
+        "queries": queries,
         "changed": ", ".join(f"{called(one.path)} ({one.kind})" for one in shown.listed.changes),
     }
     names = {name: one_line(name, 20) for name, text in facts.items() if text}
@@ -158,13 +159,6 @@ def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
         lines = wrap(one_line(facts[name]), max(width - column - 2, 20), break_on_hyphens=False) or [""]
         yield f"{label}{' ' * (column - cells(label))}{GAP}{lines[0]}"
         yield from (f"{' ' * column}{GAP}{line}" for line in lines[1:])
-
-
-def _queries(shown: ShownPrompt) -> str:
-    if not shown.queries:
-        return ""
-    should = sum(shown.queries.values())
-    return f"{should} that should trigger it, {len(shown.queries) - should} that should not"
 
 
 def _exam_rows(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
@@ -177,14 +171,11 @@ def _exam_rows(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
     for one in reversed(last):
         style = None if one.all_passed else "wrong"
         padded = paint(result(one), style, color=color) + " " * (wide - len(result(one)))
-        yield f"  {when(one)}  {padded}  {_of(one)}".rstrip()
+        judge = f", judged by {one_line(one.judge)}" if one.judge else ""
+        of = f"{one_line(one.model)}{judge}" if one.model else judge.removeprefix(", ")
+        yield f"  {when(one)}  {padded}  {of}".rstrip()
         if one.failed_cases:
             yield f"    not passed: {one_line(', '.join(one.failed_cases), 300)}"
-
-
-def _of(exam_row: ExamRow) -> str:
-    judge = f", judged by {one_line(exam_row.judge)}" if exam_row.judge else ""
-    return f"{one_line(exam_row.model)}{judge}" if exam_row.model else judge.removeprefix(", ")
 
 
 def prompt_json(shown: ShownPrompt, *, here: str) -> str:
@@ -258,18 +249,16 @@ _NO_LINE_END = "\\ No newline at end of file"
 
 def render_differences(found: PromptDiff, *, color: bool = False) -> str:
     """A unified diff of every text that changed; empty where nothing did."""
-    lines = (line for one in found.differences for line in _lines(one, found))
-    return "\n".join(_painted(line) if color else line for line in lines)
+    lines = []
+    for line in (line for one in found.differences for line in _lines(one, found)):
+        style = next((style for start, style in _STYLES if line.startswith(start)), None) if color else None
+        lines.append(line if style is None else f"\x1b[{style}m{line}\x1b[0m")
+    return "\n".join(lines)
 
 
 def compared_with(found: PromptDiff) -> str:
     """Label of the recorded exam: `the exam of 2026-11-22 08:35 (3/5)`."""
     return f"the exam of {when(found.exam_row)} ({result(found.exam_row)})"
-
-
-def _painted(line: str) -> str:
-    style = next((style for start, style in _STYLES if line.startswith(start)), None)
-    return f"\x1b[{style}m{line}\x1b[0m" if style is not None else line
 
 
 def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
@@ -319,17 +308,16 @@ def differences_json(found: PromptDiff) -> str:
         {
             "prompt": found.prompt,
             "sitting": exam_row_json(found.exam_row),
-            "differences": [_json(one) for one in found.differences],
+            "differences": [
+                {
+                    "path": called(one.path),
+                    "kind": one.kind,
+                    "before": _text(one.before) if one.before is not None else None,
+                    "after": _text(one.after) if one.after is not None else None,
+                    "kept": not one.lost,
+                }
+                for one in found.differences
+            ],
         },
         indent=2,
     )
-
-
-def _json(one: TextDifference) -> Json:
-    return {
-        "path": called(one.path),
-        "kind": one.kind,
-        "before": _text(one.before) if one.before is not None else None,
-        "after": _text(one.after) if one.after is not None else None,
-        "kept": not one.lost,
-    }

@@ -29,8 +29,11 @@ def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
             lines.append(f"{one.by}s, each compared with the first one that ran the same cases")
             by = one.by
         lines += [f"  {line}" for line in _lines(one, found.question.margin, color=color)]
-    several = dict.fromkeys(one.by for one in found.comparisons)
-    lines += ["", f"to see the cases that moved, compare two: {_hint(found, next(iter(several)))}"]
+    first = found.comparisons[0]
+    parts = f"--by {first.by}"
+    if first.by == "target":
+        parts = f"--target {one_line(quote(first.base))} --target {one_line(quote(first.candidate))}"
+    lines += ["", f"to see the cases that moved, compare two: agentv compare {one_line(run.run_id)} {parts}"]
     return "\n".join(lines)
 
 
@@ -65,12 +68,3 @@ def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str
             errors = f"; with errors as failed or passed {signed(worst, 1)} to {signed(best, 1)} points"
         yield f"  {each.measure} {' → '.join(shown)}{errors}"
     yield from (f"  {line}" for line in usage_lines(one.usage, one.base, one.candidate))
-
-
-def _hint(found: RunComparison, by: str) -> str:
-    """The command that compares two parts of the run."""
-    first = next(one for one in found.comparisons if one.by == by)
-    command = f"agentv compare {one_line(found.run.run_id)}"
-    if by == "target":
-        return f"{command} --target {one_line(quote(first.base))} --target {one_line(quote(first.candidate))}"
-    return f"{command} --by {by}"

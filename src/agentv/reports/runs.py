@@ -38,22 +38,15 @@ def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: boo
     table = [_row(run) for run in runs]
     headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
     for name in _GIVES_WAY:
-        if _narrow([[row[heading] for heading in headings] for row in table], headings, width):
+        taken = widths_of([list(headings), *([row[name] for name in headings] for row in table)])
+        if width - sum(taken) - len(GAP) * len(taken) < _ROOM:
             headings.remove(name)
     rows: list[list[Cell]] = [[(name, "bold") for name in headings]]
     rows += [[row[name] for name in headings] for row in table]
-    return "\n".join([*aligned(rows, width, color=color), "", _total(len(runs), total)])
-
-
-def _narrow(rows: Sequence[Sequence[Cell]], headings: Sequence[str], width: int) -> bool:
-    taken = widths_of([[(name, None) for name in headings], *rows])
-    return width - sum(taken) - len(GAP) * len(taken) < _ROOM
-
-
-def _total(shown: int, total: int) -> str:
-    if shown == total:
-        return plural(total, "run")
-    return f"{plural(total, 'run')}, newest first; --limit {total} lists all"
+    count = plural(total, "run")
+    if len(runs) < total:
+        count += f", newest first; --limit {total} lists all"
+    return "\n".join([*aligned(rows, width, color=color), "", count])
 
 
 def _row(run: ListedRun) -> dict[str, Cell]:

@@ -101,8 +101,9 @@ def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> s
         if not any(place[1] == prompt for place in case.answers):
             continue
         if len(found.prompts) > 1:
-            lines.append(f"  {paint(_prompt(prompt), 'bold', color=options.color)}")
-        columns = [(_label(found, *pair), (pair[0], prompt, pair[1])) for pair in pairs]
+            head = "no prompt" if prompt is None else f"with {one_line(prompt, _NAME)}"
+            lines.append(f"  {paint(head, 'bold', color=options.color)}")
+        columns = [(column_label(_names(found, *pair)), (pair[0], prompt, pair[1])) for pair in pairs]
         lines += _blocks(case, columns, options)
     return "\n".join(lines)
 
@@ -116,13 +117,10 @@ def render_rest(found: SideBySide) -> str:
     return f"{len(found.cases)} of {plural(found.matching, 'case')} shown; --limit N shows more"
 
 
-def _prompt(prompt: str | None) -> str:
-    return "no prompt" if prompt is None else f"with {one_line(prompt, _NAME)}"
-
-
-def _label(found: SideBySide, target: str, variant: str | None) -> str:
+def _names(found: SideBySide, target: str, variant: str | None) -> tuple[str | None, ...]:
+    """The target and the variant, as far as there are several."""
     names = ((target, found.targets), (variant, found.variants))
-    return column_label(tuple(name for name, of in names if len(of) > 1))
+    return tuple(name for name, of in names if len(of) > 1)
 
 
 def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: ShowOptions) -> Iterator[str]:
@@ -205,11 +203,15 @@ def render_grid(found: SideBySide, options: ShowOptions) -> str:
         for variant in found.variants
         if any((place := (target, prompt, variant)) in case.answers for case in found.cases)
     ]
-    ids = _column("case", [_id(case, found) for case in found.cases], min(_ID, options.width // 3))
+    suites = len({one.suite for one in found.cases}) > 1
+    named = [f"{case.suite}: {case.case_id}" if suites else case.case_id for case in found.cases]
+    ids = _column("case", named, min(_ID, options.width // 3))
     left = options.width - cells(ids[0])
     beside = max(1, min(len(places), left // (NARROWEST_ANSWER + len(GAP))))
     heads = [ids]
-    for name in _variables(found.cases):
+    for name in dict.fromkeys(name for case in found.cases for name in _vars(case)):
+        if any(isinstance(_vars(case).get(name), Mapping | list) for case in found.cases):
+            continue
         column = _column(name, [_text(_vars(case).get(name)) for case in found.cases], _VARIABLE)
         if left - cells(column[0]) - len(GAP) >= beside * (NARROWEST_ANSWER + len(GAP)):
             heads.append(column)
@@ -266,23 +268,12 @@ def _cell(samples: Sequence[TrialResult]) -> Cell:
     return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[verdict]
 
 
-def _id(case: CaseAnswers, found: SideBySide) -> str:
-    suites = len({one.suite for one in found.cases}) > 1
-    return f"{case.suite}: {case.case_id}" if suites else case.case_id
-
-
 def _place_label(found: SideBySide, place: Place) -> str:
     """What tells a column from the others: `brief, gpt as skilled`."""
     target, prompt, variant = place
-    names = tuple(name for name, of in ((target, found.targets), (variant, found.variants)) if len(of) > 1)
+    names = _names(found, target, variant)
     parts = ([column_label((prompt,))] if len(found.prompts) > 1 else []) + ([column_label(names)] if names else [])
     return ", ".join(parts) or column_label((target,))
-
-
-def _variables(cases: Sequence[CaseAnswers]) -> Iterator[str]:
-    """The names of the variables of the cases, without those that have objects or lists."""
-    names = dict.fromkeys(name for case in cases for name in _vars(case))
-    return (name for name in names if not any(isinstance(_vars(case).get(name), Mapping | list) for case in cases))
 
 
 def _vars(case: CaseAnswers) -> Mapping[str, Json]:

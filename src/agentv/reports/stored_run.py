@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
 
-from agentv.model.run.grade import Grade
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.trial import Score, StoredWork, TrialResult
 from agentv.model.values.formatting import duration, plural
-from agentv.model.values.message import Message, ToolCall, reference_text
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.message import Message, reference_text
 from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.run.trial_view import STATUS_WORDS, costs_of, cut_words, needed
 from agentv.reports.runs import what_of
@@ -104,7 +102,7 @@ def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     yield from _titled("retrieved", _retrieved(result, options))
     if result.error is not None:
         yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, options)])
-    yield from _titled("checks", _scores(result.scores, options))
+    yield from _titled("checks", (line for score in result.scores for line in _score(score, options)))
     yield from _titled("reference", _reference(result, options))
 
 
@@ -146,7 +144,11 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
         yield f"first token after {duration(result.time_to_first_token_ms)}"
     yield from costs_of(result)
     if result.token_usage is not None:
-        yield _tokens(result.token_usage)
+        usage = result.token_usage
+        counted = f"{usage.input or 0:,} tokens in, {usage.output or 0:,} out"
+        if usage.input is None and usage.output is None:
+            counted = f"{usage.total:,} tokens" if usage.total is not None else "tokens unknown"
+        yield counted
     if result.attempts > 1:
         yield plural(result.attempts, "attempt")
     if result.stored is not None:
@@ -171,12 +173,6 @@ def _work(stored: StoredWork) -> Iterator[str]:
     for name, path in places.items():
         if path is not None:
             yield f"{name} {one_line(path)}"
-
-
-def _tokens(usage: TokenUsage) -> str:
-    if usage.input is None and usage.output is None:
-        return f"{usage.total:,} tokens" if usage.total is not None else "tokens unknown"
-    return f"{usage.input or 0:,} tokens in, {usage.output or 0:,} out"
 
 
 def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
@@ -209,20 +205,12 @@ def _transcript(messages: Sequence[Message], options: ShowOptions) -> Iterator[s
         yield f"{message.role}{name}:"
         if message.text:
             yield from (f"  {line}" for line in _text(message.text, options))
-        yield from (f"  calls {_call(call)}" for call in message.tool_calls)
-
-
-def _call(call: ToolCall) -> str:
-    return f"{one_line(call.name, NAME)}({one_line(_json(call.arguments), 2 * NAME)})"
+        for call in message.tool_calls:
+            yield f"  calls {one_line(call.name, NAME)}({one_line(_json(call.arguments), 2 * NAME)})"
 
 
 def _json(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _scores(scores: Sequence[Score], options: ShowOptions) -> Iterator[str]:
-    for score in scores:
-        yield from _score(score, options)
 
 
 def _score(score: Score, options: ShowOptions) -> Iterator[str]:
@@ -236,7 +224,8 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
         lines = _text(f"{grade.error.code}: {grade.error.message}", options)
         yield from (f"  {line}" for line in lines)
     for check in grade.checks:
-        if not (len(grade.checks) == 1 and _same(check.text, entry.name)):
+        # a lone check may say no more than its assertion's name: `contains: 'x'` and `contains 'x'`
+        if len(grade.checks) > 1 or check.text not in (entry.name, entry.name.replace(": ", " ", 1)):
             mark = (
                 paint("+", "passed", color=options.color) if check.passed else paint("-", "failed", color=options.color)
             )
@@ -251,11 +240,6 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
         yield from _after("details: ", _json(grade.details), options)
 
 
-def _same(text: str, name: str) -> bool:
-    """Whether a check says no more than its assertion's name: `contains: 'x'` and `contains 'x'`."""
-    return name.replace(": ", " ", 1) == text or text == name
-
-
 def _after(word: str, text: str, options: ShowOptions) -> Iterator[str]:
     first, *rest = _text(text, options)
     yield f"    {word}{first}"
@@ -266,16 +250,13 @@ def _weighed(score: Score) -> str:
     """What the score is where it is neither nothing nor all, and what is out of the ordinary about its weight."""
     grade, settings = score.grade, score.entry.settings
     needs = needed(grade)
-    parts = [] if _plain(grade) else [f"score {grade.score:.2f}{f', {needs}' if needs else ''}"]
+    plain = grade.error is not None or grade.score == (1.0 if grade.passed else 0.0)
+    parts = [] if plain else [f"score {grade.score:.2f}{f', {needs}' if needs else ''}"]
     if settings.required is not False:
         parts.append("required" if settings.required is True else f"required {settings.required:g}")
     if settings.weight != 1:
         parts.append(f"weight {settings.weight:g}")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _plain(grade: Grade) -> bool:
-    return grade.error is not None or grade.score == (1.0 if grade.passed else 0.0)
 
 
 def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:

@@ -64,21 +64,16 @@ def _safe(row: Iterable[Cell]) -> list[Cell]:
 def _targets(listing: TargetsListing, here: str) -> list[list[Cell]]:
     """Headings and rows; a column that says nothing of any target is left out."""
     targets = listing.targets
+    described = [f"{one.provider}:{one.model}" if one.model else one.provider for one in targets]
     columns: dict[str, list[Cell]] = {
         "NAME": [(one.name, None) for one in targets],
-        "DESCRIPTION": [(_what(one), None) for one in targets],
+        "DESCRIPTION": [("" if what == one.name else what, None) for one, what in zip(targets, described, strict=True)],
         "KEY": [_keys(one) for one in targets],
         "CHECK": [_check(one.check) for one in targets],
         "LINE": [_where(one, listing.file, here) for one in targets],
     }
     filled = {name: cells for name, cells in columns.items() if any(text for text, _ in cells)}
     return [_headings(*filled), *map(_safe, zip(*filled.values(), strict=True))]
-
-
-def _what(target: ListedTarget) -> str:
-    """`openai:gpt-5-mini`; nothing where the name says it."""
-    what = f"{target.provider}:{target.model}" if target.model else target.provider
-    return "" if what == target.name else what
 
 
 def _where(target: ListedTarget, file: str | None, here: str) -> Cell:
@@ -121,13 +116,10 @@ def _check(check: CheckOutcome | None) -> Cell:
     if check is None:
         return ("", None)
     if check.state == "ok":
-        return (f"ok, {_duration(check)}", "passed")
+        took = check.duration_ms or 0.0
+        shown = f"{took:.0f} ms" if took < 10_000 else duration(took)
+        return (f"ok, {shown}", "passed")
     return ("failed", "failed") if check.state == "failed" else ("not called", "dim")
-
-
-def _duration(check: CheckOutcome) -> str:
-    took = check.duration_ms or 0.0
-    return f"{took:.0f} ms" if took < 10_000 else duration(took)
 
 
 def check_plan(models: int, agents: Sequence[str], timeout_s: float) -> str:

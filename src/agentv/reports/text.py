@@ -88,12 +88,12 @@ _ABSOLUTE = lazy_pattern(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\
 
 def without_directories(message: str) -> str:
     """A message with absolute paths cut to what a reader elsewhere may know: from `.agentv` on, or the file's name."""
-    return _ABSOLUTE.sub(lambda found: _inner(found[0]), message)
 
+    def inner(found: re.Match[str]) -> str:
+        parts = found[0].split("/")
+        return "/".join(parts[parts.index(".agentv") :]) if ".agentv" in parts else parts[-1]
 
-def _inner(path: str) -> str:
-    parts = path.split("/")
-    return "/".join(parts[parts.index(".agentv") :]) if ".agentv" in parts else parts[-1]
+    return _ABSOLUTE.sub(inner, message)
 
 
 def shown_from(path: str, here: str) -> str:

@@ -35,7 +35,14 @@ def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
     head = f"{one_line(trend.suite)}{on}: {trend.measure} of {plural(len(trend.runs), 'run')}, oldest first"
     titles = ("run", "commit", trend.measure, "95% CI", "from the run before (95% CI)")
     rows: list[list[Cell]] = [[(title, "dim") for title in titles]]
-    rows += [[(cell, None) for cell in _row(trend, run)] for run in trend.runs]
+    for run in trend.runs:
+        interval = "" if run.interval is None else " to ".join(_number(trend, end) for end in run.interval)
+        change = ""
+        if run.change is not None:
+            moved = f"{_signed(trend, run.change.difference)} ({_reach(trend, run.change)})"
+            change = f"{moved} {run.change.direction or ''}".rstrip()
+        texts = (one_line(run.run_id), _commit(run), _number(trend, run.value), interval, change)
+        rows.append([(text, None) for text in texts])
     return "\n".join([*findings(trend), "", head, *aligned(rows, width, color=color), "", *notes(trend)]).rstrip()
 
 
@@ -68,43 +75,32 @@ def trend_data(trend: Trend) -> dict[str, Json]:
     }
 
 
-def _row(trend: Trend, run: TrendRun) -> Iterator[str]:
-    yield one_line(run.run_id)
-    yield _commit(run)
-    yield _value(trend, run)
-    yield "" if run.interval is None else " to ".join(_number(trend, end) for end in run.interval)
-    change = run.change
-    yield (
-        ""
-        if change is None
-        else f"{_points(trend, change)} ({_reach(trend, change)}) {change.direction or ''}".rstrip()
-    )
-
-
 def _findings(trend: Trend) -> Iterator[str]:
     latest = trend.runs[-1]
     compared = [(before, run, run.change) for before, run in pairwise(trend.runs) if run.change is not None]
     shown = [(before, run, found) for before, run, found in compared if found.direction is not None]
     for before, run, found in shown:
-        yield _change(trend, before, run, found)
+        verb = "rose" if found.direction == "higher" else "fell"
+        yield (
+            f"The {trend.measure} {verb} after {_named(before)}: {_number(trend, before.value)} there, "
+            f"{_number(trend, run.value)} in {_named(run)}; {_paired(trend, found)}."
+        )
     if not compared:
         first = "is the first whole run" if len(trend.runs) == 1 else "has no case in common with the one before it"
-        yield f"Nothing to compare: {_named(latest)} {first}; its {trend.measure} is {_value(trend, latest)}."
+        value = _number(trend, latest.value)
+        yield f"Nothing to compare: {_named(latest)} {first}; its {trend.measure} is {value}."
     elif not shown:
         yield f"No change from one run to the next is shown; {_last(trend, latest)}."
     elif shown[-1][1] is not latest:
         yield f"No further change is shown since; {_last(trend, latest)}."
     base = trend.from_baseline
     if base is not None and base != latest.change:
-        yield _from_baseline(trend, base, latest)
-
-
-def _change(trend: Trend, before: TrendRun, run: TrendRun, found: RunDifference) -> str:
-    verb = "rose" if found.direction == "higher" else "fell"
-    return (
-        f"The {trend.measure} {verb} after {_named(before)}: {_value(trend, before)} there, {_value(trend, run)} in "
-        f"{_named(run)}; {_paired(trend, found)}."
-    )
+        named = f"{'the pinned' if trend.pinned else 'the first run shown as'} baseline {one_line(base.before)}"
+        if base.direction is not None:
+            better = f"is {base.direction} than {named}"
+            yield f"The latest run, {one_line(latest.run_id)}, {better}; {_paired(trend, base)}."
+        else:
+            yield f"No difference of the latest run from {named} is shown: {_paired(trend, base)}."
 
 
 def _last(trend: Trend, latest: TrendRun) -> str:
@@ -114,21 +110,11 @@ def _last(trend: Trend, latest: TrendRun) -> str:
     return f"from {one_line(found.before)} to {one_line(latest.run_id)}: {_paired(trend, found)}"
 
 
-def _from_baseline(trend: Trend, found: RunDifference, latest: TrendRun) -> str:
-    base = f"{'the pinned' if trend.pinned else 'the first run shown as'} baseline {one_line(found.before)}"
-    if found.direction is not None:
-        return f"The latest run, {one_line(latest.run_id)}, is {found.direction} than {base}; {_paired(trend, found)}."
-    return f"No difference of the latest run from {base} is shown: {_paired(trend, found)}."
-
-
 def _paired(trend: Trend, found: RunDifference) -> str:
     """`difference -29.0 points (95% CI -38.9 to -19.8, 100 cases)`."""
     unit = "" if trend.measure == "mean score" else " points"
-    return f"difference {_points(trend, found)}{unit} (95% CI {_reach(trend, found)}, {plural(found.cases, 'case')})"
-
-
-def _points(trend: Trend, found: RunDifference) -> str:
-    return _signed(trend, found.difference)
+    difference, cases = _signed(trend, found.difference), plural(found.cases, "case")
+    return f"difference {difference}{unit} (95% CI {_reach(trend, found)}, {cases})"
 
 
 def _reach(trend: Trend, found: RunDifference) -> str:
@@ -137,10 +123,6 @@ def _reach(trend: Trend, found: RunDifference) -> str:
 
 def _signed(trend: Trend, difference: float) -> str:
     return signed(difference, 3) if trend.measure == "mean score" else signed(100 * difference, 1)
-
-
-def _value(trend: Trend, run: TrendRun) -> str:
-    return _number(trend, run.value)
 
 
 def _number(trend: Trend, value: float) -> str:

@@ -61,27 +61,19 @@ def exam_lines(report: ExamReport, triggering: Iterable[str], here: str) -> list
         triggering: what is to be said of its queries.
         here: absolute path of the directory that paths are shown from.
     """
-    return list(_lines(report, triggering, here))
-
-
-def _lines(report: ExamReport, triggering: Iterable[str], here: str) -> Iterator[str]:
     exam_row = report.exam_row
-    yield f"{_HEAD}{one_line(report.prompt)}: {verdict(exam_row)}"
+    lines = []
     if exam_row.partial:
         why = "; ".join(map(one_line, report.partial)) or "a part of the exam, or with settings other than the exam's"
-        yield f"  partial, so not evidence for a promotion: {why}"
-    for line in triggering:
-        yield f"  {line}"
+        lines.append(f"partial, so not evidence for a promotion: {why}")
     log = one_line(shown_from(report.log, here))
-    yield f"  recorded in {log}" if report.error is None else f"  not recorded: {one_line(report.error)}"
-    for note in report.notes:
-        yield f"  note: {one_line(note)}"
-    if report.gate is None:
-        return
-    if report.gate.to is None and not (exam_row.all_passed or exam_row.partial):
-        yield f"  it is ready but did not pass: agentv prompt demote {one_line(report.prompt)}"
-    else:
-        yield from (f"  {line}" for line in gate_lines(report.prompt, report.gate))
+    lines += [*triggering, f"recorded in {log}" if report.error is None else f"not recorded: {one_line(report.error)}"]
+    lines += [f"note: {one_line(note)}" for note in report.notes]
+    if report.gate is not None and report.gate.to is None and not (exam_row.all_passed or exam_row.partial):
+        lines.append(f"it is ready but did not pass: agentv prompt demote {one_line(report.prompt)}")
+    elif report.gate is not None:
+        lines += gate_lines(report.prompt, report.gate)
+    return [f"{_HEAD}{one_line(report.prompt)}: {verdict(exam_row)}", *(f"  {line}" for line in lines)]
 
 
 def gate_lines(prompt: str, gate: PromotionGate) -> Iterator[str]:

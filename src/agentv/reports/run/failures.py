@@ -168,6 +168,10 @@ class _Collected(Struct):
             self.example = _view(result)
         del self.members[MEMBERS:]
 
+    def order(self) -> tuple[object, ...]:
+        rank = ("errored", "failed", "skipped").index(self.cause.status)
+        return (rank == 2, -len(self.cases), -self.trials, rank, self.members[0])
+
     def merged_at(self, level: int, others: Iterable[_Collected]) -> _Collected:
         """This one and others, each of a single case, as one group of a more general cause."""
         parts = sorted((self, *others), key=lambda one: one.members[0])
@@ -229,25 +233,16 @@ class FailureGroups:
 
     def groups(self) -> list[FailureGroup]:
         """The groups, those of the most cases first; what did not run comes last."""
-        return [one.group() for one in sorted(_merged([*self._found.values()]), key=_order)]
-
-
-def _order(one: _Collected) -> tuple[object, ...]:
-    rank = ("errored", "failed", "skipped").index(one.cause.status)
-    return (rank == 2, -len(one.cases), -one.trials, rank, one.members[0])
-
-
-def _merged(found: list[_Collected]) -> list[_Collected]:
-    """The causes; where they are many, those of single cases merged by a more general one."""
-    level = 1
-    while len(found) > FEW and (single := [one for one in found if _is_single(one, level)]):
-        alike: dict[tuple[str, str, str], list[_Collected]] = {}
-        for one in single:
-            alike.setdefault((one.cause.status, one.cause.code, one.cause.keys[level]), []).append(one)
-        merged = [first.merged_at(level, others) if others else first for first, *others in alike.values()]
-        found = [*(one for one in found if not _is_single(one, level)), *merged]
-        level += 1
-    return found
+        found, level = [*self._found.values()], 1
+        # where they are many, those of single cases are merged by a more general cause
+        while len(found) > FEW and (single := [one for one in found if _is_single(one, level)]):
+            alike: dict[tuple[str, str, str], list[_Collected]] = {}
+            for one in single:
+                alike.setdefault((one.cause.status, one.cause.code, one.cause.keys[level]), []).append(one)
+            merged = [first.merged_at(level, others) if others else first for first, *others in alike.values()]
+            found = [*(one for one in found if not _is_single(one, level)), *merged]
+            level += 1
+        return [one.group() for one in sorted(found, key=_Collected.order)]
 
 
 def _is_single(one: _Collected, level: int) -> bool:
@@ -264,28 +259,23 @@ def _cause(result: TrialResult) -> _Cause | None:
     if result.status == "failed":
         return _of_check(result)
     if result.status == "errored":
-        code, message = _error(result)
-    elif result.status == "skipped" and result.error is not None and not _is_counted_elsewhere(result.error.code):
+        code, message = "internal-error", "no reason"
+        if result.error is not None:
+            code, message = result.error.code, result.error.message
+        errors = (score.grade.error for score in result.scores if counts(score))
+        error = next((one for one in errors if one is not None), None)
+        if error is not None:  # without the assertion's name, since many cases may have the same error
+            code, message = error.code, error.message
+    elif result.status == "skipped" and result.error is not None:
         code, message = result.error.code, result.error.message
+        if code.endswith(("target-stopped", NOT_DRAWN)):  # which are counted elsewhere
+            return None
     else:
         return None
     message = shorten(message, LONGEST)
     general = f"{code} (different messages)"
     keys = (f"{code}: {_without_details(message, result.trial.case.id)}", general)
     return _Cause(result.status, code, keys, (f"{code}: {message}", general))
-
-
-def _is_counted_elsewhere(code: str) -> bool:
-    """Whether trials were not run because a target was stopped, or the comparison was decided."""
-    return code.endswith(("target-stopped", NOT_DRAWN))
-
-
-def _error(result: TrialResult) -> tuple[str, str]:
-    """Code and message of what broke; of an assertion without its name, since many cases may have the same error."""
-    for score in result.scores:
-        if score.grade.error is not None and counts(score):
-            return score.grade.error.code, score.grade.error.message
-    return (result.error.code, result.error.message) if result.error is not None else ("internal-error", "no reason")
 
 
 def _of_check(result: TrialResult) -> _Cause:

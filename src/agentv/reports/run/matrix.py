@@ -12,7 +12,6 @@ from agentv.model.run.matrix import (
     GroupTotals,
     GroupUsage,
     MatrixCell,
-    MatrixComparison,
     MatrixGroup,
     RunMatrix,
 )
@@ -68,17 +67,15 @@ def compared_heading(matrix: RunMatrix) -> str:
     if not matrix.comparisons:
         return "not compared: they have no case in common"
     corrected = f", corrected for {matrix.tests} tests (Holm)" if matrix.tests > 1 else ""
-    return f"compared case by case with {_bases(matrix.comparisons)}{corrected}:"
-
-
-def _bases(comparisons: Sequence[MatrixComparison]) -> str:
-    """`the first target and the first prompt`."""
-    return " and ".join(f"the first {by}" for by in dict.fromkeys(one.by for one in comparisons))
+    bases = " and ".join(f"the first {by}" for by in dict.fromkeys(one.by for one in matrix.comparisons))
+    return f"compared case by case with {bases}{corrected}:"
 
 
 def _table(grid: Grid, width: int) -> Iterator[str]:
     """The grid in blocks of as many columns as fit."""
-    columns = _labels(grid.columns)
+    labels = [column_label(names) for names in grid.columns]
+    number_of = Counter(labels)  # a number tells apart those that are cut to the same
+    columns = [f"{label} ({place})" if number_of[label] > 1 else label for place, label in enumerate(labels, 1)]
     names = ["", *((column_label((row.name,)) if row.is_prompt else row.name or "") for row in _shown_rows(grid))]
     first = max(map(cells, names))
     room = max(0, width - first)
@@ -103,13 +100,6 @@ def _table(grid: Grid, width: int) -> Iterator[str]:
 def _shown_rows(grid: Grid) -> list[GridRow]:
     prompts = [row for row in grid.rows if row.is_prompt][:ROWS]
     return [*prompts, *(row for row in grid.rows if not row.is_prompt)]
-
-
-def _labels(columns: Sequence[tuple[str | None, ...]]) -> list[str]:
-    """The labels of columns; a number tells apart those that are cut to the same."""
-    labels = [column_label(names) for names in columns]
-    number_of = Counter(labels)
-    return [f"{label} ({place})" if number_of[label] > 1 else label for place, label in enumerate(labels, 1)]
 
 
 def column_label(names: tuple[str | None, ...]) -> str:
@@ -193,7 +183,8 @@ def grid_of(matrix: RunMatrix) -> Grid:
         wholes: list[_Side] = [cells.get((target, prompt, variant)) for prompt in matrix.prompts]
         compared = _compared(matrix, "prompt", matrix.prompts)
         return Grid(tuple((prompt,) for prompt in matrix.prompts), tuple(_numbers(wholes, "", compared)))
-    columns = tuple(_column(matrix, *pair) for pair in pairs)
+    several = (len(matrix.targets) > 1, len(matrix.variants) > 1)
+    columns = tuple(tuple(name for name, differs in zip(pair, several, strict=True) if differs) for pair in pairs)
     by: Dimension = "target" if len(matrix.variants) == 1 else "variant"
     names = [pair[0] if by == "target" else pair[1] for pair in pairs]
     compared = _compared(matrix, by, names) if by == "target" or len(matrix.targets) == 1 else []
@@ -219,11 +210,6 @@ def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> 
     return [GridRow(f"{what} per case", tuple(row.get(name, NONE) for name in names)) for what, row in found.items()]
 
 
-def _column(matrix: RunMatrix, target: str, variant: str | None) -> tuple[str | None, ...]:
-    names = ((target, matrix.targets), (variant, matrix.variants))
-    return tuple(name for name, all_names in names if len(all_names) > 1)
-
-
 def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[_Side]:
     """The totals of each column over all prompts; nothing where both targets and variants differ."""
     if len(matrix.targets) > 1 and len(matrix.variants) > 1:
@@ -239,7 +225,8 @@ def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) ->
         return
     yield GridRow(rate or "pass rate", tuple(map(_rate, wholes)))
     if any(one is not None and _has_own_mean(one.totals) for one in wholes):
-        yield GridRow("mean score", tuple((NONE if one is None else _mean(one.totals)) for one in wholes))
+        means = (None if one is None else one.totals.mean_score for one in wholes)
+        yield GridRow("mean score", tuple(NONE if mean is None else f"{mean:.2f}" for mean in means))
     known = {row.name for row in compared}
     for name, shown, same in (("cost per 1,000", _cost, "cost"), ("median latency", _latency, "time")):
         cells = tuple((NONE if one is None else shown(one.usage)) for one in wholes)
@@ -274,10 +261,6 @@ def _has_own_mean(totals: GroupTotals) -> bool:
     """Whether the mean score says more than the pass rate."""
     mean, rate = totals.mean_score, totals.pass_rate
     return mean is not None and (rate is None or f"{mean:.2f}" != f"{rate:.2f}")
-
-
-def _mean(totals: GroupTotals) -> str:
-    return NONE if totals.mean_score is None else f"{totals.mean_score:.2f}"
 
 
 def _cost(usage: GroupUsage) -> str:

@@ -76,7 +76,13 @@ def difference(one: MatrixComparison) -> str:
 
 def usage_rows(usage: Sequence[UsageDifference]) -> list[list[str]]:
     """A row for each resource: its name, before, after, the difference with its share, and the interval or a note."""
-    return [_usage_row(one) for one in usage if one.resource != "duration_ms" or _is_shown(one)]
+    # short times say more of the machine than of the target
+    shown = (
+        one
+        for one in usage
+        if max(one.before or 0.0, one.after or 0.0) >= _SHORTEST_MS or one.resource != "duration_ms"
+    )
+    return [_usage_row(one) for one in shown]
 
 
 def points(delta: float) -> str:
@@ -87,18 +93,16 @@ def points(delta: float) -> str:
 
 def difference_text(number: float, measure: Measure) -> str:
     """`-0.190` of scores; of rates `-19.0 points`."""
-    return score_difference(number) if measure == "mean score" else points(number)
+    if measure != "mean score":
+        return points(number)
+    # of what three digits would show as nothing, two that count
+    return signed(number, 3) if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
 
 
 def ends_text(interval: tuple[float, float], measure: Measure) -> str:
     """`-0.190 to -0.050`; of rates in points, `-19.0 to -5.0`."""
     low, high = (difference_text(end, measure).removesuffix(" points") for end in interval)
     return f"{low} to {high}"
-
-
-def score_difference(number: float) -> str:
-    """`-0.190`; of what three digits would show as nothing, two that count."""
-    return signed(number, 3) if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
 
 
 def percentage(level: float) -> str:
@@ -203,10 +207,6 @@ def _usage_row(one: UsageDifference) -> list[str]:
         notes.append(f"known for {one.cases:,} of {plural(one.cases + one.unknown, 'case', ',')}")
     sides = [_amount(one.resource, one.before), _amount(one.resource, one.after)]
     return [name, *sides, _signed(one.resource, one.delta) + share, ", ".join(notes)]
-
-
-def _is_shown(one: UsageDifference) -> bool:
-    return max(one.before or 0.0, one.after or 0.0) >= _SHORTEST_MS
 
 
 def _share(one: UsageDifference) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import elapsed, money, plural
-from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
 from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
 from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
@@ -33,15 +32,23 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         here: absolute path of the directory that paths are shown from.
         results: where the rows are, as a person would type it.
     """
-    return "\n".join(
-        [
-            *_failures(view, summary, here, results),
-            *_trials(view, here, run_word(summary, results)),
-            *_samples(view, summary),
-            *_early(view, summary),
-            *totals(summary, view.noted, results),
-        ]
-    )
+    lines = [*_failures(view, summary, here, results), *_trials(view, here, run_word(summary, results))]
+    targets = view.several_targets
+    if summary.samples is not None:
+        from agentv.reports.run.samples import more_words, sampled_label, sampled_words, unsteady
+
+        shown = unsteady(summary.samples)
+        lines += [f"SAMPLES {sampled_label(case, targets=targets)}: {sampled_words(case)}" for case in shown]
+        if more := more_words(summary.samples):
+            lines.append(more)
+    if summary.early_stops is not None:
+        from agentv.reports.run.samples import sampled_label
+
+        listed = listed_cases(summary.early_stops)
+        lines += [f"SAMPLES {sampled_label(case, targets=targets)}: {early_words(case)}" for case in listed]
+        if more := more_early(summary.early_stops):
+            lines.append(more)
+    return "\n".join([*lines, *totals(summary, view.noted, results)])
 
 
 SLOW_S = 30.0
@@ -92,27 +99,22 @@ _LIMITS = {503: "is unavailable", 529: "is overloaded"}
 def _failures(view: RunView, summary: Summary, here: str, results: str) -> Iterator[str]:
     groups, words = view.failure_groups(), FailureWords.of(view)
     for group in groups[:SHOWN]:
-        yield from _group(group, words, here)
+        from agentv.reports.run.trial_view import reason
+
+        verdict = _VERDICTS[group.status]
+        if group.trials == 1:
+            yield f"{verdict} {words.title(group)}: {reason(group.example)}"
+        else:
+            yield f"{verdict} {words.title(group)}: {one_line(group.cause, LONGEST)}"
+            yield f"  {words.first(group)}"
+        for finding in group.example.findings:
+            yield f"  {finding_line(finding, here)}"
+        if others := words.others(group):
+            yield f"  {others}"
         rerun = view.rerun.rerun(group) if view.rerun is not None else None
         if rerun is not None:
             yield f"  {rerun_line(rerun, group)}"
     yield from closing_lines(view, groups, summary, results)
-
-
-def _group(group: FailureGroup, words: FailureWords, here: str) -> Iterator[str]:
-    """The cause, its first trial with its findings, and the names of others."""
-    from agentv.reports.run.trial_view import reason
-
-    verdict = _VERDICTS[group.status]
-    if group.trials == 1:
-        yield f"{verdict} {words.title(group)}: {reason(group.example)}"
-    else:
-        yield f"{verdict} {words.title(group)}: {one_line(group.cause, LONGEST)}"
-        yield f"  {words.first(group)}"
-    for finding in group.example.findings:
-        yield f"  {finding_line(finding, here)}"
-    if others := words.others(group):
-        yield f"  {others}"
 
 
 def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
@@ -124,28 +126,6 @@ def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
             yield f"{_VERDICTS[kind]} {omitted} more: agentv results show {run} {flag}"
     for why, number in view.stopped.items():
         yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
-
-
-def _samples(view: RunView, summary: Summary) -> Iterator[str]:
-    if summary.samples is None:
-        return
-    from agentv.reports.run.samples import more_words, sampled_label, sampled_words, unsteady
-
-    for case in unsteady(summary.samples):
-        yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {sampled_words(case)}"
-    if more := more_words(summary.samples):
-        yield more
-
-
-def _early(view: RunView, summary: Summary) -> Iterator[str]:
-    if summary.early_stops is None:
-        return
-    from agentv.reports.run.samples import sampled_label
-
-    for case in listed_cases(summary.early_stops):
-        yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {early_words(case)}"
-    if more := more_early(summary.early_stops):
-        yield more
 
 
 def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:

@@ -42,7 +42,9 @@ def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
 def sampled_words(case: SampledCase) -> str:
     """`3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%), pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (…), flaky`."""
     rate = f"{percent(case.pass_rate)} ({interval_words(case.pass_rate_interval)})"
-    chances = [_chances(case, k) for k in _most_informative(case)]
+    # of all samples it is known already, of one it is the rate
+    tell = [k for k in case.pass_at_k if 1 < k < case.judged] or [k for k in case.pass_at_k if k > 1]
+    chances = [_chances(case, k) for k in tell[-1:]]
     flaky = ["flaky"] if case.flaky else []
     return ", ".join([f"{case.passed} of {case.judged} passed", rate, *chances, *flaky])
 
@@ -111,9 +113,3 @@ def _chance(share: float) -> str:
     if share_text == f"{share:.1%}":
         return share_text
     return ">99.9%" if share > 0.5 else "<0.1%"
-
-
-def _most_informative(case: SampledCase) -> list[int]:
-    """The k that says most: of all samples it is known already, of one it is the rate."""
-    found = [k for k in case.pass_at_k if 1 < k < case.judged] or [k for k in case.pass_at_k if k > 1]
-    return found[-1:]

@@ -183,7 +183,22 @@ def render_terminal(
     """
     page = io.StringIO()
     looks = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
-    _draw(_console(page, **looks), view, summary, here=here, results=results)
+    console = _console(page, **looks)
+    _failures(console, view, summary, here=here, results=results)
+    for kind in _BESIDE:
+        _section(console, view, kind, here, run_word(summary, results))
+    from rich.text import Text
+
+    for why, number in view.stopped.items():
+        console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
+    if view.stopped:
+        console.print()
+    if summary.samples is not None:
+        _samples(console, summary.samples, targets=view.several_targets)
+    if summary.early_stops is not None:
+        _early(console, summary.early_stops, targets=view.several_targets)
+    for line in totals(summary, view.noted, results, console.width):
+        console.print(_outcomes_painted(line))
     return page.getvalue().rstrip("\n")
 
 
@@ -191,19 +206,6 @@ def _console(file: TextIO, **looks: Any) -> Console:
     from rich.console import Console
 
     return Console(file=file, highlight=False, emoji=False, markup=False, **looks)
-
-
-def _draw(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
-    _failures(console, view, summary, here=here, results=results)
-    for kind in _BESIDE:
-        _section(console, view, kind, here, run_word(summary, results))
-    _stopped(console, view)
-    if summary.samples is not None:
-        _samples(console, summary.samples, targets=view.several_targets)
-    if summary.early_stops is not None:
-        _early(console, summary.early_stops, targets=view.several_targets)
-    for line in totals(summary, view.noted, results, console.width):
-        console.print(_outcomes_painted(line))
 
 
 def _failures(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
@@ -259,15 +261,6 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
         flag = "--shown" if kind == "shown" else "--passed"
         console.print(Text(f"and {more} more: agentv results show {run} {flag}", _STYLES["dim"]), soft_wrap=True)
     console.print()
-
-
-def _stopped(console: Console, view: RunView) -> None:
-    from rich.text import Text
-
-    for why, number in view.stopped.items():
-        console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
-    if view.stopped:
-        console.print()
 
 
 def _samples(console: Console, samples: Samples, *, targets: bool) -> None:

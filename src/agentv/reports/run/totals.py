@@ -68,8 +68,13 @@ def against_line(found: SequentialComparison) -> str:
     drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
     if found.clusters != found.drawn:
         drawn += f", in {plural(found.clusters, 'cluster')}"
-    notes = "".join(_notes_against(found))
-    return f"{_claim_against(found)}: pass rate {_difference_against(found)} ({interval}) on {drawn}{notes}"
+    notes = f"; {found.errored:,} of them errored and may have passed or failed" if found.errored else ""
+    notes += f"; {found.unpaired:,} more are new or edited, and not counted" if found.unpaired else ""
+    if found.verdict == "inconclusive" and found.drawn == found.cases:
+        notes += "; more cases would be needed"
+    least, most = found.difference
+    difference = signed(least, 3) if round(most - least, 9) == 0 else f"{signed(least, 3)} to {signed(most, 3)}"
+    return f"{_claim_against(found)}: pass rate {difference} ({interval}) on {drawn}{notes}"
 
 
 def _claim_against(found: SequentialComparison) -> str:
@@ -78,22 +83,6 @@ def _claim_against(found: SequentialComparison) -> str:
         return f"not worse than {base} by more than {found.margin:g}"
     by = f" by more than {found.margin:g}" if found.margin and found.verdict != "inconclusive" else ""
     return f"inconclusive against {base}" if found.verdict == "inconclusive" else f"{found.verdict} than {base}{by}"
-
-
-def _difference_against(found: SequentialComparison) -> str:
-    low, high = found.difference
-    return signed(low, 3) if round(high - low, 9) == 0 else f"{signed(low, 3)} to {signed(high, 3)}"
-
-
-def _notes_against(found: SequentialComparison) -> list[str]:
-    lines = []
-    if found.errored:
-        lines.append(f"; {found.errored:,} of them errored and may have passed or failed")
-    if found.unpaired:
-        lines.append(f"; {found.unpaired:,} more are new or edited, and not counted")
-    if found.verdict == "inconclusive" and found.drawn == found.cases:
-        lines.append("; more cases would be needed")
-    return lines
 
 
 def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list[str]:
@@ -134,23 +123,22 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
         yield from matrix_lines(summary, width)
-    yield from _activation(summary)
-    cost = _cost(summary)
-    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
-    yield f"{cost}, {took}" if cost and took else cost or (took and f"took {took}")
-    yield _tokens(summary)
-    yield f"results: {one_line(results)}"
-    yield from map(gate_line, summary.gates)
-    if not summary.gates:  # they say it themselves
-        yield unchecked_line(summary.corrected, run_word(summary, results))
-
-
-def _activation(summary: Summary) -> Iterator[str]:
     if summary.activation:
         from agentv.reports.run.activation import activation_lines  # few runs have queries
 
-        for one in summary.activation:
-            yield from activation_lines(one)
+        yield from (line for one in summary.activation for line in activation_lines(one))
+    cost = _cost(summary)
+    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
+    yield f"{cost}, {took}" if cost and took else cost or (took and f"took {took}")
+    targets, judges = summary.token_usage, summary.judge_token_usage
+    counted = [_counted(targets)] if targets is not None else []
+    counted += [f"judges {_counted(judges)}"] if judges is not None else []
+    yield f"tokens: {'; '.join(counted)}" if counted else ""
+    yield f"results: {one_line(results)}"
+    yield from map(gate_line, summary.gates)
+    unchecked = unchecked_words(summary.corrected)
+    if unchecked and not summary.gates:  # they say it themselves
+        yield f"note: {unchecked}; label answers: agentv label {quote(run_word(summary, results))}"
 
 
 def partial_words(partial: PartialRun) -> str:
@@ -229,14 +217,6 @@ def cost_of(summary: Summary) -> str:
     return least + money(summary.spent_usd)
 
 
-def _tokens(summary: Summary) -> str:
-    """`tokens: 1,200 in (800 cached), 300 out; judges 900 in, 120 out`; nothing where nobody counted."""
-    targets, judges = summary.token_usage, summary.judge_token_usage
-    parts = [_counted(targets)] if targets is not None else []
-    parts += [f"judges {_counted(judges)}"] if judges is not None else []
-    return f"tokens: {'; '.join(parts)}" if any(parts) else ""
-
-
 def _counted(usage: TokenUsage) -> str:
     if usage.input is None and usage.output is None:
         return "not counted" if usage.total is None else f"{usage.total:,} in all"
@@ -291,12 +271,6 @@ def unchecked_words(found: CorrectedRates | None) -> str:
     if outdated:
         parts.append(f"no label counts for {_judges(outdated)} with the present model, prompt and rubric")
     return "; ".join(parts)
-
-
-def unchecked_line(found: CorrectedRates | None, run: str) -> str:
-    """The same as a note, with the command that labels answers of the run; empty as there."""
-    words = unchecked_words(found)
-    return f"note: {words}; label answers: agentv label {quote(run)}" if words else ""
 
 
 def gate_line(found: GateResult) -> str:

@@ -336,7 +336,8 @@ def _reached(score: float, threshold: float) -> str:
 def check(finding: Finding) -> str:
     """The assertion, what it scored and needed, and the check that failed or why it could not grade; nothing twice."""
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
-    turn, own = _turn(name)
+    found = re.match(r"turn \d+: ", name)
+    turn, own = (found[0], name[found.end() :]) if found else ("", name)
     known = own.replace(": ", " ", 1) == text and finding.type != own
     kind, _, value = own.partition(": ")
     says_it = kind == finding.type and value != "" and value in text  # a name that was made of type and value
@@ -352,12 +353,6 @@ def check(finding: Finding) -> str:
         joined = f"{finding.scored} {text}" if finding.scored.endswith("; but") else f"{finding.scored}: {text}"
         line = f"{name}: {joined if finding.scored else text}"
     return f"{line} (required)" if finding.required else line
-
-
-def _turn(name: str) -> tuple[str, str]:
-    """`turn 2: contains: 'x'` → `turn 2: `, and the name without it."""
-    found = re.match(r"turn \d+: ", name)
-    return (found[0], name[found.end() :]) if found else ("", name)
 
 
 def source(finding: Finding, here: str) -> str | None:

@@ -17,7 +17,7 @@ from agentv.model.run.summary import NOT_DRAWN, Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
 from agentv.model.values.usage import total_cost
-from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups, FailureStatus
+from agentv.reports.run.failures import FailureGroup, FailureGroups, FailureStatus
 from agentv.reports.run.trial_view import (
     LONGEST,
     Kind,
@@ -179,7 +179,9 @@ class RunView(Struct):
         else:
             self.skipped += 1
             if result.error is not None and result.error.code.endswith(("target-stopped", NOT_DRAWN)):
-                why = self._kept_from_running(result.error.message)
+                message = result.error.message
+                shown = (f": {one}" for one in self._errors)
+                why = next((message.removesuffix(one) for one in shown if message.endswith(one)), message)
                 self.stopped[why] = self.stopped.get(why, 0) + 1
             else:
                 self._keep("skipped", result)
@@ -187,11 +189,6 @@ class RunView(Struct):
     def _note_error(self, result: TrialResult) -> None:
         if result.error is not None and len(self._errors) < _ERRORS:
             self._errors.append(result.error.message)
-
-    def _kept_from_running(self, message: str) -> str:
-        """Why trials did not run, without an error that an errored trial shows."""
-        shown = (f": {one}" for one in self._errors)
-        return next((message.removesuffix(one) for one in shown if message.endswith(one)), message)
 
     def add_earlier(self, result: TrialResult) -> None:
         """Add a trial of an earlier run: it counts, but not for the speed of this one."""
@@ -302,16 +299,13 @@ class FailureWords(Struct, frozen=True):
     def others(self, group: FailureGroup) -> str:
         """`also: a, b, c and 67 more cases`; empty if all trials are of one case."""
         example = group.example
-        names = dict.fromkeys(self._name(one) for one in group.members)
+        names = dict.fromkeys(self._name_of(one.suite, one.test_id) for one in group.members)
         names.pop(self._name_of(example.suite, example.test_id), None)
         named = list(names)[:NAMED]
         if not named:
             return ""
         more = group.cases - 1 - len(named)
         return f"also: {', '.join(named)}" + (f" and {plural(more, 'more case', ',')}" if more > 0 else "")
-
-    def _name(self, trial: FailedTrial) -> str:
-        return self._name_of(trial.suite, trial.test_id)
 
     def _name_of(self, suite: str, test_id: str) -> str:
         name = one_line(test_id, LONGEST)
