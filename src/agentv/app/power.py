@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from statistics import stdev
 from sys import intern
-from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.run.cases import TrialCluster, cluster_of
-from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.trial import TrialResult
+from agentv.reports.power import PilotShown, PlanShown, Source
 from agentv.stats.intervals.means import MeanInterval
 from agentv.stats.power import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan, Noise, split
 from agentv.stats.samples.case_samples import mean_disagreement
@@ -51,46 +50,35 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Pilot:
-    """Estimates from an earlier run.
+class Pilot(PilotShown):
+    """Estimates from an earlier run, with those that are not shown.
 
     Attributes:
-        cases: with a judged sample; a case on several targets or prompts counts once.
-        clusters: groups of dependent cases that they form.
+        clusters: groups of dependent cases that its cases form.
         correlation: within clusters; None if no cluster has two cases.
         deviation: of the scores of its trials; None if they are verdicts.
-        repeat: largest number of samples that a case had on one target.
-        passed, judged: trials; if none or all passed, the rate is not used.
-        pass_rate, mean: those of its report.
-        disagreement: probability that two samples of a case disagree; None if no case has two.
-        verdicts, scores: sources of their noise. The scores are those of single votes if a judge gave several.
+        pass_rate: that of its report; not used if no trial passed, or all did.
+        verdicts: sources of their noise.
     """
 
-    run_id: str
-    cases: int
     clusters: int
     correlation: float | None
     deviation: float | None
-    repeat: int
-    passed: int
-    judged: int
     pass_rate: float
-    mean: MeanInterval
-    disagreement: MeasuredShare | None
     verdicts: Noise
-    scores: Noise
 
     @property
     def rate(self) -> float | None:
         """The pass rate, or the mean score; None at an end: cases cannot show that there is no noise."""
         if self.deviation is not None:
             return self.mean.mean
-        return self.pass_rate if 0 < self.passed < self.judged else None
+        passed, judged = self.trials
+        return self.pass_rate if 0 < passed < judged else None
 
     @property
     def nearest_rate(self) -> float:
         """The rate to assume if all or none passed: as if half of one more case had had the other result."""
-        return (self.cases + 0.5) / (self.cases + 1) if self.passed else 0.5 / (self.cases + 1)
+        return (self.cases + 0.5) / (self.cases + 1) if self.trials[0] else 0.5 / (self.cases + 1)
 
     @property
     def alike(self) -> float | None:
@@ -102,27 +90,7 @@ class Pilot:
         return between / (between + within)
 
 
-Source = Literal["given", "run", "assumed"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedComparison:
-    """A plan and its assumptions.
-
-    Attributes:
-        cases_given: the number of cases was given; otherwise it is the pilot's or a default.
-        rate_from, alike_from: source of the pass rate, and of the part of its variance between cases.
-    """
-
-    plan: ComparisonPlan
-    detect: float | None
-    pilot: Pilot | None
-    cases_given: bool
-    rate_from: Source
-    alike_from: Source
-
-
-def plan(request: PlanRequest) -> PlannedComparison:
+def plan(request: PlanRequest) -> PlanShown:
     """Fill in the options that were not given.
 
     Raises:
@@ -163,7 +131,7 @@ def plan(request: PlanRequest) -> PlannedComparison:
     )
     planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation))
     sized = request.cases is not None or pilot is not None
-    return PlannedComparison(planned, request.detect, pilot, sized, rate_from, alike_from)
+    return PlanShown(planned, request.detect, pilot, rate_from, alike_from, sized)
 
 
 def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
@@ -233,8 +201,7 @@ def _pilot(named: str) -> Pilot:
         correlation=_correlation(judged),
         deviation=_deviation(judged),
         repeat=max(one.sample for one in judged),
-        passed=sum(one.passed for one in judged),
-        judged=len(judged),
+        trials=(sum(one.passed for one in judged), len(judged)),
         pass_rate=totals.pass_rate or 0.0,
         mean=MeanInterval(totals.mean_score or 0.0, *(totals.mean_score_interval or (-inf, inf)), groups),
         disagreement=mean_disagreement([(samples, passed) for samples, passed in counted.values()]),

@@ -107,7 +107,11 @@ class Examiner:
         """Everything about one prompt, taken alone."""
         exam = exam_of(prompt.directory)
         suite, found = self.load(exam) if exam is not None else (None, ())
-        log, logged = _log(prompt)
+        try:
+            log = read_log(prompt.directory)
+            logged = log_diagnostics(prompt.directory, log)
+        except StoreError as error:
+            log, logged = Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
         own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
         # comments in these files silence some; reading the exam has heeded those of its own
         marked = {}
@@ -177,7 +181,14 @@ def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Dia
     first: dict[str, LibraryPrompt] = {}
     for prompt in prompts:
         own = examiner.examine(prompt)
-        for found in (*own.diagnostics, *own.unfounded, *_twins(prompt, first)):
+        all_found = [*own.diagnostics, *own.unfounded]
+        other = first.setdefault(prompt.id, prompt)
+        if other is not prompt:
+            span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
+            message = f"two prompts have the id '{prompt.id}': the other is {shown(other.directory)}"
+            hint = f"give one of them a different 'id' in {META}"
+            all_found.append(Diagnostic("duplicate-id", message, span, hint=hint))
+        for found in all_found:
             key = (found.code, found.span, found.message)
             if key not in reported:
                 reported.add(key)
@@ -190,22 +201,6 @@ def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[
         if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
             message = f"'{prompt.id}' is {prompt.meta.status}, but {required} is required"
             yield Diagnostic("status-too-low", message, _at_status(prompt))
-
-
-def _twins(prompt: LibraryPrompt, first: dict[str, LibraryPrompt]) -> Iterator[Diagnostic]:
-    other = first.setdefault(prompt.id, prompt)
-    if other is not prompt:
-        span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
-        message = f"two prompts have the id '{prompt.id}': the other is {shown(other.directory)}"
-        yield Diagnostic("duplicate-id", message, span, hint=f"give one of them a different 'id' in {META}")
-
-
-def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
-    try:
-        log = read_log(prompt.directory)
-    except StoreError as error:
-        return Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
-    return log, log.diagnostics
 
 
 def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
@@ -383,6 +378,7 @@ def shown_prompt(examined: Examined) -> ShownPrompt:
     """The report of a prompt whose exam and log are read."""
     meta, suite = examined.prompt.meta, examined.suite
     exam = suite.exam if suite is not None else None
+    queries = exam.queries if exam is not None else {}
     return ShownPrompt(
         listed=listed(examined.prompt),
         description=meta.description,
@@ -391,23 +387,11 @@ def shown_prompt(examined: Examined) -> ShownPrompt:
         others=meta.others,
         texts={path: len(data) for path, data in exam.texts.items()} if exam is not None else {},
         cases=(tuple(case.id for case in suite.cases if not case.asks_judge) if suite is not None else ()),
-        queries=_queries(suite),
+        queries={case.removeprefix("trigger: "): should for case, should in queries.items()},
         exam_rows=examined.log.rows,
         findings=len(examined.diagnostics) + len(examined.unfounded),
         gate=gate_of(examined),
     )
-
-
-def _queries(suite: Suite | None) -> dict[str, bool]:
-    """Query → whether it should trigger the prompt."""
-    if suite is None or suite.exam is None:
-        return {}
-    return {case.removeprefix("trigger: "): should for case, should in suite.exam.queries.items()}
-
-
-def listed_prompts(prompts: Iterable[LibraryPrompt]) -> Iterator[ListedPrompt]:
-    """The list entries of the prompts, in their order."""
-    return map(listed, prompts)
 
 
 def listed(prompt: LibraryPrompt) -> ListedPrompt:
@@ -497,20 +481,16 @@ def compare(examined: Examined) -> PromptDiff:
         return PromptDiff(prompt.id, None)
     now = examined.now or current_digests(prompt.directory, exam_row.files, prompt.meta.description, {})
     texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
-    found = (_difference(one, exam_row, prompt, texts) for one in changes(exam_row.files, now))
+    found = []
+    for change in changes(exam_row.files, now):
+        before = after = None
+        if change.kind != "added":
+            before = kept(texts_home(prompt.directory), exam_row.files[change.path])
+        if change.kind != "removed":
+            after = texts.get(change.path) if change.path in texts else _now(change.path, prompt)
+        lost = before is None and change.kind != "added"
+        found.append(TextDifference(change.path, change.kind, before, after, lost))
     return PromptDiff(prompt.id, exam_row, tuple(found))
-
-
-def _difference(
-    change: TextChange, exam_row: ExamRow, prompt: LibraryPrompt, texts: Mapping[str, bytes]
-) -> TextDifference:
-    before = after = None
-    if change.kind != "added":
-        before = kept(texts_home(prompt.directory), exam_row.files[change.path])
-    if change.kind != "removed":
-        after = texts.get(change.path) if change.path in texts else _now(change.path, prompt)
-    lost = before is None and change.kind != "added"
-    return TextDifference(change.path, change.kind, before, after, lost)
 
 
 def _now(path: str, prompt: LibraryPrompt) -> bytes | None:

@@ -144,7 +144,11 @@ class Library:
         for directory in directories:
             own = replace(reading, report=Report())
             meta = read_meta(directory, own)
-            yield LibraryPrompt(directory, meta, targets, _unsilenced(own.report.diagnostics, meta))
+            found = own.report.diagnostics
+            # comments in `meta.yaml` silence some; a warning says that the file could be read, an error does not
+            if meta.path is not None and any(one.severity == "warning" for one in found):
+                found = without_ignored(found, {meta.path: Path(meta.path).read_bytes()}, reported=())
+            yield LibraryPrompt(directory, meta, targets, found)
 
     def _directory(self, name: str) -> str:
         """The prompt's directory that a path means: the directory itself, or a file in it."""
@@ -164,13 +168,6 @@ class Library:
             return UsageError(f"no prompt '{name}': {_NO_LIBRARY}", _HINT)
         hint = did_you_mean(name, [one.id for one in self._read(directories)])
         return UsageError(f"no prompt '{name}' in {shown(place)}", hint or "list them with agentv prompt list")
-
-
-def _unsilenced(found: tuple[Diagnostic, ...], meta: PromptMeta) -> tuple[Diagnostic, ...]:
-    """What no comment in `meta.yaml` silences. A warning says that the file could be read, an error does not."""
-    if meta.path is None or not any(one.severity == "warning" for one in found):
-        return found
-    return without_ignored(found, {meta.path: Path(meta.path).read_bytes()}, reported=())
 
 
 class RecordedTargets:
@@ -249,7 +246,10 @@ def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
     library = Library.here()
     if everything:
         exams = {one.id: exam_of(one.directory) for one in library.all()}
-        return _some(tuple(path for path in exams.values() if path is not None), exams)
+        paths = tuple(path for path in exams.values() if path is not None)
+        if not paths:
+            raise UsageError("no prompt in the library has an exam")
+        return ChosenExams(paths, tuple(name for name, path in exams.items() if path is None))
     return ChosenExams(tuple(dict.fromkeys(_exam(name, library) for name in names)))
 
 
@@ -263,12 +263,6 @@ def _exam(name: str, library: Library) -> str:
         hint = f"create one with agentv prompt init {prompt.id}"
         raise UsageError(f"'{prompt.id}' has no exam: there is no eval.yml in {shown(prompt.directory)}", hint)
     return exam
-
-
-def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> ChosenExams:
-    if not paths:
-        raise UsageError("no prompt in the library has an exam")
-    return ChosenExams(paths, tuple(name for name, path in exams.items() if path is None))
 
 
 PromptFormat = Literal["xml", "md", "txt"]
@@ -300,9 +294,11 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
             f"'{name}' is not a valid prompt id",
             "an id is a directory name: letters, digits, '-', '_' and '.', starting with a letter or a digit",
         )
-    place = library.place or str(Path(repository_root(library.working)) / LIBRARY)
-    directory = Path(place) / name
-    _refuse_twins(name, directory, library)
+    place = library.place
+    directory = Path(place or str(Path(repository_root(library.working)) / LIBRARY)) / name
+    for prompt in library.all() if place is not None and prompt_directories(place) else ():
+        if prompt.id == name and prompt.directory != str(directory):  # two of one id could not be distinguished
+            raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
     written, existing = [], []
     for path, shipped in _files(directory, form):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -325,11 +321,3 @@ def _files(directory: Path, form: PromptFormat) -> Iterator[tuple[Path, str]]:
     exam = directory / "eval.yaml"
     yield exam if exam.exists() else directory / "eval.yml", "eval.yml"
     yield directory / "examples" / "happy-path" / "inputs.yml", "inputs.yml"
-
-
-def _refuse_twins(name: str, directory: Path, library: Library) -> None:
-    """Two prompts of one id could not be distinguished."""
-    place = library.place
-    for prompt in library.all() if place is not None and prompt_directories(place) else ():
-        if prompt.id == name and prompt.directory != str(directory):
-            raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")

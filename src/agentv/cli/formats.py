@@ -144,9 +144,9 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
 
 def _root() -> str:
     """Of the repository that the command runs in: where GitHub's paths begin."""
-    from agentv.app.authored.validate import root_of
+    from agentv.authoring.source.files import repository_root
 
-    return root_of(str(Path.cwd()))
+    return repository_root(str(Path.cwd()))
 
 
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

@@ -56,13 +56,8 @@ def command(*, as_json: bool, **asked: object) -> int:
     Exit status 2 if it cannot be planned.
     """
     from agentv.app.power import PlanRequest, plan
-    from agentv.reports.power import PilotShown, PlanShown, power_json, render_power
+    from agentv.reports.power import power_json, render_power
 
-    planned = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
-    pilot = None
-    if (run := planned.pilot) is not None:
-        trials = (run.passed, run.judged)
-        pilot = PilotShown(run.run_id, run.cases, run.repeat, trials, run.mean, run.disagreement, run.scores)
-    shown = PlanShown(planned.plan, planned.detect, pilot, planned.rate_from, planned.alike_from)
-    click.echo(power_json(shown) if as_json else render_power(shown, sized=planned.cases_given))
+    shown = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
+    click.echo(power_json(shown) if as_json else render_power(shown))
     return ExitStatus.PASSED

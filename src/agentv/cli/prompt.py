@@ -56,11 +56,11 @@ def list_command(*, as_json: bool) -> int:
 
     `(edited)` after a status means that the prompt has changed since it got that status.
     """
-    from agentv.app.prompt_exams import listed_prompts
+    from agentv.app.prompt_exams import listed
     from agentv.reports.prompts import list_json, render_list
 
     library = Library.here()
-    prompts = list(listed_prompts(library.all()))
+    prompts = list(map(listed, library.all()))
     if as_json:
         click.echo(list_json(prompts, here=library.working))
     else:

@@ -29,10 +29,15 @@ SURE = 0.9999
 
 @dataclass(frozen=True, slots=True)
 class PilotShown:
-    """The values from an earlier run, with its number of cases and samples.
+    """Estimates from an earlier run.
 
     Attributes:
+        cases: with a judged sample; a case on several targets or prompts counts once.
+        repeat: largest number of samples that a case had on one target.
         trials: how many passed, and how many were judged.
+        mean: that of its report.
+        disagreement: probability that two samples of a case disagree; None if no case has two.
+        scores: sources of their noise; those of single votes if a judge gave several.
     """
 
     run_id: str
@@ -52,7 +57,8 @@ class PlanShown:
         plan: the two runs.
         detect: the difference that matters; None: a table of the smallest that are shown.
         pilot: the run that it is planned from.
-        rate_from, alike_from: where these two come from.
+        rate_from, alike_from: source of the pass rate, and of the part of its variance between cases.
+        cases_given: somebody said how many cases there are; else only the number needed is reported.
     """
 
     plan: ComparisonPlan
@@ -60,19 +66,15 @@ class PlanShown:
     pilot: PilotShown | None = None
     rate_from: Source = "assumed"
     alike_from: Source = "assumed"
+    cases_given: bool = True
 
 
-def render_power(shown: PlanShown, *, sized: bool) -> str:
-    """Report of what the plan can show.
-
-    Args:
-        shown: the plan.
-        sized: somebody said how many cases there are; else only the number needed is reported.
-    """
+def render_power(shown: PlanShown) -> str:
+    """Report of what the plan can show."""
     plan, detect, pilot = shown.plan, shown.detect, shown.pilot
     if detect is None and plan.assumed.margin:
         detect = 0.0
-    table = [*_headline(plan), *_table(plan)] if detect is None else _detecting(plan, detect, sized=sized)
+    table = [*_headline(plan), *_table(plan)] if detect is None else _detecting(plan, detect, sized=shown.cases_given)
     return "\n".join([*table, "", *_assumed(shown), *(_noise(pilot) if pilot else ())])
 
 

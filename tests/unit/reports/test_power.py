@@ -22,7 +22,7 @@ FOUND = PlanShown(PLAN, None, PILOT, "run", "run")
 
 
 def lines_of(plan, detect=None, *, sized=True):
-    return render_power(PlanShown(plan, detect), sized=sized).split("\n")
+    return render_power(PlanShown(plan, detect, cases_given=sized)).split("\n")
 
 
 def test_without_a_number_of_cases_only_how_many_it_takes():
@@ -96,14 +96,14 @@ def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost(devia
 
 
 def test_what_a_run_showed_is_told_from_what_it_did_not():
-    text = render_power(FOUND, sized=True)
+    text = render_power(FOUND)
     assert "pass rate 80.0% (20261121T140322Z-7f3a: 140 of 200 trials passed);" in text
     assert "of the variance is between cases (20261121T140322Z-7f3a);" in text
     once = replace(PILOT, trials=(40, 40), disagreement=None)
-    text = render_power(PlanShown(PLAN, None, once), sized=True)
+    text = render_power(PlanShown(PLAN, None, once))
     assert "(a guess; 20261121T140322Z-7f3a: 40 of 40 trials passed);" in text
     assert "(assumed, because no case has two samples; --alike);" in text
-    alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"), sized=True)
+    alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"))
     assert "(assumed, because all verdicts are the same; --alike);" in alike
 
 
@@ -113,14 +113,14 @@ def shown_of(noise, mean=MEAN):
 
 def test_noise_that_is_not_known():
     once = shown_of(Noise(1e-33, None, None, (2, 2, 2)), MeanInterval(0.5, -inf, inf, 1))
-    lines = render_power(once, sized=True).split("\n")
+    lines = render_power(once).split("\n")
     assert lines[-2] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
     assert json.loads(power_json(once))["mean_score_interval"] is None
     assert lines[-1:] == ["Every score was the same: 2 cases showed no noise, but others may."]
 
 
 def test_a_variance_that_is_small_is_not_shown_as_nothing():
-    lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4))), sized=True).split("\n")
+    lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4)))).split("\n")
     assert lines[-4:-2] == [
         "  between cases: variance 2.1e-05 (100.0%)",
         "  between answers to one case, judge included: no variance observed",

@@ -86,25 +86,6 @@ class Validation:
         return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
 
 
-def validate(
-    paths: tuple[str, ...], process_env: Mapping[str, str], *, allow_outside: bool = False
-) -> tuple[Diagnostic, ...]:
-    """All diagnostics, sorted by file and position.
-
-    Raises:
-        UsageError: a path does not exist, or a directory contains no eval file.
-    """
-    found = (
-        one for checked in Validation(paths, process_env, allow_outside=allow_outside) for one in checked.diagnostics
-    )
-    return tuple(sorted(found, key=lambda one: one.order))
-
-
-def root_of(directory: str) -> str:
-    """The root of the repository that a directory is in."""
-    return repository_root(directory)
-
-
 _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 """The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
 

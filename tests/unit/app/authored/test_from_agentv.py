@@ -11,12 +11,12 @@ import pytest
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.authored.from_agentv import convert_project
-from agentv.app.authored.validate import validate
 from agentv.app.planning.default_paths import eval_files_in
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import UsageError
 from doubles.thorough import each_third
+from doubles.validation import validate
 
 VALID = Path(__file__).parents[3] / "cases" / "valid"
 ENV = {"PATH": os.environ["PATH"]}

@@ -11,12 +11,13 @@ import pytest
 
 from agentv import sdk
 from agentv.app.authored.reference import FOLDER, GROUPS, explanation, explanations
-from agentv.app.authored.validate import source_of, validate
+from agentv.app.authored.validate import source_of
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import Diagnostic, LoadError
 from agentv.reports.diagnostics import render_diagnostics
+from doubles.validation import validate
 from needs import needs
 
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.authored.convert import convert_document, format_of
-from agentv.app.authored.validate import validate
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.dialects.recognition import Surroundings
@@ -27,6 +26,7 @@ from agentv.sdk import evaluate
 from doubles.thorough import examples
 from doubles.translations import translated
 from doubles.translations import translated_text as converted
+from doubles.validation import validate
 
 SAMPLES = Path(__file__).parent / "promptfoo"
 

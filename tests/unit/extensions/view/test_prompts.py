@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agentv.app.prompt_exams import Examiner, listed_prompts, shown_prompt
+from agentv.app.prompt_exams import Examiner, listed, shown_prompt
 from agentv.app.prompt_library import Library
 from agentv.prompts.gates import digests, prompt_sha256
 from agentv.reports.prompts import list_json, prompt_json
@@ -48,7 +48,7 @@ def test_the_list_is_that_of_the_command(root, client):
     found = client.get("/api/prompts").json()
     library = Library(str(root), {})
     shown = [one["facts"] for one in found["prompts"]]
-    assert shown == json.loads(list_json(listed_prompts(library.all()), here=str(root)))
+    assert shown == json.loads(list_json(map(listed, library.all()), here=str(root)))
     shown = [(one["name"], one["words"], one["result"]) for one in found["prompts"]]
     assert shown == [("greeter", "ready (edited)", "0/1"), ("greeter~2", "draft", "never")]
     assert found["totals"] == "2 prompts: 1 ready (1 edited), 1 draft"
