@@ -204,11 +204,11 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted.
     """
     if is_loop_running():
-        return _beside_the_loop(_settings(source, _given(target), _given(judge), options), progress=progress)
+        return _beside_the_loop(_settings(source, target, judge, options), progress=progress)
     found: list[Evaluation] = []
 
     async def main() -> None:  # returns nothing: asyncio may write out what the outermost task returns, all of it
-        found.append(await _evaluated(_settings(source, _given(target), _given(judge), options)))
+        found.append(await _evaluated(_settings(source, target, judge, options)))
 
     asyncio.run(main())
     return found[0]
@@ -229,7 +229,7 @@ async def evaluate_async(
     """
     shown = cell_progress() if progress else None
     try:
-        return await _evaluated(_settings(source, _given(target), _given(judge), options), shown, draws=True)
+        return await _evaluated(_settings(source, target, judge, options), shown, draws=True)
     finally:
         if shown is not None:
             shown.draw(now=True)
@@ -300,7 +300,10 @@ _SEVERAL_TARGETS = "target is one target; to evaluate several, set 'targets' in 
 _OPTIONS = frozenset(EvalSettings.__struct_fields__) - {"paths", "documents", "given_target", "given_judge"}
 
 
-def _settings(source: Source, target: Given, judge: Given, options: Mapping[str, Any]) -> EvalSettings:
+def _settings(
+    source: Source, asked_target: AskedTarget | None, asked_judge: AskedTarget | None, options: Mapping[str, Any]
+) -> EvalSettings:
+    target, judge = _given(asked_target), _given(asked_judge)
     _check_given(target, judge, options)
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()

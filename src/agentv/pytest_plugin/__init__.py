@@ -80,10 +80,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Path of the results, and notes that a passed test does not show."""
     runs = config.stash.get(RUNS, None)
     elsewhere = config.pluginmanager.get_plugin("agentv-elsewhere")
-    lines = [
-        *(runs.notes() if runs is not None else ()),
-        *(elsewhere.notes if isinstance(elsewhere, _Elsewhere) else ()),
-    ]
+    lines = [*(runs.notes() if runs is not None else ())]
+    lines += elsewhere.notes if isinstance(elsewhere, _Elsewhere) else ()
     left = config.stash.get(LEFT, [])
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"

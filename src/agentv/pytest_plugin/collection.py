@@ -56,7 +56,12 @@ class EvalFile(pytest.File):
             name = _name(trials[0], several=len(prepared.suites) > 1)
             # given whole, so that pytest finds the bracket in it as it does when it reads an id back (--lf)
             item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
-            _mark(item, trials[0].case.tags)
+            for tag in trials[0].case.tags:
+                # but for those that mean something to pytest or a plugin: `xfail` must turn no failure green
+                if is_taken(config, tag):
+                    item.extra_keyword_matches.add(tag)  # -k finds it
+                else:
+                    item.add_marker(tag)
             yield item
 
 
@@ -124,15 +129,6 @@ def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
         replay=option.agentv_replay,
         asks=not option.collectonly,
     )
-
-
-def _mark(item: EvalCase, tags: Sequence[str]) -> None:
-    """Tags are marks, but for those that mean something to pytest or a plugin: `xfail` must turn no failure green."""
-    for tag in tags:
-        if is_taken(item.config, tag):
-            item.extra_keyword_matches.add(tag)  # -k finds it
-        else:
-            item.add_marker(tag)
 
 
 def _in_our_flags(text: str) -> str:

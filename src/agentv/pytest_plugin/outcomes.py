@@ -61,26 +61,16 @@ def lines_of(outcome: CaseResults, here: str) -> Iterator[str]:
     if not outcome.results:
         yield "not run: the run ended before it"
     for result in sorted(outcome.results, key=lambda one: one.trial.sample):
-        kind = _kind(result)
-        if kind is None:
+        kind: Kind = "noted" if result.status == "passed" else result.status
+        if kind == "noted" and not needs_look(result):
             continue
         for line in trial_lines(trial_view(kind, result), here=here, words=FailureWords()):
             yield without_commands(line, os.environ)
         if result.output is not None and kind != "noted":
-            yield without_commands(f"  answered: {_shown(result.output)}", os.environ)
-
-
-def _kind(result: TrialResult) -> Kind | None:
-    """How a trial is reported; None of one that passed with all its checks."""
-    if result.status != "passed":
-        return result.status
-    return "noted" if needs_look(result) else None
-
-
-def _shown(output: str) -> str:
-    text = safe(output[:OUTPUT_SHOWN]).replace("\n", "\n    ")
-    more = f" … and {len(output) - OUTPUT_SHOWN:,} more characters" if len(output) > OUTPUT_SHOWN else ""
-    return (text or one_line("''")) + more
+            text = safe(result.output[:OUTPUT_SHOWN]).replace("\n", "\n    ") or one_line("''")
+            left = len(result.output) - OUTPUT_SHOWN
+            more = f" … and {left:,} more characters" if left > 0 else ""
+            yield without_commands(f"  answered: {text}{more}", os.environ)
 
 
 def runner(config: pytest.Config) -> Callable[..., Evaluation]:
@@ -102,16 +92,11 @@ def asserting(run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
     def check(source: Source, **options: Any) -> Evaluation:
         found = run(source, **options)
         if found.status is not ExitStatus.PASSED:
-            pytest.fail(_printed_report(found), pytrace=False)
+            view = RunView(found.summary.trials.total)
+            for result in found.results:
+                view.add(result)
+            report = render_plain(view, found.summary, here=str(Path.cwd()), results=str(found.directory))
+            pytest.fail(without_commands(report, os.environ), pytrace=False)
         return found
 
     return check
-
-
-def _printed_report(found: Evaluation) -> str:
-    """The report of the run, as `agentv eval` prints it into a log."""
-    view = RunView(found.summary.trials.total)
-    for result in found.results:
-        view.add(result)
-    report = render_plain(view, found.summary, here=str(Path.cwd()), results=str(found.directory))
-    return without_commands(report, os.environ)
