@@ -194,12 +194,15 @@ def _pilot(named: str) -> Pilot:
         count = counted.setdefault(one.case, [0, 0])
         count[0] += 1
         count[1] += one.passed
+    deviation = None  # where each score is its verdict, or all are alike
+    if any(one.score != one.passed for one in judged) and len(judged) >= LEAST_CASES:
+        deviation = stdev(one.score for one in judged) or None
     return Pilot(
         run_id=run.run_id,
         cases=len({one.identity for one in judged}),
         clusters=groups,
         correlation=_correlation(judged),
-        deviation=_deviation(judged),
+        deviation=deviation,
         repeat=max(one.sample for one in judged),
         trials=(sum(one.passed for one in judged), len(judged)),
         pass_rate=totals.pass_rate or 0.0,
@@ -221,13 +224,6 @@ def _correlation(judged: Sequence[_Judged]) -> float | None:
     if noise.cases is None or noise.target is None or noise.cases + noise.target <= 0:
         return None
     return noise.cases / (noise.cases + noise.target)
-
-
-def _deviation(judged: Sequence[_Judged]) -> float | None:
-    """Of the scores; None where each is its verdict, or all are alike."""
-    if all(one.score == one.passed for one in judged) or len(judged) < LEAST_CASES:
-        return None
-    return stdev(one.score for one in judged) or None
 
 
 Vote = tuple[tuple[object, ...], int, float]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 import click
 
 from agentv.cli.lazy import section
-from agentv.cli.printing import print_diagnostics
+from agentv.cli.printing import ChangedStream, print_diagnostics, streams
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
@@ -162,7 +162,7 @@ def print_commands(text: str) -> None:
         click.echo(text)
 
 
-class ActionsStream:
+class ActionsStream(ChangedStream):
     """A stream whose lines are no commands.
 
     Args:
@@ -170,13 +170,13 @@ class ActionsStream:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        super().__init__(stream, self._guarded)
         self._behind = "\n"
 
-    def write(self, text: str) -> int:
-        """Write a text, with a letter spelled out where it would make a command."""
+    def _guarded(self, text: str) -> str:
+        """The text, with a letter spelled out where it would make a command."""
         whole = self._behind + text
-        self._stream.write(_COMMAND.sub(_spelled, whole)[len(self._behind) :])
+        shown = _COMMAND.sub(_spelled, whole)[len(self._behind) :]
         # what the text ends with that a command may begin with
         end = max(whole.rfind(one) for one in _LINE_ENDS)
         line = whole[end + 1 :]
@@ -184,22 +184,13 @@ class ActionsStream:
             self._behind = f"\n{line.strip()}"
         else:
             self._behind = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
-        return len(text)
+        return shown
 
     def obeyed(self, commands: str) -> None:
         """Write whole lines unchanged."""
         self._stream.write(commands if self._behind == "\n" else f"\n{commands}")
         self._stream.flush()
         self._behind = "\n"
-
-    def writelines(self, lines: Any) -> None:
-        """Write them one after the other."""
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else is asked for is the stream's."""
-        return getattr(self._stream, name)
 
 
 def without_commands(text: str, env: Mapping[str, str]) -> str:
@@ -219,16 +210,12 @@ def guarded(env: Mapping[str, str]) -> Iterator[None]:
     if env.get("GITHUB_ACTIONS") != "true":
         yield
         return
-    out, err = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_stream_of(one) for one in (out, err))
-    try:
+    with streams(_stream_of):
         yield
-    finally:
-        sys.stdout, sys.stderr = out, err
 
 
 def _stream_of(stream: Any) -> Any:
-    if stream is None or isinstance(stream, ActionsStream):
+    if isinstance(stream, ActionsStream):
         return stream
     with suppress(OSError, ValueError, AttributeError):
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # a file is no log, and stays as it is

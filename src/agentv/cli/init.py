@@ -35,15 +35,6 @@ class Started:
         return next(path for path in (*self.written, *self.kept) if path.endswith((".eval.yaml", "config.yaml")))
 
 
-def start_project(directory: Path, template: str) -> Started:
-    """Write the files of a template that do not exist yet. Existing files are not changed.
-
-    Raises:
-        StoreError: a file cannot be written.
-    """
-    return _copied(_FILES / "templates" / template, directory)
-
-
 def _copied(source: Path, directory: Path, below: str = "") -> Started:
     written, kept = list[str](), list[str]()
     for file in sorted(source.rglob("*")):
@@ -88,7 +79,7 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
         hint = f"agentv init --template {directory}; for a directory of this name: {named}"
         raise UsageError(f"'{directory}' is a template, and would be a directory here", hint)
     if template is not None or not (sdk or skill):
-        started = start_project(directory, template or TEMPLATES[0])
+        started = _copied(_FILES / "templates" / (template or TEMPLATES[0]), directory)
         _report(directory, started)
         run = f"agentv eval {safe(str(directory / started.eval_file))}"
         rows = ((run, "grade every answer; needs no network"), ("agentv view", "read the answers in a browser"))

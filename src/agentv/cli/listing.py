@@ -221,17 +221,13 @@ def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) ->
     for case in cases:
         if last is not None:
             yield f"{last},"
-        last = json.dumps(_case_json(case, here))
+        row: dict[str, Json] = to_builtins(case)
+        del row["place"]
+        if case.variant is None:
+            del row["variant"]
+        row["eval_path"] = shown_from(case.eval_path, here) if case.eval_path else None
+        row["source"] = f"{shown_from(case.place[0], here)}:{case.place[1]}" if case.place else None
+        last = json.dumps(row)
     if last is not None:
         yield last
     yield f'], "totals": {json.dumps(to_builtins(totals))}}}'
-
-
-def _case_json(case: ListedCase, here: str) -> dict[str, Json]:
-    found: dict[str, Json] = to_builtins(case)
-    del found["place"]
-    if case.variant is None:
-        del found["variant"]
-    found["eval_path"] = shown_from(case.eval_path, here) if case.eval_path else None
-    found["source"] = f"{shown_from(case.place[0], here)}:{case.place[1]}" if case.place else None
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -111,21 +111,21 @@ def takes_color(stream: TextIO | None) -> bool:
     return stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
 
 
-class RedactedStream:
-    """A stream that takes secrets out of what is written to it.
+class ChangedStream:
+    """A stream that changes what is written to it.
 
     Args:
         stream: where the text goes.
-        redactor: knows the secrets.
+        change: what is written of a text.
     """
 
-    def __init__(self, stream: TextIO, redactor: Redactor) -> None:
+    def __init__(self, stream: TextIO, change: Callable[[str], str]) -> None:
         self._stream = stream
-        self._redactor = redactor
+        self._change = change
 
     def write(self, text: str) -> int:
-        """Write a text without secrets."""
-        self._stream.write(self._redactor.redact(text))
+        """Write what becomes of a text."""
+        self._stream.write(self._change(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -139,14 +139,21 @@ class RedactedStream:
 
 
 @contextmanager
+def streams(made: Callable[[TextIO], Any]) -> Iterator[None]:
+    """Within, stdout and stderr are what is made of them; one that is closed stays so."""
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = ((None if one is None else made(one)) for one in (out, err))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+
+
+@contextmanager
 def redacted(redactor: Redactor) -> Iterator[None]:
     """All that is printed within, to stdout and to stderr, holds no secret."""
     if not redactor:
         yield
         return
-    out, err = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = ((None if one is None else RedactedStream(one, redactor)) for one in (out, err))
-    try:
+    with streams(lambda stream: ChangedStream(stream, redactor.redact)):
         yield
-    finally:
-        sys.stdout, sys.stderr = out, err

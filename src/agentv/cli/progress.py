@@ -48,7 +48,6 @@ from agentv.user_code.plugins import added, added_value
 if TYPE_CHECKING:
     from agentv.model.run.summary import Activation
     from agentv.model.suite.library import ExamReport
-    from agentv.reports.run.rerun import RerunOptions
 
     _Exams = list[tuple[ExamReport, Activation | None]]
 
@@ -127,13 +126,21 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     print_sample(prepared)
     view = RunView(prepared.counts[1])
     hidden = options.quiet or options.verbose or options.no_progress
-    progress = _live() if for_people() and not hidden else nullcontext(_ProgressLines(hidden=hidden))
+    progress: AbstractContextManager[Live] = nullcontext(_ProgressLines(hidden=hidden))
+    if for_people() and not hidden:
+        from agentv.reports.run.terminal import live_progress
+
+        progress = live_progress()
     with apart_from_output(), progress as live:
         targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
         if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):
             view.progress = RunProgress(0, 0.0)  # shown at once: the libraries of model APIs take a second to import
         outcome = evaluate(prepared, partial(_show, view, live, options, here), opened=opened)
-    view.rerun = _rerun_options(outcome, prepared, here)
+    if outcome.status != ExitStatus.PASSED:
+        from agentv.reports.run.rerun import RerunOptions
+
+        root, directory = root_of(prepared.suites), str(outcome.directory.absolute())
+        view.rerun = RerunOptions.of(outcome.record, here=here, root=root, directory=directory)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
     exams = _exams(outcome, quiet=quiet and form != "json")
@@ -171,17 +178,6 @@ def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here:
         run = run_word(outcome.summary, shown_from(str(outcome.directory), here))
         named = "" if run == outcome.run_id else f" {run}"
         click.echo(f"read the answers in a browser: agentv view{named}", err=True)
-
-
-def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOptions | None:
-    """How to run the cases again that did not pass."""
-    if outcome.status == ExitStatus.PASSED:
-        return None
-    from agentv.reports.run.rerun import RerunOptions
-
-    return RerunOptions.of(
-        outcome.record, here=here, root=root_of(prepared.suites), directory=str(outcome.directory.absolute())
-    )
 
 
 def _prepared(
@@ -354,12 +350,6 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
         click.echo(page, err=True, color=color)
     else:
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
-
-
-def _live() -> AbstractContextManager[Live]:
-    from agentv.reports.run.terminal import live_progress
-
-    return live_progress()
 
 
 class _ProgressLines:

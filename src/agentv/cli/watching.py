@@ -220,20 +220,15 @@ def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, .
 
         check_exists(Path(cassette))
     here = str(Path.cwd())
+    root = repository_root(here)
+    named = (str(path if path.is_dir() else path.parent) for path in (Path(path).absolute() for path in paths))
+    outside = [one for one in dict.fromkeys(named) if not f"{one}/".startswith(f"{root.rstrip('/')}/")]
     files = WatchedFiles(
-        _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
+        (root, *outside), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
     )
     given = ["prompt"] if Path(sys.argv[0]).name == "eva" else []
     words = (*given, *(word for word in sys.argv[1:] if word != "--watch"))
     return Watch(words, files, run_agentv, here).follow()
-
-
-def _directories(paths: tuple[str, ...], here: str) -> tuple[str, ...]:
-    """The repository, and the directories of eval files outside of it."""
-    root = repository_root(here)
-    given = (Path(path).absolute() for path in paths)
-    found = [str(path if path.is_dir() else path.parent) for path in given]
-    return (root, *(one for one in dict.fromkeys(found) if not f"{one}/".startswith(f"{root.rstrip('/')}/")))
 
 
 def run_agentv(words: Sequence[str]) -> int:

@@ -82,9 +82,6 @@ class _Run:
         """The trials whose rows begin there."""
         return read_results_at(self.stored.index, self.stored.root, places)
 
-    def keyed(self, shared: Container[str]) -> KeyedCases:
-        return KeyedCases(self.cases, shared)
-
 
 def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
     """Compare two runs; more than two give a matrix.
@@ -154,7 +151,10 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
     if len(request.targets) > 1:
         run = replace(run, cases=run.cases.among("target", names["target"]))
     if question.cluster is not None:
-        _refuse_lacking(list(_without_cluster(run)), len(run.cases), question.cluster)
+        cases = run.cases.cases
+        lacking = [number for number in run.cases.numbers if cases.outcome(number).cluster is None]
+        named = [(cases.case_id(number), cases.place(number).suite) for number in lacking]
+        _refuse_lacking(named, len(run.cases), question.cluster)
     found = compared_within(run.cases, names, question)
     if not found.comparisons:
         raise UsageError(
@@ -170,7 +170,10 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
     Raises:
         UsageError: nothing has several.
     """
-    found: dict[Dimension, tuple[str, ...]] = {by: _ran(run, by) for by in DIMENSIONS}
+    found: dict[Dimension, tuple[str, ...]] = {}
+    for by in DIMENSIONS:
+        names = in_order_of_run(run.stored.record, by, (getattr(place, by) for place in run.cases.places))
+        found[by] = tuple(name for name in names if name is not None)
     for target in targets:
         _only(run.cases, target, run.stored.run_id)
     if len(targets) > 1:
@@ -189,12 +192,6 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
     raise UsageError(f"the run {run.stored.run_id} {has}", f"--by {asked} compares the {asked}s of one run")
 
 
-def _ran(run: _Run, by: Dimension) -> tuple[str, ...]:
-    """The targets, prompts or variants of a run, in the order in which its suites have them."""
-    names = in_order_of_run(run.stored.record, by, (getattr(place, by) for place in run.cases.places))
-    return tuple(name for name in names if name is not None)
-
-
 def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]:
     if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
         raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both must be between 0 and 1")
@@ -204,7 +201,11 @@ def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Ru
         )
     if question.by is not None and len(request.runs) > 2:
         raise UsageError("--by compares two runs only", "compare the runs in pairs")
-    targets, common = _targets(request), Common()
+    given, common = request.targets, Common()
+    if len(given) not in (0, 1, len(request.runs)):
+        message = f"{len(given)} targets were given for {len(request.runs)} runs"
+        raise UsageError(message, "give --target once for all runs, or once per run in the same order")
+    targets = given if len(given) == len(request.runs) else [given[0] if given else None] * len(request.runs)
     for named, target in zip(request.runs, targets, strict=True):
         yield _read_one(named, question, common, target=target, partial=request.partial)
     common.ids.close()
@@ -224,15 +225,6 @@ def _read_one(
     return _Run(stored, chosen, missing, None if target is None else ("target", target))
 
 
-def _targets(request: CompareRequest) -> Sequence[str | None]:
-    if len(request.targets) in (0, 1):
-        return [request.targets[0] if request.targets else None] * len(request.runs)
-    if len(request.targets) == len(request.runs):
-        return request.targets
-    message = f"{len(request.targets)} targets were given for {len(request.runs)} runs"
-    raise UsageError(message, "give --target once for all runs, or once per run in the same order")
-
-
 def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     """The cases on a target."""
     if target is None:
@@ -246,7 +238,8 @@ def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
 
 
 def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared: Container[str]) -> Comparison:
-    matched = _matched(base, candidate, question, (base.keyed(shared), candidate.keyed(shared)))
+    keyed = KeyedCases(base.cases, shared), KeyedCases(candidate.cases, shared)
+    matched = _matched(base, candidate, question, keyed)
     found = _described(base, candidate, question, matched)
     (found,) = _judged([found], [matched])
     found = structs.replace(found, groups=_groups(matched, question))
@@ -259,9 +252,8 @@ def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared:
 def _matched(
     base: _Run, candidate: _Run, question: ComparisonSettings, keyed: tuple[KeyedCases, KeyedCases]
 ) -> Matched:
-    if (
-        base.within is not None and base.within == candidate.within
-    ):  # two prompts are two texts of one case, not an edit
+    # two prompts are two texts of one case, not an edit
+    if base.within is not None and base.within == candidate.within:
         return match(*keyed, edited=True, errored=question.errored, within=base.within)
     return match(*keyed, edited=question.edited, errored=question.errored)
 
@@ -294,7 +286,9 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
         changes = dict.fromkeys(what for one in matched.left_out.edited.values() for what in one)
         message = f"every case that {runs} have in common was edited between them ({', '.join(changes)})"
         raise UsageError(message, "to compare the edited cases anyway, add --edited")
-    _refuse_unclustered(matched.pairs, question)
+    if question.cluster is not None:
+        keys = (pair.after_key for pair in matched.pairs if pair.before.cluster is None)
+        _refuse_lacking([(key.case_id, key.suite) for key in keys], len(matched.pairs), question.cluster)
     same = base.stored.path.resolve() == candidate.stored.path.resolve() and base.part == candidate.part
     return Comparison(
         base=base.label,
@@ -319,22 +313,8 @@ def _suites_and_targets(run: _Run) -> str:
     return f"the {several} {', '.join(suites)} on {', '.join(targets)}"
 
 
-def _refuse_unclustered(pairs: Sequence[CasePair], question: ComparisonSettings) -> None:
-    """Every case must have the cluster that was asked for: one without it would be taken for independent."""
-    if question.cluster is None:
-        return
-    lacking = [pair.after_key for pair in pairs if pair.before.cluster is None]
-    _refuse_lacking([(key.case_id, key.suite) for key in lacking], len(pairs), question.cluster)
-
-
-def _without_cluster(run: _Run) -> Iterator[tuple[str, str]]:
-    cases = run.cases.cases
-    for number in run.cases.numbers:
-        if cases.outcome(number).cluster is None:
-            yield cases.case_id(number), cases.place(number).suite
-
-
 def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str) -> None:
+    """Every case must have the cluster that was asked for: one without it would be taken for independent."""
     if not lacking:
         return
     (case_id, suite), *_ = lacking
@@ -385,7 +365,7 @@ def _parts_of(pair: CasePair, question: ComparisonSettings) -> tuple[str, ...]:
 
 
 def _matrix(runs: Sequence[_Run], question: ComparisonSettings, shared: Container[str]) -> Matrix:
-    keyed = [run.keyed(shared) for run in runs]
+    keyed = [KeyedCases(run.cases, shared) for run in runs]
     described: dict[tuple[int, int], tuple[Comparison, Matched]] = {}
     for one, other in combinations(range(len(runs)), 2):
         matched = _matched(runs[one], runs[other], question, (keyed[one], keyed[other]))
@@ -408,20 +388,16 @@ def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[Case
                 for one in (pair.before, pair.after)
             )
             rows.setdefault(pair.before_key, [before, *[None] * (runs - 1)])[other] = after
-    spreads = {key: _spread(row) for key, row in rows.items()}
+    spreads = {}
+    for key, row in rows.items():
+        known = [score for score in row if score is not None]
+        spreads[key] = round(max(known) - min(known), 9)
     order = sorted((key for key in rows if spreads[key] > 0), key=lambda key: (-spreads[key], key))
     return {key: tuple(rows[key]) for key in order}
 
 
-def _spread(scores: Sequence[float | None]) -> float:
-    known = [score for score in scores if score is not None]
-    return round(max(known) - min(known), 9)
-
-
 Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
 """From places in the rows of a run, in bytes, to the trials whose rows begin there."""
-
-_WORST, _BEST = min, max
 
 
 def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:
@@ -432,7 +408,13 @@ def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> t
     """
     before = _samples(base, [pair.before for pair in pairs])
     after = _samples(candidate, [pair.after for pair in pairs])
-    return tuple(map(_moved, pairs, before, after))
+    found = []
+    for pair, old_samples, new_samples in zip(pairs, before, after, strict=True):
+        fell = pair.broken or (pair.delta < 0 and not pair.fixed)
+        old = (max if fell else min)(old_samples, key=lambda one: one.score or 0.0)
+        new = (min if fell else max)(new_samples, key=lambda one: one.score or 0.0)
+        found.append(MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores))))
+    return tuple(found)
 
 
 def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResult]]:
@@ -440,16 +422,6 @@ def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResul
     places = sorted(place for case in cases for place in case.places)
     found = dict(zip(places, read(places), strict=True))
     return [[found[place] for place in case.places] for case in cases]
-
-
-def _moved(pair: CasePair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
-    fell = pair.broken or (pair.delta < 0 and not pair.fixed)
-    old, new = _chosen(before, _BEST if fell else _WORST), _chosen(after, _WORST if fell else _BEST)
-    return MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores)))
-
-
-def _chosen(samples: Sequence[TrialResult], choose: Callable[..., TrialResult]) -> TrialResult:
-    return choose(samples, key=lambda one: one.score or 0.0)
 
 
 def _evidence(result: TrialResult) -> SampleEvidence:
@@ -460,9 +432,19 @@ def _changes(before: Sequence[Score], after: Sequence[Score]) -> Iterator[CheckC
     """The assertions that did not end alike, in the candidate's order, then those that it does not have."""
     old, new = dict(_numbered(before)), dict(_numbered(after))
     for name in {**new, **old}:
-        change = _change(old.get(name), new.get(name))
-        if change is not None:
-            yield change
+        one, other = old.get(name), new.get(name)
+        some = other or one
+        if some is None or (one and other and _alike(one, other)):
+            continue
+        yield CheckChange(
+            name=some.entry.name,
+            type=some.entry.type,
+            before=_score_of(one),
+            after=_score_of(other),
+            passed_before=_passed(one),
+            passed_after=_passed(other),
+            evidence=_evidence_of(other) if other else None,
+        )
 
 
 def _numbered(scores: Iterable[Score]) -> Iterator[tuple[tuple[str, str, int], Score]]:
@@ -472,21 +454,6 @@ def _numbered(scores: Iterable[Score]) -> Iterator[tuple[tuple[str, str, int], S
         name = (score.entry.name, score.entry.type)
         seen[name] += 1
         yield (*name, seen[name]), score
-
-
-def _change(before: Score | None, after: Score | None) -> CheckChange | None:
-    some = after or before
-    if some is None or (before and after and _alike(before, after)):
-        return None
-    return CheckChange(
-        name=some.entry.name,
-        type=some.entry.type,
-        before=_score_of(before),
-        after=_score_of(after),
-        passed_before=_passed(before),
-        passed_after=_passed(after),
-        evidence=_evidence_of(after) if after else None,
-    )
 
 
 def _alike(before: Score, after: Score) -> bool:

@@ -132,13 +132,12 @@ class _Gathered:
                 last[case] = trial
         return first, following
 
-    def _sample(self, trial: int) -> Sample:
-        score = self._score_of[trial]
-        gates = self._gates.values[self._gates_of[trial]]
-        return Sample(STATUSES[self._status_of[trial]], known(score), gates)
-
     def _outcome(self, case: int, trials: list[int]) -> CaseOutcome:
-        samples, rule = [*map(self._sample, trials)], self.common.rules.values[self._rules[case]]
+        rule = self.common.rules.values[self._rules[case]]
+        samples = []
+        for trial in trials:
+            gates = self._gates.values[self._gates_of[trial]]
+            samples.append(Sample(STATUSES[self._status_of[trial]], known(self._score_of[trial]), gates))
         status = verdict_over(samples, rule)
         graded = [
             (trial, one)

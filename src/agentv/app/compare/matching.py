@@ -162,7 +162,12 @@ def places_in_common(
     runs = (base.values(), candidate.values())
     across = all(len({place.target for place in places}) == 1 for places in runs)
     single_variant = all(len({place.variant for place in places}) == 1 for places in runs)
-    prompts = [_prompts(places) for places in runs]
+    prompts: list[dict[str, set[str | None]]] = []  # of each run: suite → the prompts that its cases have
+    for places in runs:
+        found: dict[str, set[str | None]] = defaultdict(set)
+        for place in places:
+            found[place.suite].add(place.prompt)
+        prompts.append(found)
     single_prompt = {suite for suite in prompts[0] if all(len(found.get(suite, ())) == 1 for found in prompts)}
     known: dict[CaseKey, int] = {}
 
@@ -199,14 +204,6 @@ def without(place: CaseKey, within: Dimension) -> CaseKey:
     if within == "target":
         return place._replace(target="")
     return place._replace(prompt=None) if within == "prompt" else place._replace(variant=None)
-
-
-def _prompts(places: Iterable[CaseKey]) -> dict[str, set[str | None]]:
-    """Suite → the prompts that its cases have."""
-    found: dict[str, set[str | None]] = defaultdict(set)
-    for place in places:
-        found[place.suite].add(place.prompt)
-    return found
 
 
 class Pairs(Sequence[CasePair]):

@@ -44,12 +44,17 @@ def previous_run(run: Path) -> PreviousRun:
     Raises:
         StoreError: `run.json` is damaged.
     """
+    from agentv.store.journal.verification import stored_summary
+
     record = read_document(run / RUN)
     settings, started = record.get("settings"), record.get("started")
     if not isinstance(started, str):
         return PreviousRun(run.name)
     processes = record.get("processes", 1)
-    summary = _summary(run)
+    summary: JsonObject = {}
+    with suppress(DamagedRecordError):  # it is then computed from the rows, as where it is missing
+        if (stored := stored_summary(run)) is not None:
+            summary = stored.document
     versions = record.get("agent_versions")
     ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
     if ended is not None:
@@ -66,16 +71,6 @@ def previous_run(run: Path) -> PreviousRun:
         versions if isinstance(versions, dict) else {},
         labels if isinstance(labels := record.get("labels_sha256"), str) else None,
     )
-
-
-def _summary(run: Path) -> JsonObject:
-    """`summary.json`, or an empty object if it is missing, damaged or changed: it is then computed from the rows."""
-    from agentv.store.journal.verification import stored_summary
-
-    with suppress(DamagedRecordError):
-        if (stored := stored_summary(run)) is not None:
-            return stored.document
-    return {}
 
 
 def _milliseconds(found: object) -> float:

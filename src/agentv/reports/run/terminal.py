@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from agentv.model.run.summary import Samples, Summary
-from agentv.model.run.trial import EarlyStops, TrialResult
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import duration, elapsed, money
-from agentv.model.values.response import Attempt
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.plain import doing_words, finding_line, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
@@ -193,10 +192,19 @@ def render_terminal(
         console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
     if view.stopped:
         console.print()
-    if summary.samples is not None:
-        _samples(console, summary.samples, targets=view.several_targets)
-    if summary.early_stops is not None:
-        _early(console, summary.early_stops, targets=view.several_targets)
+    targets, samples, stops = view.several_targets, summary.samples, summary.early_stops
+    if samples is not None:
+        rows = [
+            (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case))
+            for case in unsteady(samples)
+        ]
+        _cases(console, f"{HEADING} ({number_unsteady(samples)})", rows, more_words(samples))
+    if stops is not None:
+        rows = [
+            (sampled_label(one, targets=targets), "~" if one.stopped.why == "undecided" else "", early_words(one))
+            for one in listed_cases(stops)
+        ]
+        _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
     for line in totals(summary, view.noted, results, console.width):
         console.print(_outcomes_painted(line))
     return page.getvalue().rstrip("\n")
@@ -261,22 +269,6 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
         flag = "--shown" if kind == "shown" else "--passed"
         console.print(Text(f"and {more} more: agentv results show {run} {flag}", _STYLES["dim"]), soft_wrap=True)
     console.print()
-
-
-def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
-    rows = [
-        (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case))
-        for case in unsteady(samples)
-    ]
-    _cases(console, f"{HEADING} ({number_unsteady(samples)})", rows, more_words(samples))
-
-
-def _early(console: Console, stops: EarlyStops, *, targets: bool) -> None:
-    rows = [
-        (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early_words(case))
-        for case in listed_cases(stops)
-    ]
-    _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
 
 
 def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:
@@ -365,7 +357,9 @@ def verbose_lines(result: TrialResult, *, number: int, planned: int, here: str) 
     name = f"{one_line(trial.suite)}: {label(trial, targets=True)}"
     yield f"[{number}/{planned}] {STATUS_WORDS[result.status]} {name}: {', '.join(_facts(result, trial))}"
     for tried, attempt in enumerate(result.retries, 1):
-        yield f"  {_retry(tried, attempt)}"
+        took = f"{_took(attempt.duration_ms)}, waited {_took(attempt.waited_ms)}"
+        why = f"{one_line(attempt.code)}: {one_line(attempt.message, LONGEST)}"
+        yield f"  call {tried} got no answer after {took}: {why}"
     for finding in trial.findings:
         yield f"  {finding_line(finding, here)}"
 
@@ -385,11 +379,6 @@ def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
     yield from costs_of(result)
     if result.reused:
         yield "reused from an earlier run or a recording"
-
-
-def _retry(tried: int, attempt: Attempt) -> str:
-    why = f"{one_line(attempt.code)}: {one_line(attempt.message, LONGEST)}"
-    return f"call {tried} got no answer after {_took(attempt.duration_ms)}, waited {_took(attempt.waited_ms)}: {why}"
 
 
 def _took(milliseconds: float) -> str:

@@ -277,7 +277,8 @@ class FailureWords(Struct, frozen=True):
 
         if group.trials == 1:
             return label(group.example, targets=self.targets, suites=self.suites)
-        return f"{plural(group.cases, 'case', ',')}{_trials(group)}"
+        trials = "" if group.trials == group.cases else f" ({plural(group.trials, 'trial', ',')})"
+        return f"{plural(group.cases, 'case', ',')}{trials}"
 
     def why(self, group: FailureGroup) -> str:
         """`errored: timeout: no answer after 3 s`: of one trial with its score."""
@@ -310,10 +311,6 @@ class FailureWords(Struct, frozen=True):
     def _name_of(self, suite: str, test_id: str) -> str:
         name = one_line(test_id, LONGEST)
         return f"{one_line(suite, LONGEST)}: {name}" if self.suites else name
-
-
-def _trials(group: FailureGroup) -> str:
-    return "" if group.trials == group.cases else f" ({plural(group.trials, 'trial', ',')})"
 
 
 def rerun_line(rerun: Rerun, group: FailureGroup) -> str:
