@@ -22,7 +22,7 @@ from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, known, lackin
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.files.lines import lines_at, read_lines
 from agentv.store.files.whole_file import check_place, write_whole
-from agentv.store.rows.reading import is_torn, key_of_row, not_a_row, replaced_lines
+from agentv.store.rows.reading import is_torn, key_of_row, not_a_row, replaced_lines, variable_names
 
 if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
@@ -76,7 +76,6 @@ def _json(exported: Exported) -> Iterator[str]:
 
 def _csv(exported: Exported) -> Iterator[str]:
     from agentv.reports.csv_rows import render_csv
-    from agentv.store.rows.reading import variable_names
 
     run = structs.replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())

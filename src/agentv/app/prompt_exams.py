@@ -463,8 +463,6 @@ def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Re
         raise UsageError(f"'{prompt.id}' has {len(own)} cases; choose one with --case", _listed(own))
     case = cases.get(case_id)
     if case is None:
-        from agentv.authoring.source.nearest import did_you_mean
-
         raise UsageError(f"'{prompt.id}' has no case '{case_id}'", did_you_mean(case_id, cases) or _listed(own))
     return Rendered(prompt.id, case.id, case.input)
 

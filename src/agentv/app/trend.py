@@ -22,6 +22,7 @@ from agentv.model.run.runs import Followed, LeftOutRun, RunDifference, RunState,
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject, objects_in
+from agentv.stats.difference import Differences, difference_at, level_at
 from agentv.stats.verdicts import Part, cluster_of_pair, same_rate
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
@@ -243,12 +244,6 @@ class _Series:
     def _difference(
         self, before: _Run, matched: Matched, position: int, *, from_baseline: bool = False
     ) -> RunDifference | None:
-        from agentv.stats.difference import (
-            Differences,  # loads numpy
-            difference_at,
-            level_at,
-        )
-
         by_rate = self._measure == "pass rate"
         pairs, errored = (
             [pair for pair in of if not by_rate or same_rate(pair)] for of in (matched.pairs, matched.errored)

@@ -6,25 +6,23 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from agentv.app.prompt_library import Library
+from agentv.app.prompt_library import Library, PromptFormat, exams_of, make_prompt
 from agentv.cli.eval import command as eval_command
+from agentv.cli.eval import run
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.printing import width_and_color
+from agentv.cli.printing import print_diagnostics, width_and_color
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.suite.exam import PromptStatus
 from agentv.model.suite.library import Promotion
 from agentv.model.values.formatting import plural
-
-if TYPE_CHECKING:
-    from agentv.app.prompt_library import PromptFormat
-
+from agentv.reports.text import one_line, safe, shown_from
 
 COMMANDS = {
     "list": "agentv.cli.prompt:list_command",
@@ -105,9 +103,6 @@ def init_command(name: str, form: PromptFormat) -> int:
     Writes to `prompts_dir` of .agentv/config.yaml, or else to the closest directory `prompts`. If neither exists,
     creates `prompts` in the root of the repository. Never changes existing files.
     """
-    from agentv.app.prompt_library import make_prompt
-    from agentv.reports.text import one_line, shown_from
-
     made = make_prompt(name, form, Library.here())
     here = str(Path.cwd())
     for path in made.written:
@@ -129,7 +124,6 @@ def render_command(name: str, *, case_id: str | None, as_json: bool) -> int:
     """
     from agentv.app.prompt_exams import Examiner, render
     from agentv.model.values.message import prompt_text
-    from agentv.reports.text import safe
 
     library = Library.here()
     rendered = render(library.one(name), case_id, Examiner(library))
@@ -154,7 +148,6 @@ def diff_command(name: str, *, as_json: bool) -> int:
     """
     from agentv.app.prompt_exams import Examiner, compare
     from agentv.reports.prompts import compared_with, differences_json, render_differences
-    from agentv.reports.text import one_line
 
     library = Library.here()
     found = compare(Examiner(library).examine(library.one(name)))
@@ -251,7 +244,6 @@ def promote_command(
     A prompt that already has the status, or a later one, keeps it. Exit status: 1 if a promotion is refused.
     """
     from agentv.app.prompt_exams import Examiner, covered_by, promote
-    from agentv.cli.printing import print_diagnostics
 
     library = Library.here()
     examiner = Examiner(library)
@@ -293,10 +285,6 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
     errored or did not run; 130 interrupted.
     """
-    from agentv.app.prompt_library import exams_of
-    from agentv.cli.eval import run
-    from agentv.reports.text import one_line
-
     chosen = exams_of(names, everything=everything)
     for prompt in chosen.without:
         click.echo(f"note: {one_line(prompt)} has no exam and is skipped", err=True)

@@ -19,7 +19,7 @@ from agentv.model.run.runs import Selection
 from agentv.model.run.trial import Status
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import TRACE_FORMATS
-from agentv.reports.text import one_line
+from agentv.reports.text import one_line, safe, shown_from
 from agentv.user_code.plugins import added_value
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def list_command(*, limit: int, as_json: bool) -> int:
     """
     from agentv.app.results.listing import listed_runs
     from agentv.reports.runs import render_runs, runs_json
-    from agentv.reports.text import shown_from
 
     here = str(Path.cwd())
     listing = listed_runs(limit)
@@ -108,7 +107,6 @@ def pin_command(run: str, *, remove: bool) -> int:
     The newest pin counts. `results delete --older-than` and `--keep` keep pinned runs.
     """
     from agentv.app.results.deleting import pin
-    from agentv.reports.text import one_line
 
     found = one_line(pin(run, remove=remove))
     click.echo(f"{found} is no longer pinned" if remove else f"pinned {found}: trend compares later runs with it")
@@ -143,7 +141,6 @@ def delete_command(runs: tuple[str, ...], older_than: timedelta | None, keep: in
     options, a run must be older than AGE and not among the newest N.
     """
     from agentv.app.results.deleting import delete, named_runs, runs_by_age
-    from agentv.reports.text import safe
 
     by_age = older_than is not None or keep is not None
     if bool(runs) == by_age:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from agentv.app.authored.validate import Checked, Validation, source_of
+from agentv.app.authored.validate import Checked, Validation, fix, source_of
 from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project, takes_color
 from agentv.cli.values import files
@@ -79,8 +79,6 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
 
 
 def _fix(paths: tuple[str, ...]) -> None:
-    from agentv.app.authored.validate import fix
-
     try:
         fixed = fix(paths, dict(os.environ))
     except LoadError:

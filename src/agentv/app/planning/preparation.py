@@ -20,6 +20,7 @@ from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
+from agentv.authoring.source.nearest import did_you_mean, nearest_first
 from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.redaction import SHORTEST
@@ -100,8 +101,6 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     known = [name for suite in suites for one, label in suite.prompts.items() for name in (one, label) if name]
     for name in settings.prompts:
         if name not in known:
-            from agentv.authoring.source.nearest import did_you_mean
-
             listed = ", ".join(dict.fromkeys(known[:_PROMPTS_SHOWN]))
             hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
             raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
@@ -273,8 +272,6 @@ _IDS = 5
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
-    from agentv.authoring.source.nearest import nearest_first
-
     chosen_by = [
         *(f"--filter '{pattern}'" for pattern in settings.filters),
         f"--tag {', '.join(settings.tags)}" if settings.tags else "",

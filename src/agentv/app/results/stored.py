@@ -25,7 +25,7 @@ from agentv.store.files.directory import (
     without_record,
 )
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.rows.reading import replaced_lines
+from agentv.store.rows.reading import places_in_order, replaced_lines
 
 _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
@@ -81,8 +81,6 @@ class StoredRun(Struct, frozen=True):
         Raises:
             StoreError: a line is no row; the text names it.
         """
-        from agentv.store.rows.reading import places_in_order
-
         if self.places is not None:
             return self.places
         return places_in_order(self.index, self.record, replaced_lines(self.index))

@@ -17,7 +17,7 @@ from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
 from agentv.app.results.place import planned_counts
-from agentv.app.results.stored import find_run
+from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.running.drive import Demand, DrivenRun, StopRequests, drive
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
@@ -32,10 +32,10 @@ from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.extensions import EXECUTORS
 from agentv.reports.text import one_line
 from agentv.store.files.directory import HISTORY, INDEX, RUN, RunDirectory, read_document
+from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.user_code.plugins import added_value
 
 if TYPE_CHECKING:
-    from agentv.app.results.stored import StoredRun
     from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.engine.calls.budget import BudgetLimiter
 
@@ -252,9 +252,6 @@ def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summar
 
 def _stored(started: StartedRun) -> StoredRun:
     """The run as it lies on the disk, with the labels from before it began."""
-    from agentv.app.results.stored import StoredRun
-    from agentv.store.journal.verification import stored_summary
-
     run = started.open
     path, root = run.directory.path, root_of(run.prepared.suites)
     stored = stored_summary(path)
@@ -264,8 +261,6 @@ def _stored(started: StartedRun) -> StoredRun:
 
 def _changed_rows(path: Path) -> tuple[str, ...]:
     """Why the rows on the disk are not those of the run."""
-    from agentv.store.journal.verification import check_rows, stored_summary
-
     try:
         check_rows(path)
         written = stored_summary(path)

@@ -23,7 +23,7 @@ from agentv.model.run.verdict import counts, passes_gate
 from agentv.model.values.formatting import ELLIPSIS, shorten
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.values import lazy_pattern
-from agentv.reports.run.trial_view import LONGEST, TrialView, findings_of, low_finding, place_of, trial_view
+from agentv.reports.run.trial_view import LONGEST, TrialView, check, findings_of, low_finding, place_of, trial_view
 
 MEMBERS = 50
 """Trials of one group that are held by name; all are counted."""
@@ -280,8 +280,6 @@ def _cause(result: TrialResult) -> _Cause | None:
 
 def _of_check(result: TrialResult) -> _Cause:
     """The first check that decided against a trial."""
-    from agentv.reports.run.trial_view import check
-
     score = _decisive(result)
     if score is None:
         text = "no check failed, but the score is too low"

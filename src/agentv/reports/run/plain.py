@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import elapsed, money, plural
 from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
-from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
+from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView, check, label, reason, source
 from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
 from agentv.reports.text import one_line
 
@@ -99,8 +99,6 @@ _LIMITS = {503: "is unavailable", 529: "is overloaded"}
 def _failures(view: RunView, summary: Summary, here: str, results: str) -> Iterator[str]:
     groups, words = view.failure_groups(), FailureWords.of(view)
     for group in groups[:SHOWN]:
-        from agentv.reports.run.trial_view import reason
-
         verdict = _VERDICTS[group.status]
         if group.trials == 1:
             yield f"{verdict} {words.title(group)}: {reason(group.example)}"
@@ -130,8 +128,6 @@ def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
 
 def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:
     """One trial: its verdict and why, then a line for every finding."""
-    from agentv.reports.run.trial_view import label, reason
-
     name = label(trial, targets=words.targets, suites=words.suites)
     yield f"{_VERDICTS[trial.kind]} {name}: {reason(trial)}"
     for finding in trial.findings:
@@ -140,8 +136,6 @@ def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator
 
 def finding_line(finding: Finding, here: str) -> str:
     """`evals/a.yaml:7: failed: contains 'x' | what was found`."""
-    from agentv.reports.run.trial_view import check, source
-
     place = source(finding, here)
     at = f"{place}: " if place else ""
     evidence = f" | {one_line(finding.evidence, LONGEST)}" if finding.evidence else ""

@@ -24,8 +24,10 @@ from agentv.reports.run.trial_view import (
     PassedCase,
     TrialView,
     has_failed_check,
+    label,
     needs_look,
     place_of,
+    reason,
     trial_view,
 )
 from agentv.reports.text import one_line
@@ -273,8 +275,6 @@ class FailureWords(Struct, frozen=True):
 
     def title(self, group: FailureGroup) -> str:
         """`72 cases`, `1 case (5 trials)`; of one trial its label."""
-        from agentv.reports.run.trial_view import label
-
         if group.trials == 1:
             return label(group.example, targets=self.targets, suites=self.suites)
         trials = "" if group.trials == group.cases else f" ({plural(group.trials, 'trial', ',')})"
@@ -282,16 +282,12 @@ class FailureWords(Struct, frozen=True):
 
     def why(self, group: FailureGroup) -> str:
         """`errored: timeout: no answer after 3 s`: of one trial with its score."""
-        from agentv.reports.run.trial_view import reason
-
         if group.trials == 1:
             return f"{STATUS[group.status]}: {reason(group.example)}"
         return f"{STATUS[group.status]}: {one_line(group.cause, LONGEST)}"
 
     def first(self, group: FailureGroup) -> str:
         """`first: window-closed: score 0.40, needs 0.80`; empty for one trial, whose title says it."""
-        from agentv.reports.run.trial_view import label, reason
-
         if group.trials == 1:
             return ""
         why = "" if group.status != "failed" else f": {reason(group.example)}"
