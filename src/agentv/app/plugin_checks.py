@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import NoReturn
 
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
@@ -22,12 +21,8 @@ def check(kind: str, value: object) -> None:
         BadPluginError: names the reason and the line of the definition.
     """
     for why in _CHECKS[kind](value):
-        _refuse(value, why)
-
-
-def _refuse(value: object, why: str) -> NoReturn:
-    file, line = _defined(value)
-    raise BadPluginError(f"{_named(value)} {why}", file, line)
+        file, line = _defined(value)
+        raise BadPluginError(f"{_named(value)} {why}", file, line)
 
 
 def _named(value: object) -> str:

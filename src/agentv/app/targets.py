@@ -220,7 +220,11 @@ async def _check(
         return CheckOutcome("untried", message="it answers without a server")
     if spec.is_agent:
         return await _turn(connections, called, env, timeout_s)
-    target = connections.target(with_fewest_tokens(spec))
+    settings: Any = spec.settings
+    known = {one.name for one in fields(settings)}
+    fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
+    cheapest = dataclasses.replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
+    target = connections.target(structs.replace(spec, settings=cheapest, retry=Retry(max_retries=0)))
     began = time.monotonic()
     answer = await _call_target(target, spec, env, timeout_s)
     took = (time.monotonic() - began) * 1000
@@ -290,15 +294,6 @@ async def _call_target(
     if isinstance(given, TargetResponse | Failure):
         return given
     return await in_time(given, Deadline(timeout_s), code="target-raised", what=what, missing="answer")
-
-
-def with_fewest_tokens(spec: TargetSpec) -> TargetSpec:
-    """The target with settings for the shortest possible answer, and no retries."""
-    settings: Any = spec.settings
-    known = {one.name for one in fields(settings)}
-    fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
-    cheapest = dataclasses.replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
-    return structs.replace(spec, settings=cheapest, retry=Retry(max_retries=0))
 
 
 def _of_keys(called: CheckedTarget) -> str:

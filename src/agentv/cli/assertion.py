@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,20 +71,6 @@ class LoneServices:
         return value
 
 
-def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext, directory: Path) -> Grade:
-    """The grade that the assertion type `name`, as seen from a directory, gives one answer; without secrets.
-
-    Raises:
-        LoadError: there is no such type, or the options are wrong.
-    """
-    entry, diagnostics = load_assertion(name, options, str(directory), registries(), dict(context.env))
-    redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
-    if entry is None:
-        hinted = (structs.replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
-        raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
-    return redactor.redact_grade(asyncio.run(_graded(entry, context)))
-
-
 async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
     threads, javascript, clock = DaemonThreads(), LazyJavaScript(), SystemClock()
     services: Any = LoneServices(threads, javascript, clock)
@@ -132,7 +118,12 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
     except ValueError as error:
         raise UsageError(f"the payload is wrong: {error}") from error
     with apart_from_output():
-        grade = grade_one(name, options, context, Path.cwd())
+        entry, diagnostics = load_assertion(name, options, str(Path.cwd()), registries(), dict(context.env))
+        redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
+        if entry is None:
+            hinted = (structs.replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
+            raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
+        grade = redactor.redact_grade(asyncio.run(_graded(entry, context)))
     if grade.error is not None:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED

@@ -247,17 +247,13 @@ def _show(view: RunView, live: Live, options: ProgressOptions, here: str, event:
         return
     else:
         if (message := _message(event, quiet=options.quiet)) is not None:
-            _print(message)
+            # click would write past the stream that scrolls a progress bar
+            if for_people():
+                sys.stderr.write(f"{message}\n")
+            else:
+                click.echo(message, err=True)
         return
     live.update(view)
-
-
-def _print(text: str) -> None:
-    """Prints while a progress bar may be drawn: click would write past the stream that scrolls the bar."""
-    if for_people():
-        sys.stderr.write(f"{text}\n")
-    else:
-        click.echo(text, err=True)
 
 
 def _message(event: Event, *, quiet: bool) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,7 +10,6 @@ from msgspec import to_builtins
 
 from agentv.cli.values import Choice, codes
 from agentv.errors import ExitStatus
-from agentv.model.suite.configured import ListedPlugin
 from agentv.reports.text import aligned, one_line, shown_from
 
 
@@ -113,28 +111,6 @@ def complete(cli: click.Command, instruction: str) -> int:
 _HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
 
 
-def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
-    """One line a plugin, with what an extension adds below it, then what is wrong with those that are not used.
-
-    Args:
-        found: what is installed.
-        here: absolute path of the directory that paths are shown from.
-    """
-    rows = [(one.kind, one.name, one.package, one.version or "-", one.status, one.summary) for one in found]
-    heading, *table = aligned([_HEADINGS, *(tuple(map(one_line, row)) for row in rows)])
-    lines = [heading]
-    for row, one in zip(table, found, strict=True):
-        added = (one.adds or {}).items()
-        lines += [row, *(one_line(f"           {kind}: {', '.join(names)}") for kind, names in added)]
-    for one in found:
-        if one.problem is not None:
-            severity = "warning" if one.status == "shadowed" else "error"
-            place = f"{one_line(shown_from(one.file, here))}:{one.line}"
-            lines += ["", f"{severity}[{one.code}]: {one_line(one.problem)}"]
-            lines += [f"  registered in {place}", f"  {one_line(one.hint or '')}"]
-    return "\n".join(lines)
-
-
 @click.command("plugins", epilog="Example: agentv plugins --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, as_json: bool) -> int:
@@ -150,5 +126,18 @@ def command(*, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps([to_builtins(one) for one in found], ensure_ascii=False, indent=2))
     else:
-        click.echo(render_plugins(found, here=str(Path.cwd())))
+        here = str(Path.cwd())
+        rows = [(one.kind, one.name, one.package, one.version or "-", one.status, one.summary) for one in found]
+        heading, *table = aligned([_HEADINGS, *(tuple(map(one_line, row)) for row in rows)])
+        lines = [heading]
+        for row, one in zip(table, found, strict=True):
+            added = (one.adds or {}).items()
+            lines += [row, *(one_line(f"           {kind}: {', '.join(names)}") for kind, names in added)]
+        for one in found:
+            if one.problem is not None:
+                severity = "warning" if one.status == "shadowed" else "error"
+                place = f"{one_line(shown_from(one.file, here))}:{one.line}"
+                lines += ["", f"{severity}[{one.code}]: {one_line(one.problem)}"]
+                lines += [f"  registered in {place}", f"  {one_line(one.hint or '')}"]
+        click.echo("\n".join(lines))
     return ExitStatus.WRONG if any(one.status == "broken" for one in found) else ExitStatus.PASSED

@@ -44,7 +44,14 @@ def explanation(code: str) -> Explanation:
     whose, of = _called(known)
     if whose and of in RUNS:
         return parsed(known, f"The call to {whose} failed with `{of}`. {RUNS[of]}", _text(of))
-    raise _unknown(code)
+    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extract
+
+    near = extract(code, list(CODES), scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5, limit=3)
+    worded = [one for one in CODES if code in one.split("-")]
+    names = list(dict.fromkeys([*(str(one[0]) for one in near), *worded]))[:5]
+    hint = f"did you mean {' or '.join(repr(name) for name in names)}?" if names else "'agentv explain' lists all codes"
+    raise UsageError(f"no code '{code}'", hint)
 
 
 def explanations(codes: Iterable[str]) -> dict[str, Explanation]:
@@ -84,17 +91,6 @@ def _called(code: str) -> tuple[str | None, str]:
         if code.startswith(prefix):
             return whose, code.removeprefix(prefix)
     return None, code
-
-
-def _unknown(code: str) -> UsageError:
-    from rapidfuzz.distance import DamerauLevenshtein
-    from rapidfuzz.process import extract
-
-    near = extract(code, list(CODES), scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5, limit=3)
-    worded = [one for one in CODES if code in one.split("-")]
-    names = list(dict.fromkeys([*(str(one[0]) for one in near), *worded]))[:5]
-    hint = f"did you mean {' or '.join(repr(name) for name in names)}?" if names else "'agentv explain' lists all codes"
-    return UsageError(f"no code '{code}'", hint)
 
 
 WIDTH = 120

@@ -10,7 +10,7 @@ import msgspec
 
 from agentv.authoring.source.files import exists, is_directory, upwards
 from agentv.model.run.summary import PartialRun
-from agentv.model.values.values import Json, JsonObject, objects_in
+from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.directory import RUN, holds_run
 from agentv.store.files.encoding import decodable
 from agentv.store.totals.summary import PlannedCounts
@@ -92,14 +92,16 @@ def planned_counts(record: JsonObject) -> PlannedCounts:
     """What was planned; 0 where the record does not say it."""
     planned, settings = record.get("planned"), record.get("settings")
     found = planned if isinstance(planned, Mapping) else {}
+    counts = (found.get(name) for name in ("cases", "trials"))
+    cases, trials = (number if isinstance(number, int) else 0 for number in counts)
     suites = objects_in(record.get("suites"))
     partial = partial_in(record)
     selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
     of_suites = (objects_in(one.get("targets")) for one in suites)  # each case runs on all targets of its suite
     rivals = (str(one["name"]) for targets in of_suites if len(targets) > 1 for one in targets if "name" in one)
     return PlannedCounts(
-        cases=_number(found.get("cases")),
-        trials=_number(found.get("trials")),
+        cases=cases,
+        trials=trials,
         targets=tuple(dict.fromkeys(() if selected else rivals)),
         several=any(len(objects_in(one.get(key))) > 1 for one in suites for key in ("targets", "prompts", "variants")),
         drawn_from=partial.of if partial is not None and partial.why == ("sample",) else 0,
@@ -113,7 +115,3 @@ def partial_in(record: JsonObject) -> PartialRun | None:
         return None if found is None else msgspec.convert(found, decodable(PartialRun))
     except msgspec.ValidationError:
         return None
-
-
-def _number(found: Json) -> int:
-    return found if isinstance(found, int) else 0

@@ -146,8 +146,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     notes = [
         *journal.repaired,
         *_lost(journal.damaged, started.earlier.superseded),
-        *run.totals.unpriced.notes(),
-        *run.totals.trial_notes.notes(),
+        *run.totals.notes(),
         *run.sources.notes(),
         *started.connections.notes(),
     ]

@@ -270,7 +270,7 @@ class RunTotals:
         counts: of all rows.
         exam_rows: the rows of exams, by the key of their trial.
         unpriced: calls whose price is not known.
-        trial_notes: what trials note of their model calls.
+        first_notes: name of a target → the first note of its trials, and how many of them have one.
         held_back: number of trials that were skipped because a dependency did not pass.
         agent_versions: name of a target → the versions that its agents report.
         judges: names of the judges that graded, in the order of their first grade.
@@ -280,7 +280,7 @@ class RunTotals:
         self.counts = RunCounts()
         self.exam_rows: dict[str, Row] = {}
         self.unpriced = Unpriced()
-        self.trial_notes = TrialNotes()
+        self.first_notes: dict[str, tuple[str, int]] = {}
         self.agent_versions: dict[str, set[str]] = {}
         self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
         self.held_back = 0
@@ -296,7 +296,10 @@ class RunTotals:
         """Count a trial that ended in this process."""
         self.add_judges(result)
         self.unpriced.add(result)
-        self.trial_notes.add(result)
+        if result.notes:
+            note = f"case '{result.trial.case.id}': {result.notes[0]}"
+            first, count = self.first_notes.get(result.trial.target.name, (note, 0))
+            self.first_notes[result.trial.target.name] = first, count + 1
         if result.stored is not None and result.stored.agent_version:
             self.agent_versions.setdefault(result.trial.target.name, set()).add(result.stored.agent_version)
         too_costly = result.error is not None and result.error.code == COST_LIMIT
@@ -310,27 +313,11 @@ class RunTotals:
             if asked is not None:
                 self.judges.setdefault(asked.judge)
 
-
-class TrialNotes:
-    """The first note of each target, and how many of its trials have one."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, str] = {}
-        self._trials: dict[str, int] = {}
-
-    def add(self, result: TrialResult) -> None:
-        """Add one finished trial."""
-        if not result.notes:
-            return
-        name = result.trial.target.name
-        self._first.setdefault(name, f"case '{result.trial.case.id}': {result.notes[0]}")
-        self._trials[name] = self._trials.get(name, 0) + 1
-
     def notes(self) -> Iterator[str]:
-        """`'claude', case 'a': the agent reports …; 3 more trials have notes`."""
-        for name, first in self._first.items():
-            more = self._trials[name] - 1
-            rest = f"; {plural(more, 'more trial')} with 'notes' in the results" if more else ""
+        """Unknown prices, and `'claude', case 'a': the agent reports …; 3 more trials have notes`."""
+        yield from self.unpriced.notes()
+        for name, (first, count) in self.first_notes.items():
+            rest = f"; {plural(count - 1, 'more trial')} with 'notes' in the results" if count > 1 else ""
             yield f"'{one_line(name)}', {one_line(first)}{rest}"
 
 
