@@ -14,7 +14,6 @@ from agentv.model.run.comparison import (
     Judgement,
     Matrix,
     MeasureResult,
-    MovedCase,
     RunLabel,
     SampleEvidence,
 )
@@ -173,7 +172,14 @@ def _finding(one: Judgement, found: Comparison) -> str:
     difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
     beyond = f", by more than {margin:g}" if margin else ""
     if one.verdict == "inconclusive":
-        return _inconclusive(one, found)
+        if one.withheld is not None:
+            return _withheld(one)
+        units = plural(one.clusters, _unit(one, found))
+        fewest = fewest_moved(found.question.alpha)
+        if one.clusters < fewest:
+            return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
+        more = _more(one, units)
+        return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
     if one.verdict == "equivalent":
         return f"{sure} confident that any difference is at most {margin:g}; {difference}"
     if one.verdict == "non-inferior":
@@ -196,18 +202,6 @@ def _difference(one: MeasureResult) -> str:
         return f"no difference of the {one.measure} seen"
     moved = difference_text(abs(one.delta), one.measure).removeprefix("+")
     return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
-
-
-def _inconclusive(one: Judgement, found: Comparison) -> str:
-    """What is still possible, and what would decide it."""
-    if one.withheld is not None:
-        return _withheld(one)
-    units = plural(one.clusters, _unit(one, found))
-    fewest = fewest_moved(found.question.alpha)
-    if one.clusters < fewest:
-        return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
-    more = _more(one, units)
-    return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
 
 
 def _possible(one: Judgement, units: str) -> str:
@@ -373,23 +367,19 @@ def _moved(found: Comparison) -> Iterator[str]:
     several = len(found.candidate.targets) > 1
     yield f"Moved ({total}), worst first"
     for one in found.moved:
-        yield from _moved_case(one, several=several)
+        pair = one.pair
+        target = f" on {one_line(pair.after_key.target)}" if several else ""
+        before, after = pair.before, pair.after
+        status = before.status if before.status == after.status else f"{before.status} → {after.status}"
+        yield f"  {_pair_label(pair)}{target}: {status}, {before.score or 0:.2f} → {after.score or 0:.2f}"
+        for change in one.changes:
+            yield f"    {_change(change, one.after)}"
+        for name, evidence in (("before", one.before), ("after", one.after)):
+            sample = f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
+            answer = "no answer" if evidence.output is None else one_line(evidence.output, _LONGEST)
+            yield f"    {name}{sample}: {answer}"
     if total > len(found.moved):
         yield f"  and {total - len(found.moved)} more; use --limit to show them"
-
-
-def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
-    pair = one.pair
-    target = f" on {one_line(pair.after_key.target)}" if several else ""
-    before, after = pair.before, pair.after
-    status = before.status if before.status == after.status else f"{before.status} → {after.status}"
-    yield f"  {_pair_label(pair)}{target}: {status}, {before.score or 0:.2f} → {after.score or 0:.2f}"
-    for change in one.changes:
-        yield f"    {_change(change, one.after)}"
-    for name, evidence in (("before", one.before), ("after", one.after)):
-        sample = f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
-        answer = "no answer" if evidence.output is None else one_line(evidence.output, _LONGEST)
-        yield f"    {name}{sample}: {answer}"
 
 
 def _pair_label(pair: CasePair) -> str:

@@ -303,7 +303,13 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
     for number, most, what in ((len(prompts), ROWS, "prompt"), (len(grid.columns), COLUMNS, "column")):
         if number > most:
             yield f"\nand {plural(number - most, f'more {what}')}, in `summary.json`\n"
-    yield from _compared(matrix)
+    heading, found = compared_heading(matrix), matrix.comparisons or ()
+    yield f"\n{heading[0].upper()}{heading[1:]}\n\n"
+    for one in found[:COMPARED]:
+        shown = ("-", sentence(one)), ("  -", details(one))
+        yield from (f"{sign} {code(text, _LONGEST_SENTENCE)}\n" for sign, text in shown if text)
+    if len(found) > COMPARED:
+        yield f"- and {len(found) - COMPARED} more, in `summary.json`\n"
 
 
 def activation_markdown(found: Activation) -> Iterator[str]:
@@ -316,16 +322,6 @@ def activation_markdown(found: Activation) -> Iterator[str]:
     header, *rows = activation.matrix(found)
     yield f"\n| should load | {' | '.join(cell(one, _NAME) for one in header[1:])} |\n| --- |{' --: |' * len(rows)}\n"
     yield from (f"| {cell(row[0], _NAME)} | {' | '.join(row[1:])} |\n" for row in rows)
-
-
-def _compared(matrix: RunMatrix) -> Iterator[str]:
-    heading, found = compared_heading(matrix), matrix.comparisons or ()
-    yield f"\n{heading[0].upper()}{heading[1:]}\n\n"
-    for one in found[:COMPARED]:
-        shown = ("-", sentence(one)), ("  -", details(one))
-        yield from (f"{sign} {code(text, _LONGEST_SENTENCE)}\n" for sign, text in shown if text)
-    if len(found) > COMPARED:
-        yield f"- and {len(found) - COMPARED} more, in `summary.json`\n"
 
 
 def _named(name: str | None) -> str:

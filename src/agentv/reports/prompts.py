@@ -8,7 +8,7 @@ from difflib import unified_diff
 from textwrap import wrap
 
 from agentv.model.suite.exam import DESCRIPTION
-from agentv.model.suite.library import Covered, ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, called
+from agentv.model.suite.library import ListedPrompt, Promotion, PromptDiff, ShownPrompt, TextDifference, called
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import (
@@ -214,17 +214,13 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
     else:
         yield f"{name}: {done.before} → {done.gate.to} would be written; nothing was (--dry-run)"
     if done.evidence is not None:
-        yield from _covered_lines(done.evidence)
-
-
-def _covered_lines(covered: Covered) -> Iterator[str]:
-    """What the evidence covers: each text with its digests in the latest exam and now."""
-    exam = "no exam on record" if covered.ts is None else f"exam of {covered.ts}"
-    yield f"  evidence: {exam} | now"
-    for path in sorted(covered.recorded.keys() | covered.now.keys()):
-        before, now = covered.recorded.get(path), covered.now.get(path)
-        digests = (one[:12] if one else "-" for one in (before, now))
-        yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
+        # each text that the evidence covers, with its digests in the latest exam and now
+        exam = "no exam on record" if done.evidence.ts is None else f"exam of {done.evidence.ts}"
+        yield f"  evidence: {exam} | now"
+        for path in sorted(done.evidence.recorded.keys() | done.evidence.now.keys()):
+            before, now = done.evidence.recorded.get(path), done.evidence.now.get(path)
+            digests = (one[:12] if one else "-" for one in (before, now))
+            yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
 
 
 def promotions_json(done: Iterable[Promotion], *, here: str) -> str:

@@ -132,8 +132,17 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
     settings = prepared.settings
     with ExitStack() as opened:
         earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
-        cassette = _cassette(prepared)
         adds = settings.replay_mode == "new"
+        cassette: Cassette | None = None
+        written = settings.record or settings.replay
+        if written is not None:
+            from agentv.store.cassettes.cassette import Cassette, check_place
+
+            path, redactor = Path(written), redactor_for(prepared.suites)
+            if adds or settings.record is not None:
+                check_place(path)
+            begins = settings.record is not None or (adds and not path.exists())
+            cassette = Cassette(path, redactor) if begins else Cassette.load(path, redactor)
         cache = opened.enter_context(answer_cache(prepared)) if caches(settings, prepared.suites) else None
         records, asks = settings.record is not None, settings.replay is None or adds
         works: WorkArchive | None = None
@@ -153,21 +162,6 @@ def answer_cache(prepared: Prepared) -> AnswerCache:
 
     place = cache_file(results_of(prepared.suites, of_new_run=True))
     return AnswerCache(place, redactor_for(prepared.suites), SystemClock(), repairs=True)
-
-
-def _cassette(prepared: Prepared) -> Cassette | None:
-    settings = prepared.settings
-    written = settings.record or settings.replay
-    if written is None:
-        return None
-    from agentv.store.cassettes.cassette import Cassette, check_place
-
-    path, redactor = Path(written), redactor_for(prepared.suites)
-    adds = settings.replay_mode == "new"
-    if adds or settings.record is not None:
-        check_place(path)
-    begins = settings.record is not None or (adds and not path.exists())
-    return Cassette(path, redactor) if begins else Cassette.load(path, redactor)
 
 
 @contextmanager

@@ -90,7 +90,16 @@ def prepare(settings: EvalSettings) -> Prepared:
     settings = seeded(settings)
     found: tuple[str, ...] = ()
     if settings.last_failed:
-        settings, found = _last_failed(settings, suites)
+        from agentv.app.planning.last_failed import last_failed
+
+        whole = _plan(settings, suites)
+        last = last_failed(whole, results_of(suites), root_of(suites), settings.tests_from)
+        found = last.notes
+        if last.trials is not None:
+            settings = replace(settings, failed=last.trials)
+        else:
+            why = "there is no earlier run of these suites" if last.run_id is None else "no case failed in the last run"
+            found += (f"--last-failed: {why}; running all {plural(whole.counts()[0], 'case')}",)
     plan = _plan(settings, suites)
     check_early_ends(settings, plan)
     return _prepared(settings, suites, plan, diagnostics, found)
@@ -138,19 +147,6 @@ def seeded(settings: EvalSettings) -> EvalSettings:
     if settings.seed is not None or (settings.sample is None and not settings.shuffle):
         return settings
     return replace(settings, seed=int.from_bytes(os.urandom(4)))
-
-
-def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...]) -> tuple[EvalSettings, tuple[str, ...]]:
-    """The settings with the cases that did not pass when they last ran, and what people should know of them."""
-    from agentv.app.planning.last_failed import last_failed
-
-    plan = _plan(settings, suites)
-    found = last_failed(plan, results_of(suites), root_of(suites), settings.tests_from)
-    if found.trials is None:
-        why = "there is no earlier run of these suites" if found.run_id is None else "no case failed in the last run"
-        all_run = f"--last-failed: {why}; running all {plural(plan.counts()[0], 'case')}"
-        return settings, (*found.notes, all_run)
-    return replace(settings, failed=found.trials), found.notes
 
 
 def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:

@@ -152,7 +152,15 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
             return candidate if action == "delete" else _recorded(candidate)
-    raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}", _newest(results))
+    from agentv.app.results.listing import listed_run  # which reads totals
+    from agentv.reports.runs import run_words
+
+    newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
+    hint = "there are no runs here yet; `agentv eval` makes one"
+    if newest:
+        lines = "\n".join(f"  {run.run_id}: {run_words(run)}" for run in newest)
+        hint = f"`agentv results list` lists runs; the newest are\n{lines}"
+    raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}", hint)
 
 
 def whole_or_last(root: Path) -> str:
@@ -162,18 +170,6 @@ def whole_or_last(root: Path) -> str:
             if read_document(path / RUN).get("partial") is None:
                 return path.name
     return "last"
-
-
-def _newest(results: Path) -> str:
-    """The newest runs, each with its date, its rate and what ran."""
-    from agentv.app.results.listing import listed_run  # which reads totals
-    from agentv.reports.runs import run_words
-
-    newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
-    if not newest:
-        return "there are no runs here yet; `agentv eval` makes one"
-    shown = "\n".join(f"  {run.run_id}: {run_words(run)}" for run in newest)
-    return f"`agentv results list` lists runs; the newest are\n{shown}"
 
 
 def _recorded(run: Path) -> Path:

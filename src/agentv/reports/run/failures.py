@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from agentv.model.run.summary import NOT_DRAWN
-from agentv.model.run.trial import Score, TrialResult
+from agentv.model.run.trial import TrialResult
 from agentv.model.run.verdict import counts, passes_gate
 from agentv.model.values.formatting import ELLIPSIS, shorten
 from agentv.model.values.hashes import NumberedHashes, text_hash
@@ -280,7 +280,12 @@ def _cause(result: TrialResult) -> _Cause | None:
 
 def _of_check(result: TrialResult) -> _Cause:
     """The first check that decided against a trial."""
-    score = _decisive(result)
+    # a missed gate, else a failed check, else a low score
+    counting = [score for score in result.scores if counts(score)]
+    gates = (score for score in counting if not passes_gate(score))
+    failed = (score for score in counting if not score.grade.passed)
+    low = (score for score in counting if score.grade.counted < 1)
+    score = next(gates, None) or next(failed, None) or next(low, None) or next(iter(counting), None)
     if score is None:
         text = "no check failed, but the score is too low"
         return _Cause("failed", CASE_FAILED, (text,), (text,))
@@ -290,15 +295,6 @@ def _of_check(result: TrialResult) -> _Cause:
     general = f"{kind} (different checks)"
     keys = (_without_details(text, result.trial.case.id), f"{kind}\0{name}", general)
     return _Cause("failed", CASE_FAILED, keys, (text, name, general))
-
-
-def _decisive(result: TrialResult) -> Score | None:
-    """The first assertion that decided against a trial: a missed gate, else a failed check, else a low score."""
-    counting = [score for score in result.scores if counts(score)]
-    gates = (score for score in counting if not passes_gate(score))
-    failed = (score for score in counting if not score.grade.passed)
-    low = (score for score in counting if score.grade.counted < 1)
-    return next(gates, None) or next(failed, None) or next(low, None) or next(iter(counting), None)
 
 
 _DETAILS = lazy_pattern(

@@ -206,7 +206,10 @@ def render_terminal(
         ]
         _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
     for line in totals(summary, view.noted, results, console.width):
-        console.print(_outcomes_painted(line))
+        shown = Text(line, overflow="fold")
+        for name in ("passed", "failed", "errored", "shown"):
+            shown.highlight_regex(rf"\b[1-9]\d* {name}", _STYLES[name])
+        console.print(shown)
     return page.getvalue().rstrip("\n")
 
 
@@ -328,15 +331,6 @@ def _finding(finding: Finding, here: str) -> Iterator[tuple[Text, Text]]:
         yield Text(), Text(one_line(finding.evidence, LONGEST))
     if place := source(finding, here):
         yield Text(), Text(place, _STYLES["dim"])
-
-
-def _outcomes_painted(line: str) -> Text:
-    from rich.text import Text
-
-    shown = Text(line, overflow="fold")
-    for name in ("passed", "failed", "errored", "shown"):
-        shown.highlight_regex(rf"\b[1-9]\d* {name}", _STYLES[name])
-    return shown
 
 
 _BRIEF_MS = 100
