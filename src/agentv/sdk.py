@@ -304,16 +304,7 @@ def _settings(
     source: Source, asked_target: AskedTarget | None, asked_judge: AskedTarget | None, options: Mapping[str, Any]
 ) -> EvalSettings:
     target, judge = _given(asked_target), _given(asked_judge)
-    for name, value in {"target": target, "judge": judge}.items():
-        if value is not None and not isinstance(value, str | TargetSpec | Mapping):
-            what = f"{name} must be a name, a function or a mapping, found a value of type {type(value).__name__}"
-            several = name == "target" and isinstance(value, Sequence | AbstractSet)
-            raise UsageError(what, _SEVERAL_TARGETS if several else None)
-    if "targets" in options:
-        raise UsageError("targets is no option of evaluate()", _SEVERAL_TARGETS)
-    for name in options:
-        if name not in _OPTIONS:
-            raise UsageError(f"evaluate() has no option '{name}'", did_you_mean(name, _OPTIONS))
+    _check_given(target, judge, options)
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
@@ -333,6 +324,24 @@ def _settings(
         given_judge=None if isinstance(judge, str) else judge,
         **{name: declared_settings()[name].given(value) for name, value in options.items()},
     )
+
+
+def _check_given(target: object, judge: object, options: Mapping[str, Any]) -> None:
+    """Refuse arguments that no run can be made of, in the words of whoever calls.
+
+    Raises:
+        UsageError: a target or judge is of the wrong type, or an option is unknown or set in another way.
+    """
+    for name, value in {"target": target, "judge": judge}.items():
+        if value is not None and not isinstance(value, str | TargetSpec | Mapping):
+            what = f"{name} must be a name, a function or a mapping, found a value of type {type(value).__name__}"
+            several = name == "target" and isinstance(value, Sequence | AbstractSet)
+            raise UsageError(what, _SEVERAL_TARGETS if several else None)
+    if "targets" in options:
+        raise UsageError("targets is no option of evaluate()", _SEVERAL_TARGETS)
+    for name in options:
+        if name not in _OPTIONS:
+            raise UsageError(f"evaluate() has no option '{name}'", did_you_mean(name, _OPTIONS))
 
 
 def _given(asked: AskedTarget | None) -> Given:
