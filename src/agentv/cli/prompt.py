@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from agentv.app.prompt_library import Library, PromptFormat, exams_of, make_prompt
-from agentv.cli.eval import command as eval_command
+from agentv.cli.eval import command as eval_of_files
 from agentv.cli.eval import run
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.cli.lazy import LazyCommands
@@ -24,21 +24,15 @@ from agentv.model.suite.library import Promotion
 from agentv.model.values.formatting import plural
 from agentv.reports.text import one_line, safe, shown_from
 
-COMMANDS = {
-    "list": "agentv.cli.prompt:list_command",
-    "show": "agentv.cli.prompt:show_command",
-    "init": "agentv.cli.prompt:init_command",
-    "eval": "agentv.cli.prompt:command",
-    "render": "agentv.cli.prompt:render_command",
-    "diff": "agentv.cli.prompt:diff_command",
-    "doctor": "agentv.cli.prompt:doctor_command",
-    "check": "agentv.cli.prompt:check_command",
-    "promote": "agentv.cli.prompt:promote_command",
-    "demote": "agentv.cli.prompt:demote_command",
-}
+COMMANDS = ("list", "show", "init", "eval", "render", "diff", "doctor", "check", "promote", "demote")
 
 
-@click.group("prompt", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv prompt eval diff-surgeon")
+@click.group(
+    "prompt",
+    cls=LazyCommands,
+    places={name: f"agentv.cli.prompt:{name}_command" for name in COMMANDS},
+    epilog="Example: agentv prompt eval diff-surgeon",
+)
 def group() -> None:
     """Run exams of prompts, and promote prompts that pass: draft, tested, ready.
 
@@ -275,7 +269,7 @@ def demote_command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: 
 @click.command("eval", epilog="Example: agentv prompt eval diff-surgeon --filter 'small-*'")
 @click.argument("names", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="Run the exam of every prompt in the library.")
-def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
+def eval_command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     """Run the exams of prompts and record every attempt in the prompt's .eval.jsonl.
 
     ID is the id of a prompt, or a path to its directory or its exam: `agentv prompt eval ID` is `agentv eval
@@ -291,4 +285,4 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     return run(chosen.paths, options)
 
 
-command.params += [one for one in eval_command.params if isinstance(one, click.Option)]
+eval_command.params += [one for one in eval_of_files.params if isinstance(one, click.Option)]

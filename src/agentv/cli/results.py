@@ -28,18 +28,15 @@ if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
 
 
-COMMANDS = {
-    "list": "agentv.cli.results:list_command",
-    "show": "agentv.cli.results:show_command",
-    "export": "agentv.cli.results:export_command",
-    "report": "agentv.cli.results:report_command",
-    "merge": "agentv.cli.results:merge_command",
-    "pin": "agentv.cli.results:pin_command",
-    "delete": "agentv.cli.results:delete_command",
-}
+COMMANDS = ("list", "show", "export", "report", "merge", "pin", "delete")
 
 
-@click.group("results", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv results list")
+@click.group(
+    "results",
+    cls=LazyCommands,
+    places={name: f"agentv.cli.results:{name}_command" for name in COMMANDS},
+    epilog="Example: agentv results list",
+)
 def group() -> None:
     """Inspect past runs: list, show, export, merge, pin and delete them.
 
