@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """Data of an export: a run, all of its trials or some, and the run that it is compared with."""
 
     run: StoredRun
@@ -77,7 +76,7 @@ def _json(exported: Exported) -> Iterator[str]:
 def _csv(exported: Exported) -> Iterator[str]:
     from agentv.reports.csv_rows import render_csv
 
-    run = structs.replace(exported.run, places=exported.run.ordered_places())
+    run = replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())
     return render_csv(run.results(), names, root=run.root, ratings=_ratings(run))
 

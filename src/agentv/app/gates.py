@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.results.stored import find_run
@@ -27,8 +27,7 @@ from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
+class _Planned(Struct, frozen=True):
     """The run that goes through its cases in random order.
 
     Attributes:
@@ -182,8 +181,7 @@ def _check_plan(plan: Plan) -> None:
 _WITHOUT_VERDICT = ("skipped", "shown")
 
 
-@dataclass(slots=True)
-class BaseCase:
+class BaseCase(Struct):
     """A case of the base. `passed`, `errored`, `samples`: how many of its samples."""
 
     sha256: str
@@ -198,8 +196,7 @@ class BaseCase:
         return self.passed / self.samples, (self.passed + self.errored) / self.samples
 
 
-@dataclass(slots=True)
-class Base:
+class Base(Struct):
     """The cases of an earlier run.
 
     Attributes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import inf
 from statistics import stdev
 from sys import intern
+
+from msgspec import Struct
 
 from agentv.errors import UsageError
 from agentv.model.run.cases import TrialCluster, cluster_of
@@ -22,8 +23,7 @@ USUAL_CORRELATION = 0.3
 """Of the cases of one cluster, where nobody knows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True):
     """The options of the command. None: not given.
 
     Attributes:
@@ -49,8 +49,7 @@ class PlanRequest:
     earlier: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pilot(PilotShown):
+class Pilot(PilotShown, frozen=True):
     """Estimates from an earlier run, with those that are not shown.
 
     Attributes:
@@ -126,10 +125,9 @@ def plan(request: PlanRequest) -> PlanShown:
         icc = pilot.correlation
     if icc is None:
         icc = USUAL_CORRELATION
-    assumed = Assumptions(
-        rate, alike, shared, request.alpha, request.power, request.margin or 0.0, size, icc if size > 1 else 0.0
-    )
-    planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation))
+    margin, correlation = request.margin or 0.0, icc if size > 1 else 0.0
+    assumed = Assumptions(rate, alike, shared, request.alpha, request.power, margin, size, correlation, deviation)
+    planned = ComparisonPlan(cases, repeat, assumed)
     sized = request.cases is not None or pilot is not None
     return PlanShown(planned, request.detect, pilot, rate_from, alike_from, sized)
 
@@ -229,8 +227,7 @@ def _correlation(judged: Sequence[_Judged]) -> float | None:
 Vote = tuple[tuple[object, ...], int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """Of a judged trial what its noise is reckoned from; a million of them fit."""
 
     case: tuple[object, ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.prompt_library import Library, LibraryPrompt
@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     from agentv.authoring.fields.request import LoadRequest, Registries
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """One prompt, with its exam and its log read.
 
     Attributes:

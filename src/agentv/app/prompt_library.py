@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.prompt_library import (
@@ -34,8 +34,7 @@ _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryPrompt:
+class LibraryPrompt(Struct, frozen=True):
     """One prompt: where it is, and what its `meta.yaml` says.
 
     Attributes:
@@ -55,8 +54,7 @@ class LibraryPrompt:
         return self.meta.id
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Struct, frozen=True):
     """The prompts that there are, from where a command is given.
 
     Attributes:
@@ -224,8 +222,7 @@ class RecordedTargets:
         return registries().providers
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenExams:
+class ChosenExams(Struct, frozen=True):
     """Paths of exams; `without` are the ids of prompts that have none."""
 
     paths: tuple[str, ...]
@@ -272,8 +269,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACE_OF_ID = "PROMPT_ID"
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """Absolute paths: the prompt's directory, written files, and existing files that were left unchanged."""
 
     directory: str

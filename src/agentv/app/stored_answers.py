@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.app.planning.answer_sources import answer_cache
@@ -56,7 +55,7 @@ class ReadOnlyAnswers:
         found = self._earlier.stored_answer(call)
         if found is None and self._cache is not None:
             found = self._cache.stored_answer(call)
-        return None if found is None else structs.replace(found, earlier=True)
+        return None if found is None else replace(found, earlier=True)
 
 
 def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
@@ -143,8 +142,8 @@ def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
     """The answer with another text, also at the end of its transcript where that ended with the answer."""
     messages = answer.messages
     if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
-        messages = (*messages[:-1], structs.replace(messages[-1], content=output or ""))
-    return structs.replace(answer, output=output, messages=messages)
+        messages = (*messages[:-1], replace(messages[-1], content=output or ""))
+    return replace(answer, output=output, messages=messages)
 
 
 @asynccontextmanager

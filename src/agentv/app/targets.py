@@ -6,11 +6,11 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import NODEFAULT, structs
+from msgspec import NODEFAULT, Struct
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
@@ -51,8 +51,7 @@ from agentv.work_ports import Sandboxes
 _EXTRA = "missing-extra"
 
 
-@dataclass(frozen=True, slots=True)
-class TargetsRequest:
+class TargetsRequest(Struct, frozen=True):
     """Options of `agentv targets`.
 
     Attributes:
@@ -68,8 +67,7 @@ class TargetsRequest:
     env_file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetsFound:
+class TargetsFound(Struct, frozen=True):
     """The listing, and the warnings of the files that it is out of."""
 
     listing: TargetsListing
@@ -184,8 +182,7 @@ _CUT_SHORT = "max_tokens or model output limit"
 """How OpenAI refuses a reasoning model that would have said more: it has been reached, and the key is right."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedTarget:
+class CheckedTarget(Struct, frozen=True):
     """A target to call; `key` is the name of the variable that its key is out of."""
 
     spec: TargetSpec
@@ -224,7 +221,7 @@ async def _check(
     known = {one.name for one in fields(settings)}
     fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
     cheapest = dataclasses.replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
-    target = connections.target(structs.replace(spec, settings=cheapest, retry=Retry(max_retries=0)))
+    target = connections.target(replace(spec, settings=cheapest, retry=Retry(max_retries=0)))
     began = time.monotonic()
     answer = await _call_target(target, spec, env, timeout_s)
     took = (time.monotonic() - began) * 1000
@@ -254,7 +251,7 @@ async def _turn(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
     """One turn of an agent, as in a run: in an empty workspace, confined, its model calls through the gateway."""
-    spec = structs.replace(called.spec, retry=Retry(max_retries=0))
+    spec = replace(called.spec, retry=Retry(max_retries=0))
     case = Case(
         "check",
         (Message("user", QUESTION),),

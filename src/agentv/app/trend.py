@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.compare.gathering import cases_of, differences
@@ -35,8 +35,7 @@ _STORED_ANSWERS = {"regrade": "graded stored answers (--regrade)", "replay": "gr
 """Settings of a run that did not call the target for every case."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """A run that holds results of the suite.
 
     Attributes:

@@ -6,12 +6,11 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
@@ -37,8 +36,7 @@ from agentv.user_code.threads import DaemonThreads
 _OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
 
 
-@dataclass(frozen=True, slots=True)
-class LoneServices:
+class LoneServices(Struct, frozen=True):
     """The services of an assertion without a run: no judge is there to ask."""
 
     executor: Executor
@@ -121,7 +119,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
         entry, diagnostics = load_assertion(name, options, str(Path.cwd()), registries(), dict(context.env))
         redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
         if entry is None:
-            hinted = (structs.replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
+            hinted = (replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
             raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
         grade = redactor.redact_grade(asyncio.run(_graded(entry, context)))
     if grade.error is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from agentv.authoring.source.files import is_file
 from agentv.cli.values import Choice
@@ -22,8 +22,7 @@ SKILLS = "skills"
 """The folder of skills for coding agents, which belong in `.claude/skills`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """Paths in the project: files that were written, and existing files that were left unchanged."""
 
     written: tuple[str, ...]

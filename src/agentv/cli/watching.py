@@ -14,11 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from agentv.app.settings import EvalSettings
 from agentv.authoring.source.files import repository_root
@@ -48,8 +48,7 @@ Snapshot = Mapping[str, tuple[int, int, int]]
 """Path → time of change, size, inode."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedFiles:
+class WatchedFiles(Struct, frozen=True):
     """The files below some directories, without those that runs and editors write.
 
     Attributes:
@@ -154,8 +153,7 @@ _OTHER_RUNS = ("resume", "rerun", "regrade", "record", "against")
 Runner = Callable[[Sequence[str]], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """A command that runs again after every save.
 
     Attributes:

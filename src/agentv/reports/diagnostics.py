@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from textwrap import indent
 from typing import TypeAlias
+
+from msgspec import Struct, to_builtins
 
 from agentv.errors import Diagnostic
 from agentv.model.values.formatting import ELLIPSIS, plural
@@ -161,16 +162,14 @@ def _indented(text: str) -> Iterator[str]:
 _INDENT = "    "
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleFile:
+class ExampleFile(Struct, frozen=True):
     """One file of an example. `path` begins in the project's root."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """All that is known of one code.
 
     Attributes:
@@ -218,7 +217,7 @@ def render_markdown(one: Explanation) -> str:
 
 def explanation_json(one: Explanation) -> str:
     """The explanation as one JSON object."""
-    return json.dumps(asdict(one), indent=2)
+    return json.dumps(to_builtins(one), indent=2)
 
 
 def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:

@@ -10,9 +10,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
+
+from msgspec import Struct, field
 
 from agentv.model.run.summary import GateResult, Summary
 from agentv.model.run.trial import Status, TrialResult
@@ -37,8 +38,7 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 """What `safe` leaves, and XML 1.0 cannot say."""
 
 
-@dataclass(frozen=True, slots=True)
-class JUnitRun:
+class JUnitRun(Struct, frozen=True):
     """Data of the run itself in the report.
 
     Attributes:
@@ -57,8 +57,7 @@ class JUnitRun:
     summary: Summary | None = None
 
 
-@dataclass(slots=True)
-class _TestSuite:
+class _TestSuite(Struct):
     """The trials of one suite so far."""
 
     name: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.values.formatting import plural
@@ -27,8 +28,7 @@ SURE = 0.9999
 """More often nothing is promised: what is assumed is never known so well."""
 
 
-@dataclass(frozen=True, slots=True)
-class PilotShown:
+class PilotShown(Struct, frozen=True):
     """Estimates from an earlier run.
 
     Attributes:
@@ -49,8 +49,7 @@ class PilotShown:
     scores: Noise
 
 
-@dataclass(frozen=True, slots=True)
-class PlanShown:
+class PlanShown(Struct, frozen=True):
     """A plan and its assumptions.
 
     Attributes:

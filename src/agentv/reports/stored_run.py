@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
+
+from msgspec import Struct
 
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
@@ -49,8 +50,7 @@ NAME = 200
 _STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested", "shown": "tested"}
 
 
-@dataclass(frozen=True, slots=True)
-class ShowOptions:
+class ShowOptions(Struct, frozen=True):
     """Options of the output.
 
     Attributes:

@@ -1,8 +1,8 @@
 import json
-from dataclasses import replace
 from math import inf
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.model.run.matrix import MeasuredShare
 from agentv.reports.power import PilotShown, PlanShown, power_json, render_power

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
@@ -155,8 +153,7 @@ _ROWS = ".csv"
 _PYTHON = ".eval.py"
 
 
-@dataclass(frozen=True, slots=True)
-class Authored:
+class Authored(Struct, frozen=True):
     """A suite as authored: the keys of its header, and its cases from all files.
 
     Attributes:
@@ -187,18 +184,18 @@ def convert(
     before, authored, paths = _read(source, request)
     directory = (out or source).absolute().parent
     head, cases = (authored.head, authored.cases) if to == "csv" else with_inputs(authored.head, authored.cases)
-    authored = dataclasses.replace(
+    authored = replace(
         authored,
         head={key: paths.moved(node, directory) for key, node in head.items()},
         cases=[_moved(case, paths, directory) for case in cases],
     )
     if to == "csv" and _runs_code(authored, source, out, request):
-        authored = dataclasses.replace(authored, head=trusting(authored.head))
-        before = structs.replace(before, run=structs.replace(before.run, trust_data=True))
+        authored = replace(authored, head=trusting(authored.head))
+        before = replace(before, run=replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
         try:
             with _no_bytecode():  # the file may be refused, and must leave nothing behind
-                (after,) = load(structs.replace(request, paths=(str(files[0]),)), registries()).suites
+                (after,) = load(replace(request, paths=(str(files[0]),)), registries()).suites
         except LoadError as error:
             first = next(one for one in error.diagnostics if one.severity == "error")
             place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
@@ -251,7 +248,7 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
         key = next((key for key in CASE.spelled("id") if key in case.items), "")
         cases[str(plain(case.items[key])) if key else ""] = case
 
-    watched = structs.replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
+    watched = replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
     (suite,) = load(watched, registries()).suites
     items = dict(heads[-1].items) if heads else {}
     tests = next((key for key in items if key in TESTS), "tests")
@@ -325,7 +322,7 @@ def _no_bytecode() -> Iterator[None]:
 
 def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
     if to == "csv":
-        after = structs.replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
+        after = replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
     (head, cases), (other_head, others) = meaning(before), meaning(after)
     changed = [name for name in {**cases, **others} if cases.get(name) != others.get(name)]
     if changed:
@@ -339,7 +336,7 @@ def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
 def _without_added(case: Case, before: Suite) -> Case:
     """The case without the variable that holds its input, which was not there before."""
     own = next((one.vars for one in before.cases if one.id == case.id), {})
-    return structs.replace(case, vars={key: value for key, value in case.vars.items() if key in own})
+    return replace(case, vars={key: value for key, value in case.vars.items() if key in own})
 
 
 class ConvertedDocument(Struct, frozen=True):

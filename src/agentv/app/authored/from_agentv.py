@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
@@ -28,8 +28,7 @@ _KEPT = frozenset({"not-yet", "not-applied"})
 _REWRITTEN = (".yaml", ".yml", ".jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedProject:
+class ConvertedProject(Struct, frozen=True):
     """What came of a project.
 
     Attributes:
@@ -84,8 +83,7 @@ def convert_project(source: Path, out: Path | None, process_env: Mapping[str, st
     return done
 
 
-@dataclass(slots=True)
-class _Project:
+class _Project(Struct):
     """The files of a project while they are rewritten, in memory until all is known.
 
     Attributes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
@@ -24,8 +24,7 @@ from agentv.model.values.values import Span, lazy_pattern
 from agentv.user_code.load_limit import within_limits
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One requested file and its diagnostics, sorted by position; `note` says which tool's file it is, if another's.
 
     Mistakes in a shared file, such as a template, are reported with the first file that uses it.
@@ -124,8 +123,7 @@ def _hidden(line: str) -> str:
 _AUTHORED = (".yaml", ".yml", ".jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """Result of `--fix`.
 
     Attributes:

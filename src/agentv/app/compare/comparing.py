@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.compare.gathering import Parts, cases_of, compared_within, differences, in_order_of_run, planned_cases
 from agentv.app.compare.matching import ChosenCases, Common, KeyedCases, Matched, match, shared_names
@@ -40,8 +40,7 @@ from agentv.store.rows.reading import read_placed_rows, replaced_lines
 from agentv.store.rows.results import read_results_at
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
+class CompareRequest(Struct, frozen=True):
     """Runs to compare, or one run whose targets, prompts and variants are compared.
 
     Attributes:
@@ -55,8 +54,7 @@ class CompareRequest:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """One of them, read; or a part of it.
 
     Attributes:
@@ -146,7 +144,7 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
     if len(names) == 1 and (len(parts) == 2 or question.by is not None):
         parts_of = Parts(run.cases)
         runs = [replace(run, cases=parts_of.part(by, name), missing=0, part=(by, name), within=by) for name in parts]
-        question, shared = structs.replace(question, by=None), shared_names([run.cases.places])
+        question, shared = replace(question, by=None), shared_names([run.cases.places])
         return _compared(runs[0], runs[1], question, shared) if len(runs) == 2 else _matrix(runs, question, shared)
     if len(request.targets) > 1:
         run = replace(run, cases=run.cases.among("target", names["target"]))
@@ -242,11 +240,11 @@ def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared:
     matched = _matched(base, candidate, question, keyed)
     found = _described(base, candidate, question, matched)
     (found,) = _judged([found], [matched])
-    found = structs.replace(found, groups=_groups(matched, question))
+    found = replace(found, groups=_groups(matched, question))
     shown = list(islice((pair for pair in found.pairs if pair.moved), question.limit))
     if not shown:
         return found
-    return structs.replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
+    return replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
 
 
 def _matched(
@@ -268,9 +266,7 @@ def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Com
             parts = [Part(matched[place].pairs, matched[place].errored) for place in places]
             wholes.update(zip(places, judge_parts(parts, found[places[0]].question), strict=True))
     return [
-        structs.replace(one, whole=structs.replace(whole, verdict="equivalent") if one.same else whole)
-        if whole
-        else one
+        replace(one, whole=replace(whole, verdict="equivalent") if one.same else whole) if whole else one
         for place, one in enumerate(found)
         for whole in [wholes.get(place)]
     ]

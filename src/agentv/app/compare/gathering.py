@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.compare.matching import (
@@ -234,8 +234,7 @@ def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summa
     return replace(summary, matrix=replace(matrix, comparisons=found.comparisons, tests=found.tests))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedWithin:
+class ComparedWithin(Struct, frozen=True):
     """Comparisons of the parts of one run.
 
     Attributes:
@@ -248,8 +247,7 @@ class ComparedWithin:
     lost: tuple[Mapping[CaseKey, Loss], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Paired:
+class _Paired(Struct, frozen=True):
     """Two parts of a run that have cases in common."""
 
     by: Dimension

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, get_args, overload
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Change, Errored, LeftOut, Loss
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(Struct, frozen=True):
     """The pairs of two runs.
 
     Attributes:

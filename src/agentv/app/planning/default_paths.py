@@ -6,9 +6,9 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.config import Config, read_config
@@ -40,8 +40,7 @@ DIRECTORY = "evals"
 _HOW = "give a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultPaths:
+class DefaultPaths(Struct, frozen=True):
     """Paths to use if none is given.
 
     Attributes:

@@ -7,10 +7,11 @@ back, until each planned case has an outcome or a complete run of its suite is f
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.app.results.place import runs_in
 from agentv.engine.plan import FailedKey, FailedTrials, Plan
@@ -36,8 +37,7 @@ SuiteKey = tuple[str, str]
 """Absolute path and name of a suite."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastFailed:
+class LastFailed(Struct, frozen=True):
     """The planned trials that did not pass when they last ran, or did not run.
 
     Attributes:
@@ -99,8 +99,7 @@ def from_record(recorded: Json, root: str) -> FailedTrials | None:
     return FailedTrials.of((str(Path(root, row[0])) if row[0] else "", *row[1:]) for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _PastRun:
+class _PastRun(Struct, frozen=True):
     """A run as its `run.json` describes it.
 
     Attributes:
@@ -138,8 +137,7 @@ class _PastRun:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcomes:
+class _Outcomes(Struct, frozen=True):
     """Last outcomes of planned trials.
 
     Attributes:

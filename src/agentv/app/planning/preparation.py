@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.workspaces import check_workspaces, existing_directory, notes_on_workspaces, works_in_existing
@@ -202,7 +202,7 @@ def _prepared(
     workers, note = workers_within(min(workers_of(prepared), prepared.counts[1]), targets)
     if note is None:
         return prepared
-    return structs.replace(prepared, settings=replace(settings, workers=workers), notes=(*notes, note))
+    return replace(prepared, settings=replace(settings, workers=workers), notes=(*notes, note))
 
 
 def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Iterator[str]:

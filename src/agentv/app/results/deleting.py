@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.results.listing import listed_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
@@ -54,8 +56,7 @@ def pin(named: str, *, remove: bool = False) -> str:
 _ID_TIME = "%Y%m%dT%H%M%SZ"
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedRuns:
+class SelectedRuns(Struct, frozen=True):
     """Runs that are to be deleted.
 
     Attributes:
@@ -74,8 +75,7 @@ class SelectedRuns:
         return [listed_run(path) for path in self.paths]
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(Struct, frozen=True):
     """Result of deleting runs: number of deleted runs, paths left in place, and errors."""
 
     runs: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.results.place import RESULTS, partial_in, place_holding, planned_counts, runs_in
@@ -23,8 +23,7 @@ from agentv.store.rows.reading import count_interrupted, read_rows, replaced_row
 from agentv.store.totals.summary import summarize, summary_in
 
 
-@dataclass(frozen=True, slots=True)
-class RunListing:
+class RunListing(Struct, frozen=True):
     """Runs, newest first, and how many there are in all."""
 
     runs: Iterator[ListedRun]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.results.listing import compared_totals_of, listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
@@ -47,8 +48,7 @@ _OF_A_SHARD = frozenset(
 """Settings in which the shards of one run may differ: one may have been resumed with others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shard:
+class _Shard(Struct, frozen=True):
     """A run of one shard."""
 
     path: Path
@@ -84,8 +84,7 @@ class _Shard:
         return {**found, "agentv": self.record.get("agentv")}
 
 
-@dataclass(frozen=True, slots=True)
-class MergedRun:
+class MergedRun(Struct, frozen=True):
     """The run of several shards.
 
     Attributes:
@@ -125,7 +124,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         with Journal(directory, project) as journal:
             journal.write_record(record)
             summaries = [one.listed.summary for one in shards if one.listed.summary is not None]
-            found = msgspec.structs.replace(
+            found = replace(
                 compared_totals_of(directory.path, record),
                 duration_ms=sum(one.duration_ms for one in summaries),
                 processes=sum(one.processes for one in summaries),

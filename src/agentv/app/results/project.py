@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -27,8 +26,7 @@ class NoSuchRunError(AgentvError):
     answered = (404, "no-such-run")
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """The directories whose runs are shown.
 
     Attributes:

@@ -6,11 +6,10 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.compare.gathering import cases_of, in_order_of_run
@@ -31,8 +30,7 @@ _GUESSED_FROM = 10_000
 """Names that a slip of the pen is held against."""
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedTrials:
+class SelectedTrials(Struct, frozen=True):
     """Trials of a run.
 
     Attributes:
@@ -89,7 +87,7 @@ def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
                     message = f"no trial of the run {run.run_id} matches {flag} '{name}'"
                     raise UsageError(message, _nearest(index, Selection(**only)))
         named = _named_options(selection)
-        if named and not index.counts(structs.replace(selection, statuses=())).total:
+        if named and not index.counts(replace(selection, statuses=())).total:
             described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in named)
             raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
         yield index
@@ -140,10 +138,10 @@ def side_by_side(
     with checked_index(run, selection) as index:
         matching = list(index.case_names(selection))
         if different:
-            named = structs.replace(selection, statuses=())
+            named = replace(selection, statuses=())
             matching = _different(run, matching, sorted(index.places(named)))
         wanted = set(matching[:limit])
-        named = structs.replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
+        named = replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
         places = sorted(index.places(named)) if wanted else []
     found: dict[tuple[str, str, str], dict[Place, list[TrialResult]]] = {}
     for result in replace(run, places=places).results():

@@ -52,7 +52,7 @@ class Artifacts:
             if work.changes is not None and work.changes.files:
                 patch = work.changes.patch.encode(errors="replace")
                 written = self._write(place / DIFF, patch)
-                stored = structs.replace(stored, diff_path=self._shown(str(place / DIFF)))
+                stored = replace(stored, diff_path=self._shown(str(place / DIFF)))
                 whole = replace(whole, patch=sha256(written).hexdigest() if written == patch else None)
             for name, data in work.logs.items():
                 self._write(place / name, data)
@@ -62,7 +62,7 @@ class Artifacts:
             stored = self._with_work(work, whole, place, stored)
         except OSError as error:
             raise store_error("write", Path(error.filename or place), error) from error
-        return structs.replace(result, work=None, stored=stored)
+        return replace(result, work=None, stored=stored)
 
     def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> tuple[StoredWork, str | None]:
         """Write a trace; the hash of its file, None where a secret was taken out of it."""
@@ -70,8 +70,8 @@ class Artifacts:
 
         self._make(place)
         clean = self._redacted(trace)
-        files = write(structs.replace(clean, native=self._bytes(trace.native)), place)
-        named = structs.replace(
+        files = write(replace(clean, native=self._bytes(trace.native)), place)
+        named = replace(
             stored,
             agent_turns=None if trace.partial else trace.turns or None,
             trace_path=self._shown(files.trace_path),
@@ -89,7 +89,7 @@ class Artifacts:
         self._make(place)
         with os.fdopen(new_private(place / WORK), "wb") as file:
             file.write(data)
-        return structs.replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
+        return replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
 
     def _write(self, path: Path, data: bytes) -> bytes:
         """Write a file without secrets; what was written."""
@@ -121,7 +121,7 @@ class Artifacts:
         if not redactor:
             return value
         if isinstance(value, Struct):
-            return structs.replace(value, **{name: self._redacted(one) for name, one in structs.asdict(value).items()})
+            return replace(value, **{name: self._redacted(one) for name, one in structs.asdict(value).items()})
         if isinstance(value, tuple):
             return tuple(map(self._redacted, value))
         return redactor.redact_json(value) if isinstance(value, str | list | Mapping) else value

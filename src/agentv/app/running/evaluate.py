@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.labelled_runs import has_gate, labelled_runs
@@ -208,15 +208,15 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         duration_ms=run.previous.duration_ms + finished.duration_ms,
         processes=run.previous.processes + 1,
     )
-    summary = structs.replace(summary, budget=budget) if budget is not None else summary
-    summary = structs.replace(
+    summary = replace(summary, budget=budget) if budget is not None else summary
+    summary = replace(
         summary, partial=partial_of(run.prepared), held_back=run.totals.held_back, judges=tuple(run.totals.judges)
     )
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.gates import comparison_of
 
-        summary = structs.replace(summary, against=comparison_of(draws))
+        summary = replace(summary, against=comparison_of(draws))
     if summary.trials.skipped and draws is not None and draws.decided:
         summary = summary.cut_short("decided")
     elif summary.trials.skipped and finished.unstarted and finished.stopped in ("fail-fast", "max-errors"):
@@ -246,7 +246,7 @@ def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summar
         for one in run.prepared.suites
         if one.skill_minimums is not None and one.name in queried
     )
-    return structs.replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
+    return replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
 
 
 def _stored(started: StartedRun) -> StoredRun:

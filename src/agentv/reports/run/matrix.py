@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.run.matrix import (
     DIMENSIONS,
@@ -148,8 +149,7 @@ _PER = 1000
 _SECOND_MS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class GridRow:
+class GridRow(Struct, frozen=True):
     """A row of a grid. `name` is the name of a prompt if `is_prompt`, and else says what the row shows."""
 
     name: str | None
@@ -157,8 +157,7 @@ class GridRow:
     is_prompt: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """A matrix as texts; names are not escaped.
 
     Attributes:

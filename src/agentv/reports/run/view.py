@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, get_args
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.model.run.cases import Sample, sample_of
@@ -212,7 +212,7 @@ class RunView(Struct):
         more = 0 if error is None else self._repeated.get((error.code, error.message), 1) - 1
         if error is None or more < 1:
             return one
-        return replace(one, error=structs.replace(error, message=f"{error.message} (and {plural(more, 'more trial')})"))
+        return replace(one, error=replace(error, message=f"{error.message} (and {plural(more, 'more trial')})"))
 
     def _with_case(self, one: TrialView) -> TrialView:
         return replace(one, case=self._samples[one.place, one.test_id, one.prompt_id, one.target, one.variant].passed())
