@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.prompt_library import Library, LibraryPrompt
 from agentv.app.running.exam_attempt import ExamAttempt, texts_home
+from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.prompt_library import check_prompt, exam_of, library_reading, prompt_file_of
 from agentv.authoring.source.files import EXAM_FILES, MARK, META, PROMPT_FILES, repository_root, shown
 from agentv.authoring.source.ignores import without_ignored
@@ -55,9 +55,6 @@ from agentv.prompts.status import write_status
 from agentv.reports.run.exam_attempts import when
 from agentv.stats.intervals.proportion import Query, activation_of
 
-if TYPE_CHECKING:
-    from agentv.authoring.fields.request import LoadRequest, Registries
-
 
 class Examined(Struct, frozen=True):
     """One prompt, with its exam and its log read.
@@ -98,8 +95,6 @@ class Examiner:
 
     @cached_property
     def _request(self) -> LoadRequest:
-        from agentv.authoring.fields.request import LoadRequest
-
         return LoadRequest((), process_env=self._library.env, for_run=False)
 
     def examine(self, prompt: LibraryPrompt) -> Examined:

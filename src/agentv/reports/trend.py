@@ -46,11 +46,6 @@ def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
     return "\n".join([*findings(trend), "", head, *aligned(rows, width, color=color), "", *notes(trend)]).rstrip()
 
 
-def findings(trend: Trend) -> list[str]:
-    """What the runs show, in sentences."""
-    return list(_findings(trend))
-
-
 def notes(trend: Trend) -> list[str]:
     """What weakens that, and which runs are left out."""
     return [f"note: {note}" for note in _notes(trend)]
@@ -75,7 +70,8 @@ def trend_data(trend: Trend) -> dict[str, Json]:
     }
 
 
-def _findings(trend: Trend) -> Iterator[str]:
+def findings(trend: Trend) -> Iterator[str]:
+    """What the runs show, in sentences."""
     latest = trend.runs[-1]
     compared = [(before, run, run.change) for before, run in pairwise(trend.runs) if run.change is not None]
     shown = [(before, run, found) for before, run, found in compared if found.direction is not None]

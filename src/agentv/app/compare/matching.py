@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, get_args, overload
 
 from msgspec import Struct
@@ -59,9 +59,10 @@ def match(
     `within`: both are parts of one run, such as its cases on two targets: all but that must be the same.
     """
     matching = _Matching(base, candidate, edited=edited, errored=errored)
-    old, new = (
-        places_in_common(base.places, candidate.places) if within is None else _names_within(base, candidate, within)
-    )
+    if within is None:
+        old, new = places_in_common(base.places, candidate.places)
+    else:
+        old, new = _numbered(base.places, candidate.places, lambda place: without(place, within))
     after = {(candidate.case_id(one), new[candidate.place_number(one)]): one for one in candidate.numbers}
     alone = array("I")
     for number in base.numbers:
@@ -168,34 +169,27 @@ def places_in_common(
             found[place.suite].add(place.prompt)
         prompts.append(found)
     single_prompt = {suite for suite in prompts[0] if all(len(found.get(suite, ())) == 1 for found in prompts)}
-    known: dict[CaseKey, int] = {}
 
-    def numbered(places: Mapping[int, CaseKey]) -> dict[int, int]:
-        return {
-            number: known.setdefault(
-                place._replace(
-                    target="" if across else place.target,
-                    prompt=None if place.suite in single_prompt else place.prompt,
-                    variant=None if single_variant else place.variant,
-                ),
-                len(known),
-            )
-            for number, place in places.items()
-        }
+    def name(place: CaseKey) -> CaseKey:
+        return place._replace(
+            target="" if across else place.target,
+            prompt=None if place.suite in single_prompt else place.prompt,
+            variant=None if single_variant else place.variant,
+        )
 
-    return numbered(base), numbered(candidate)
+    return _numbered(base, candidate, name)
 
 
-def _names_within(
-    base: KeyedCases, candidate: KeyedCases, within: Dimension
+def _numbered(
+    base: Mapping[int, CaseKey], candidate: Mapping[int, CaseKey], name: Callable[[CaseKey], CaseKey]
 ) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """As `places_in_common`, of two parts of one run."""
+    """The number of each place: places of one name have the same."""
     known: dict[CaseKey, int] = {}
-
-    def numbered(part: KeyedCases) -> dict[int, int]:
-        return {number: known.setdefault(without(place, within), len(known)) for number, place in part.places.items()}
-
-    return numbered(base), numbered(candidate)
+    old, new = (
+        {number: known.setdefault(name(place), len(known)) for number, place in places.items()}
+        for places in (base, candidate)
+    )
+    return old, new
 
 
 def without(place: CaseKey, within: Dimension) -> CaseKey:

@@ -335,4 +335,4 @@ def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
     except UsageError as error:
         problem = without_directories(f"{error}; {error.hint}" if error.hint else str(error))
         return ViewedTrend(suites, suite, targets, target, problem=problem)
-    return ViewedTrend(suites, suite, targets, target, findings(found), notes(found), trend_data(found))
+    return ViewedTrend(suites, suite, targets, target, list(findings(found)), notes(found), trend_data(found))
