@@ -79,9 +79,7 @@ def print_sample(prepared: Prepared) -> None:
     """Write to stderr which sample was drawn, so that it can be drawn again."""
     sample = prepared.plan.settings.sample
     if sample is not None:
-        from agentv.reports.run.trial_view import sample_line  # only a run has samples, and validate prints too
-
-        click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
+        click.echo(f"sample: {sample.size} of {sample.of} cases; repeat with --seed {sample.seed}", err=True)
 
 
 def for_people() -> bool:

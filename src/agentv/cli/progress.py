@@ -128,9 +128,9 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     hidden = options.quiet or options.verbose or options.no_progress
     progress: AbstractContextManager[Live] = nullcontext(_ProgressLines(hidden=hidden))
     if for_people() and not hidden:
-        from agentv.reports.run.terminal import live_progress
+        from agentv.reports.run.terminal import LiveProgress
 
-        progress = live_progress()
+        progress = LiveProgress(sys.stderr)  # over which everything else that is written there scrolls away
     with apart_from_output(), progress as live:
         targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
         if prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets):

@@ -212,11 +212,6 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
     return tuple(left)
 
 
-def _is_plain(path: Path) -> bool:
-    """Whether a path can be copied: no pipe, socket or device."""
-    return path.is_symlink() or path.is_dir() or path.is_file()
-
-
 def _is_portable_link(link: Path, home: Path) -> bool:
     """Whether a link leads to a place inside a project, by a way that is right in a copy as well."""
     target = link.readlink()

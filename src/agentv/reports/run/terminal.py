@@ -132,11 +132,6 @@ class LiveProgress:
         return Group(line, *(Text(one, _STYLES["dim"], no_wrap=True) for one in lines))
 
 
-def live_progress() -> LiveProgress:
-    """A live line on stderr, over which everything else that is written there scrolls away."""
-    return LiveProgress(sys.stderr)
-
-
 def progress(view: RunView, elapsed_s: float) -> RenderableType:
     """The live line: a bar, how many trials ended how, what they cost, and how long the rest will take."""
     from rich.progress_bar import ProgressBar

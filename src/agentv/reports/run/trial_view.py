@@ -282,11 +282,6 @@ def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
     return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name
 
 
-def sample_line(size: int, of: int, seed: int) -> str:
-    """The drawn sample, with the flag that draws it again."""
-    return f"sample: {size} of {of} cases; repeat with --seed {seed}"
-
-
 def reason(trial: TrialView) -> str:
     """Why the trial ended as it did; of a failed sample also that its case passed."""
     message = _reason(trial)
