@@ -175,10 +175,13 @@ def trend_command(*, suite: str | None, target: str | None, last: int, score: bo
     Exit status 2 if there is no such run.
     """
     from agentv.app.trend import trend
-    from agentv.cli.printing import width_and_color
-    from agentv.reports.trend import render_trend, trend_json
+    from agentv.cli.printing import print_json, width_and_color
+    from agentv.reports.trend import render_trend, trend_data
 
     found = trend(suite, last, "mean score" if score else "pass rate", target=target)
-    width, color = width_and_color()
-    click.echo(trend_json(found) if as_json else render_trend(found, width=width, color=color), color=color)
+    if as_json:
+        print_json(trend_data(found))
+    else:
+        width, color = width_and_color()
+        click.echo(render_trend(found, width=width, color=color), color=color)
     return ExitStatus.PASSED

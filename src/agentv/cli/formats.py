@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 import click
 
 from agentv.cli.lazy import section
-from agentv.cli.printing import ChangedStream, print_diagnostics, streams
+from agentv.cli.printing import ChangedStream, print_diagnostics, print_json, streams
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
@@ -108,12 +108,12 @@ def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
 
 def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     """Write diagnostics: text to stderr, everything else to stdout."""
-    from agentv.reports.diagnostics import diagnostics_json
+    from agentv.reports.diagnostics import diagnostics_data
 
     if form == "text":
         print_diagnostics(found)
     elif form == "json":
-        click.echo(diagnostics_json(found))
+        print_json(diagnostics_data(found))
     elif form == "sarif":
         from agentv.app.authored.reference import explanations
         from agentv.reports.annotations import render_sarif

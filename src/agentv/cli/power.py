@@ -56,8 +56,12 @@ def command(*, as_json: bool, **asked: object) -> int:
     Exit status 2 if it cannot be planned.
     """
     from agentv.app.power import PlanRequest, plan
-    from agentv.reports.power import power_json, render_power
+    from agentv.cli.printing import print_json
+    from agentv.reports.power import power_data, render_power
 
     shown = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
-    click.echo(power_json(shown) if as_json else render_power(shown))
+    if as_json:
+        print_json(power_data(shown))
+    else:
+        click.echo(render_power(shown))
     return ExitStatus.PASSED

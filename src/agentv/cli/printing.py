@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,6 +81,11 @@ def print_sample(prepared: Prepared) -> None:
     sample = prepared.plan.settings.sample
     if sample is not None:
         click.echo(f"sample: {sample.size} of {sample.of} cases; repeat with --seed {sample.seed}", err=True)
+
+
+def print_json(value: object) -> None:
+    """Write a value as JSON to stdout: in ASCII, so that nothing in it steers a terminal."""
+    click.echo(json.dumps(value, indent=2, default=str))
 
 
 def for_people() -> bool:

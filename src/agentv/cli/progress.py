@@ -20,7 +20,7 @@ from agentv.app.running.evaluate import Opened, Outcome, evaluate
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
-from agentv.cli.printing import for_people, print_diagnostics, print_sample, redacted, takes_color
+from agentv.cli.printing import for_people, print_diagnostics, print_json, print_sample, redacted, takes_color
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.run.events import (
     AgentProgress,
@@ -325,7 +325,7 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
     if outcome.unchecked:
         click.echo(f"note: {outcome.unchecked}", err=True)
     if as_json:
-        from agentv.reports.json_report import render_json
+        from agentv.reports.json_report import run_data
 
         exams_json = None
         if exams:
@@ -333,7 +333,7 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
             from agentv.reports.run.exam_attempts import exam_json
 
             exams_json = [exam_json(one, triggering_json(queries) if queries else None, here) for one, queries in exams]
-        click.echo(render_json(view, outcome.summary, here=here, results=results, exams=exams_json))
+        print_json(run_data(view, outcome.summary, here=here, results=results, exams=exams_json))
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
     elif for_people() or takes_color(sys.stderr):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from agentv.cli.eval import command as eval_of_files
 from agentv.cli.eval import run
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.printing import print_diagnostics, width_and_color
+from agentv.cli.printing import print_diagnostics, print_json, width_and_color
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.suite.exam import PromptStatus
@@ -49,12 +48,12 @@ def list_command(*, as_json: bool) -> int:
     `(edited)` after a status means that the prompt has changed since it got that status.
     """
     from agentv.app.prompt_exams import listed
-    from agentv.reports.prompts import list_json, render_list
+    from agentv.reports.prompts import listed_data, render_list
 
     library = Library.here()
     prompts = list(map(listed, library.all()))
     if as_json:
-        click.echo(list_json(prompts, here=library.working))
+        print_json([listed_data(one, library.working) for one in prompts])
     else:
         width, color = width_and_color()
         click.echo(render_list(prompts, width=width, color=color), color=color)
@@ -70,12 +69,12 @@ def show_command(name: str, *, as_json: bool) -> int:
     ID is the id of the prompt or a path to its directory.
     """
     from agentv.app.prompt_exams import Examiner, shown_prompt
-    from agentv.reports.prompts import prompt_json, render_prompt
+    from agentv.reports.prompts import prompt_data, render_prompt
 
     library = Library.here()
     shown = shown_prompt(Examiner(library).examine(library.one(name)))
     if as_json:
-        click.echo(prompt_json(shown, here=library.working))
+        print_json(prompt_data(shown, library.working))
     else:
         width, color = width_and_color()
         click.echo(render_prompt(shown, here=library.working, width=min(width, 100), color=color), color=color)
@@ -124,7 +123,7 @@ def render_command(name: str, *, case_id: str | None, as_json: bool) -> int:
     if as_json:
         messages = [message.as_json() for message in rendered.messages]
         document = {"prompt": rendered.prompt, "case": rendered.case, "messages": messages}
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         text = prompt_text(rendered.messages)
         click.echo(safe(text) if sys.stdout.isatty() else text)
@@ -141,12 +140,12 @@ def diff_command(name: str, *, as_json: bool) -> int:
     changed files are known.
     """
     from agentv.app.prompt_exams import Examiner, compare
-    from agentv.reports.prompts import compared_with, differences_json, render_differences
+    from agentv.reports.prompts import compared_with, differences_data, render_differences
 
     library = Library.here()
     found = compare(Examiner(library).examine(library.one(name)))
     if as_json:
-        click.echo(differences_json(found))
+        print_json(differences_data(found))
     elif found.exam_row is None:
         click.echo(f"'{one_line(found.prompt)}' has no recorded exam with the text that it examined", err=True)
     elif not found.differences:
@@ -210,11 +209,11 @@ def check_command(*, require: PromptStatus | None, **formats: Any) -> int:
 
 def _print(done: Sequence[Promotion], *, as_json: bool) -> None:
     """Say it on stderr, or as JSON on stdout."""
-    from agentv.reports.prompts import promotion_lines, promotions_json
+    from agentv.reports.prompts import promotion_lines, promotions_data
 
     here = str(Path.cwd())
     if as_json:
-        click.echo(promotions_json(done, here=here))
+        print_json(promotions_data(done, here=here))
         return
     for one in done:
         for line in promotion_lines(one, here=here):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from agentv.cli.printing import print_json
 from agentv.cli.values import Choice, codes
 from agentv.errors import ExitStatus
 from agentv.reports.text import aligned, one_line, shown_from
@@ -40,13 +41,13 @@ def explain_command(code: str | None, *, as_json: bool) -> int:
     Exit status: 2 if there is no such code.
     """
     from agentv.app.authored.reference import GROUPS, explanation
-    from agentv.reports.diagnostics import codes_json, explanation_json, render_codes, render_explanation
+    from agentv.reports.diagnostics import codes_data, render_codes, render_explanation
 
-    if code is None:
-        click.echo(codes_json(GROUPS) if as_json else render_codes(GROUPS))
+    found = None if code is None else explanation(code)
+    if as_json:
+        print_json(codes_data(GROUPS) if found is None else to_builtins(found))
     else:
-        found = explanation(code)
-        click.echo(explanation_json(found) if as_json else render_explanation(found))
+        click.echo(render_codes(GROUPS) if found is None else render_explanation(found))
     return ExitStatus.PASSED
 
 

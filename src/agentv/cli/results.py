@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv.cli.lazy import LazyCommands, Registered
-from agentv.cli.printing import width_and_color
+from agentv.cli.printing import print_json, width_and_color
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.run.runs import Selection
@@ -55,13 +55,13 @@ def list_command(*, limit: int, as_json: bool) -> int:
     Lists the runs in .agentv/results. To show a run that was written elsewhere with --out, name its directory.
     """
     from agentv.app.results.listing import listed_runs
-    from agentv.reports.runs import render_runs, runs_json
+    from agentv.reports.runs import render_runs, run_data
 
     here = str(Path.cwd())
     listing = listed_runs(limit)
     runs = list(listing.runs)
     if as_json:
-        click.echo(runs_json(runs, here=here))
+        print_json([run_data(run, here) for run in runs])
     elif not runs:
         click.echo(f"no runs in {shown_from(listing.directory, here)}")
     else:

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 import click
 
-from agentv.cli.printing import print_diagnostics, takes_color
+from agentv.cli.printing import print_diagnostics, print_json, takes_color
 from agentv.errors import ExitStatus
 from agentv.user_code.guard import apart_from_output
 
@@ -46,7 +46,7 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
     Exit status: 2 if a file is wrong; 3 if a call failed.
     """
     from agentv.app.targets import TargetsRequest, list_targets
-    from agentv.reports.targets import check_plan, render_targets, targets_json
+    from agentv.reports.targets import check_plan, render_targets, targets_data
 
     request = TargetsRequest(names, check, timeout_s, dict(os.environ), env_file)
 
@@ -58,7 +58,7 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
     print_diagnostics(found.diagnostics)
     here = str(Path.cwd())
     if as_json:
-        click.echo(targets_json(found.listing, here=here))
+        print_json(targets_data(found.listing, here=here))
     else:
         watched = sys.stdout.isatty()
         width = get_terminal_size().columns if watched else None

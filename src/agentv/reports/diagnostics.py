@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import TypeAlias
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from agentv.errors import Diagnostic
 from agentv.model.values.formatting import ELLIPSIS, plural
@@ -47,11 +46,10 @@ def render_diagnostics(
     return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
 
 
-def diagnostics_json(found: Sequence[Diagnostic], *, here: str | None = None) -> str:
-    """All diagnostics by file and line, as one JSON array of objects."""
+def diagnostics_data(found: Sequence[Diagnostic], *, here: str | None = None) -> list[dict[str, str | int | None]]:
+    """All diagnostics by file and line, as data."""
     directory = here or os.getcwd()  # noqa: PTH109  # as in render_diagnostics
-    rows = [_json_row(one, directory) for one in sorted(found, key=lambda one: one.order)]
-    return json.dumps(rows, indent=2)
+    return [_json_row(one, directory) for one in sorted(found, key=lambda one: one.order)]
 
 
 def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
@@ -215,11 +213,6 @@ def render_markdown(one: Explanation) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def explanation_json(one: Explanation) -> str:
-    """The explanation as one JSON object."""
-    return json.dumps(to_builtins(one), indent=2)
-
-
 def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:
     """Every code with its sentence, by group."""
     width = max(len(code) for codes in groups.values() for code in codes)
@@ -230,14 +223,13 @@ def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:
     return "\n\n".join(lines)
 
 
-def codes_json(groups: Mapping[str, Mapping[str, str]]) -> str:
-    """Every code as JSON: a list of objects with `code`, `group` and `meaning`."""
-    rows = [
+def codes_data(groups: Mapping[str, Mapping[str, str]]) -> list[dict[str, str]]:
+    """Every code as data: objects with `code`, `group` and `meaning`."""
+    return [
         {"code": code, "group": title, "meaning": meaning}
         for title, codes in groups.items()
         for code, meaning in codes.items()
     ]
-    return json.dumps(rows, indent=2)
 
 
 def _files(files: Sequence[ExampleFile]) -> Iterator[str]:

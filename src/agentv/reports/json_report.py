@@ -16,9 +16,9 @@ from agentv.reports.run.view import RunView
 from agentv.reports.text import shown_from
 
 
-def render_json(
+def run_data(
     view: RunView, summary: Summary, *, here: str, results: str, exams: Sequence[Json] | None = None
-) -> str:
+) -> dict[str, Json]:
     """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
 
     `failure_groups` holds the trials that did not pass by cause, worst first, as `results.md` describes it.
@@ -27,7 +27,7 @@ def render_json(
     how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
     and how many trials were not run for it. `exams`, where prompts were examined, holds an object for each.
     """
-    shown: dict[str, Json] = {
+    return {
         **summary.as_json(),
         "results": results,
         "failure_groups": [_group(group, view) for group in view.failure_groups()],
@@ -38,7 +38,6 @@ def render_json(
         **({"stopped": dict(view.stopped)} if view.stopped else {}),
         **({"exams": list(exams)} if exams is not None else {}),
     }
-    return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
 
 
 _NOT_PASSED: tuple[Kind, ...] = ("failed", "errored", "skipped")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import isfinite
@@ -77,7 +76,7 @@ def render_power(shown: PlanShown) -> str:
     return "\n".join([*table, "", *_assumed(shown), *(_noise(pilot) if pilot else ())])
 
 
-def power_json(shown: PlanShown) -> str:
+def power_data(shown: PlanShown) -> dict[str, Json]:
     """The plan as one object: what was assumed, the least differences shown, the table, and of `detect` the chance.
 
     A least difference that is null: none is shown.
@@ -128,7 +127,7 @@ def power_json(shown: PlanShown) -> str:
             "counts": {"cases": cases, "answers": answers, "votes": votes},
             "advice": noise.advice(),
         }
-    return json.dumps(document, indent=2)
+    return document
 
 
 def _least_json(line: Mapping[Way, float]) -> dict[str, Json]:

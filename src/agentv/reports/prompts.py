@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from textwrap import wrap
@@ -94,11 +93,6 @@ def totals(prompts: Sequence[ListedPrompt]) -> str:
     return f"{plural(len(prompts), 'prompt')}: {', '.join(parts)}"
 
 
-def list_json(prompts: Iterable[ListedPrompt], *, here: str) -> str:
-    """A JSON array of objects: what the table says, and where each prompt is."""
-    return json.dumps([listed_data(one, here) for one in prompts], indent=2)
-
-
 def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
     """What the list tells of a prompt, as data."""
     return {
@@ -178,11 +172,6 @@ def _exam_rows(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
             yield f"    not passed: {one_line(', '.join(one.failed_cases), 300)}"
 
 
-def prompt_json(shown: ShownPrompt, *, here: str) -> str:
-    """One JSON object: the fields of the list, and all others."""
-    return json.dumps(prompt_data(shown, here), indent=2, default=str)
-
-
 def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
     """All that is known of a prompt, as data."""
     return {
@@ -223,9 +212,9 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
             yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
 
 
-def promotions_json(done: Iterable[Promotion], *, here: str) -> str:
-    """A JSON array with an object for each prompt."""
-    rows = [
+def promotions_data(done: Iterable[Promotion], *, here: str) -> list[Json]:
+    """An object for each prompt."""
+    return [
         {
             "prompt": one.prompt,
             "path": shown_from(one.path, here) if one.path else None,
@@ -236,7 +225,6 @@ def promotions_json(done: Iterable[Promotion], *, here: str) -> str:
         }
         for one in done
     ]
-    return json.dumps(rows, indent=2)
 
 
 _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
@@ -298,22 +286,19 @@ def _split(text: str) -> list[str]:
     return [*lines[:-1], f"{lines[-1]}\n{_NO_LINE_END}"]
 
 
-def differences_json(found: PromptDiff) -> str:
-    """One JSON object: the exam attempt; for each changed text its kind, both sides, and whether one is lost."""
-    return json.dumps(
-        {
-            "prompt": found.prompt,
-            "sitting": exam_row_json(found.exam_row),
-            "differences": [
-                {
-                    "path": called(one.path),
-                    "kind": one.kind,
-                    "before": _text(one.before) if one.before is not None else None,
-                    "after": _text(one.after) if one.after is not None else None,
-                    "kept": not one.lost,
-                }
-                for one in found.differences
-            ],
-        },
-        indent=2,
-    )
+def differences_data(found: PromptDiff) -> dict[str, Json]:
+    """The exam attempt; for each changed text its kind, both sides, and whether one is lost."""
+    return {
+        "prompt": found.prompt,
+        "sitting": exam_row_json(found.exam_row),
+        "differences": [
+            {
+                "path": called(one.path),
+                "kind": one.kind,
+                "before": _text(one.before) if one.before is not None else None,
+                "after": _text(one.after) if one.after is not None else None,
+                "kept": not one.lost,
+            }
+            for one in found.differences
+        ],
+    }

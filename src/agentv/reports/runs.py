@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from msgspec import to_builtins
@@ -115,12 +114,8 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(one_line(name, 60) for name in names[:NAMED]) + more
 
 
-def runs_json(runs: Sequence[ListedRun], *, here: str) -> str:
-    """A JSON array of objects, newest run first."""
-    return json.dumps([_json(run, here) for run in runs], indent=2)
-
-
-def _json(run: ListedRun, here: str) -> dict[str, Json]:
+def run_data(run: ListedRun, here: str) -> dict[str, Json]:
+    """What the list tells of a run, as data."""
     summary = run.summary
     return {
         "run_id": run.run_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import to_builtins
@@ -197,15 +196,14 @@ def _besides(listing: TargetsListing) -> Iterator[str]:
         yield f"No key is set. Set keys in the environment or in a .env file, such as {names}=…" if names else ""
 
 
-def targets_json(listing: TargetsListing, *, here: str) -> str:
+def targets_data(listing: TargetsListing, *, here: str) -> dict[str, Json]:
     """One JSON object: `file`, `targets` and `providers`; each target has the result of its test call under `check`."""
-    shown: dict[str, Json] = {
+    return {
         "file": shown_from(listing.file, here) if listing.file else None,
         "targets": [_target_json(one, here) for one in listing.targets],
         "providers": [{**to_builtins(one), "usable": one.usable} for one in (*listing.models, *listing.others)],
         **({"sandboxes": list(listing.sandboxes)} if listing.sandboxes else {}),
     }
-    return json.dumps(shown, indent=2)
 
 
 def _target_json(target: ListedTarget, here: str) -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -49,11 +48,6 @@ def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
 def notes(trend: Trend) -> list[str]:
     """What weakens that, and which runs are left out."""
     return [f"note: {note}" for note in _notes(trend)]
-
-
-def trend_json(trend: Trend) -> str:
-    """The data of a trend as text."""
-    return json.dumps(trend_data(trend), indent=2)
 
 
 def trend_data(trend: Trend) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from agentv.errors import UsageError
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.csv_rows import COLUMNS, render_csv
-from agentv.reports.json_report import render_json
+from agentv.reports.json_report import run_data
 from agentv.reports.notebook import LONGEST, SHOWN, frame_of, render_table
 from doubles.trials import errored_score, finished, graded, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
@@ -170,7 +170,7 @@ def test_a_bounded_number_of_trials_those_that_failed_first():
 
 
 def rendered(view=None):
-    text = render_json(view or run_view(), SUMMARY, **LOOKS)
+    text = json.dumps(run_data(view or run_view(), SUMMARY, **LOOKS))
     assert text.isascii()
     return json.loads(text)
 

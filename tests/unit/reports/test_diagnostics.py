@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from agentv.errors import Diagnostic
 from agentv.model.values.values import Span
@@ -11,9 +12,8 @@ from agentv.reports.diagnostics import (
     WIDEST,
     ExampleFile,
     Explanation,
-    codes_json,
-    diagnostics_json,
-    explanation_json,
+    codes_data,
+    diagnostics_data,
     render_codes,
     render_diagnostics,
     render_explanation,
@@ -101,7 +101,7 @@ def test_gold(name, here, color):
 
 
 def test_json_has_the_keys_of_section_14():
-    rows = json.loads(diagnostics_json(FOUND, here="/repo"))
+    rows = diagnostics_data(FOUND, here="/repo")
     assert len(rows) == len(FOUND)
     assert rows[0] == {
         "code": "no-place",
@@ -132,7 +132,7 @@ def test_paths_are_shown_from_the_working_directory_unless_told(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     found = [Diagnostic("x", "y", at(1, 1, 2, file=str(tmp_path / "a.yaml")))]
     assert render_diagnostics(found, FILES.get).startswith("a.yaml:1:1: error[x]: y")
-    assert json.loads(diagnostics_json(found))[0]["file"] == "a.yaml"
+    assert diagnostics_data(found)[0]["file"] == "a.yaml"
 
 
 texts = st.text(st.characters(exclude_characters="\r\n@"), max_size=200)
@@ -199,7 +199,7 @@ def test_without_an_example_words_are_left():
 
 
 def test_json_holds_everything():
-    found = json.loads(explanation_json(ONE))
+    found = json.loads(json.dumps(to_builtins(ONE)))
     assert found["code"] == "some-code"
     assert found["wrong"][1] == {"path": "a.yaml", "text": "a: 1\nb: 2\n"}
     assert found.keys() == {"code", "meaning", "why", "wrong", "message", "fix", "right"}
@@ -208,4 +208,4 @@ def test_json_holds_everything():
 def test_codes_are_listed_by_group_with_a_line_each():
     groups = {"In files": {"a": "One.", "longer": "Two."}, "In a run": {"b": "Three."}}
     assert render_codes(groups) == "In files\n  a       One.\n  longer  Two.\n\nIn a run\n  b       Three."
-    assert json.loads(codes_json(groups))[2] == {"code": "b", "group": "In a run", "meaning": "Three."}
+    assert codes_data(groups)[2] == {"code": "b", "group": "In a run", "meaning": "Three."}

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.matrix import MeasuredShare
-from agentv.reports.power import PilotShown, PlanShown, power_json, render_power
+from agentv.reports.power import PilotShown, PlanShown, power_data, render_power
 from agentv.stats.intervals.means import MeanInterval
 from agentv.stats.power import Assumptions, ComparisonPlan, Noise
 
@@ -56,7 +56,7 @@ def test_where_no_drop_is_seen_none_is_named():
     assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines
     shown = lines_of(hopeless, 0.1)[0]
     assert shown == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
-    told = json.loads(power_json(PlanShown(hopeless)))
+    told = json.loads(json.dumps(power_data(PlanShown(hopeless))))
     assert (told["least_drop"], told["least_rise"], told["fewest_cases"]) == (None, None, 6)
     assert "No practical number of cases shows a drop of 1e-06." in lines_of(PLAN, 1e-6)
 
@@ -91,7 +91,7 @@ def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost(devia
     assert lines[0].startswith("Not enough: two runs of 200 cases show that the loss is at most 0.05 ")
     assert "would show that the loss is at most 0.05 with 80.0% power." in lines[1]
     assert lines[2] == needs
-    told = json.loads(power_json(PlanShown(plan)))
+    told = json.loads(json.dumps(power_data(PlanShown(plan))))
     assert (0 < told["non_inferior"]["chance"] < 0.6, told["margin"]) == (True, 0.05)
 
 
@@ -115,7 +115,7 @@ def test_noise_that_is_not_known():
     once = shown_of(Noise(1e-33, None, None, (2, 2, 2)), MeanInterval(0.5, -inf, inf, 1))
     lines = render_power(once).split("\n")
     assert lines[-2] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
-    assert json.loads(power_json(once))["mean_score_interval"] is None
+    assert power_data(once)["mean_score_interval"] is None
     assert lines[-1:] == ["Every score was the same: 2 cases showed no noise, but others may."]
 
 
@@ -128,7 +128,7 @@ def test_a_variance_that_is_small_is_not_shown_as_nothing():
 
 
 def test_json_holds_all_of_it():
-    told = json.loads(power_json(replace(FOUND, detect=0.05)))
+    told = json.loads(json.dumps(power_data(replace(FOUND, detect=0.05))))
     detect = told["detect"]
     assert (detect["difference"], 0.3 < detect["drop"]["chance"] < detect["rise"]["chance"] < 0.6) == (0.05, True)
     assert 350 < detect["rise"]["cases_needed"] < detect["drop"]["cases_needed"] < 600

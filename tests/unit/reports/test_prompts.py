@@ -17,11 +17,11 @@ from agentv.model.suite.library import (
     TextDifference,
 )
 from agentv.reports.prompts import (
-    differences_json,
-    list_json,
+    differences_data,
+    listed_data,
     promotion_lines,
-    promotions_json,
-    prompt_json,
+    promotions_data,
+    prompt_data,
     render_differences,
     render_list,
     render_prompt,
@@ -115,18 +115,18 @@ def test_nothing_that_files_say_steers_the_terminal():
         render_differences(PromptDiff("p", replace(PASSED, ts=STEERING), (difference,))),
     ]
     assert not any("\x1b" in text for text in shown)
-    assert "\x1b" not in prompt_json(hostile, here="/repo") + list_json([hostile.listed], here="/repo")
+    assert "\x1b" not in json.dumps([prompt_data(hostile, "/repo"), listed_data(hostile.listed, "/repo")], default=str)
 
 
 def test_the_same_for_programs():
-    [one] = json.loads(list_json([EDITED], here="/repo"))
+    one = listed_data(EDITED, "/repo")
     assert (one["id"], one["path"], one["status"], one["edited"]) == ("greeter", "prompts/greeter", "ready", True)
     assert one["changes"] == [{"path": "prompt.md", "kind": "edited"}]
     assert list(one["last"])[:5] == ["ts", "all_passed", "total", "passed", "failed_cases"]
     assert "line" not in one["last"]
-    [unknown] = json.loads(list_json([replace(READY, compared=False)], here="/repo"))
+    unknown = listed_data(replace(READY, compared=False), "/repo")
     assert unknown["changes"] is None
-    told = json.loads(prompt_json(SHOWN, here="/repo"))
+    told = json.loads(json.dumps(prompt_data(SHOWN, "/repo"), default=str))
     shown = told["promotion"]["reasons"]
     assert shown == [{"message": "it was changed since its exam", "notes": ["prompt.md: edited"]}]
     shown = told["queries"]
@@ -186,7 +186,7 @@ def test_only_the_verdict_is_painted():
 )
 def test_what_became_of_a_promotion(done, said):
     assert "\n".join(promotion_lines(done, here="/repo")) == said
-    [told] = json.loads(promotions_json([done], here="/repo"))
+    [told] = json.loads(json.dumps(promotions_data([done], here="/repo")))
     shown = (told["prompt"], told["before"], told["written"], told["to"])
     assert shown == ("p", done.before, done.written, done.gate.to)
 
@@ -216,5 +216,5 @@ def test_a_difference(difference, said):
     found = PromptDiff("p", replace(PASSED, ts="T"), (difference,))
     assert render_differences(found) == said
     assert uncoloured(render_differences(found, color=True)) == said
-    [told] = json.loads(differences_json(found))["differences"]
+    [told] = differences_data(found)["differences"]
     assert (told["kind"], told["kept"]) == (difference.kind, not difference.lost)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from agentv.cli.listing import listed_json, listed_line, listed_totals
 from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.run.summary import GateResult, PartialRun
-from agentv.reports.runs import render_runs, run_words, runs_json
+from agentv.reports.runs import render_runs, run_data, run_words
 from doubles.listed_runs import SUMMARY, listed
 
 
@@ -40,7 +40,7 @@ def test_a_partial_run_has_a_badge():
 def test_a_run_whose_gate_failed_says_so():
     gated = replace(SUMMARY, gates=(GateResult("judge", "refunds", False, "no label counts"),))
     assert "  17 of 20, 1 errored, gate failed  " in render_runs([listed(summary=gated)], 1, width=200)
-    assert json.loads(runs_json([listed(summary=gated)], here="/"))[0]["gates"][0]["passed"] is False
+    assert run_data(listed(summary=gated), "/")["gates"][0]["passed"] is False
 
 
 def test_a_run_that_is_being_written_says_how_far_it_is():
@@ -68,7 +68,9 @@ def test_names_of_suites_are_bounded_and_cannot_steer_a_terminal():
 
 def test_as_json_every_run_has_the_same_keys():
     whole, broken = json.loads(
-        runs_json([listed(), listed(state="unreadable", summary=None, problem="no")], here="/repo")
+        json.dumps(
+            [run_data(one, "/repo") for one in (listed(), listed(state="unreadable", summary=None, problem="no"))]
+        )
     )
     assert whole.keys() == broken.keys()
     assert (whole["path"], whole["cases"]["passed"], whole["pass_rate_interval"]) == ("r", 17, [0.686, 0.971])

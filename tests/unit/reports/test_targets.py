@@ -11,7 +11,7 @@ from agentv.model.suite.configured import (
     ListedTarget,
     TargetsListing,
 )
-from agentv.reports.targets import render_targets, targets_json
+from agentv.reports.targets import render_targets, targets_data
 
 FILE = "/repo/.agentv/targets.yaml"
 MINI = ListedTarget(
@@ -80,7 +80,7 @@ def test_where_a_key_is_set_nothing_says_that_none_is(targets):
 
 
 def test_json():
-    found = json.loads(targets_json(LISTING, here="/repo"))
+    found = json.loads(json.dumps(targets_data(LISTING, here="/repo")))
     assert found["file"] == ".agentv/targets.yaml"
     assert found["targets"][1]["source"] == ".agentv/targets.yaml:6"
     assert [one["usable"] for one in found["providers"]] == [True, True]

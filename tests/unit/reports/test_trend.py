@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.runs import LeftOutRun, RunDifference, Trend, TrendRun
-from agentv.reports.trend import render_trend, trend_json
+from agentv.reports.trend import render_trend, trend_data
 
 FLAT = RunDifference("r0", 100, -0.01, (-0.06, 0.039), 1.0, 0.025)
 FELL = RunDifference("r1", 100, -0.29, (-0.389, -0.198), 1e-8, 0.004, "lower")
@@ -122,7 +122,7 @@ def test_names_are_shown_safely():
 
 
 def test_json_has_every_number_and_an_error_that_belongs_to_its_interval():
-    told = json.loads(trend_json(STEP))
+    told = json.loads(json.dumps(trend_data(STEP)))
     shown = list(told)
     assert shown == [*("suite", "target", "measure", "runs", "earlier_runs", "baseline", "from_baseline", "left_out")]
     assert told["runs"][0]["error"] == pytest.approx((0.922 - 0.79) / 2 / 1.959964)

@@ -3,7 +3,7 @@
 import json
 
 from agentv.app.trend import trend
-from agentv.reports.trend import render_trend, trend_json
+from agentv.reports.trend import render_trend, trend_data
 from doubles.stored_runs import scoring
 from doubles.viewed_project import add_run, viewed
 
@@ -20,7 +20,7 @@ def test_a_trend_is_what_the_command_says(tmp_path):
         told = trend("refunds", 3, "pass rate", tmp_path)
         shown = [found[name] for name in ("suites", "suite", "targets", "target")]
         assert shown == [*(["refunds"], "refunds", ["gpt"], "gpt")]
-        assert found["data"] == json.loads(trend_json(told))
+        assert found["data"] == json.loads(json.dumps(trend_data(told)))
         text = render_trend(told, width=80)
         assert all(line in text for line in [*found["findings"], *found["notes"]])
         assert len(found["data"]["runs"]) == 3

@@ -7,7 +7,7 @@ import pytest
 from agentv.app.prompt_exams import Examiner, listed, shown_prompt
 from agentv.app.prompt_library import Library
 from agentv.prompts.gates import digests, prompt_sha256
-from agentv.reports.prompts import list_json, prompt_json
+from agentv.reports.prompts import listed_data, prompt_data
 from doubles.stored_runs import scoring
 from doubles.viewed_project import add_run, viewed
 
@@ -48,7 +48,7 @@ def test_the_list_is_that_of_the_command(root, client):
     found = client.get("/api/prompts").json()
     library = Library(str(root), {})
     shown = [one["facts"] for one in found["prompts"]]
-    assert shown == json.loads(list_json(map(listed, library.all()), here=str(root)))
+    assert shown == json.loads(json.dumps([listed_data(listed(one), str(root)) for one in library.all()]))
     shown = [(one["name"], one["words"], one["result"]) for one in found["prompts"]]
     assert shown == [("greeter", "ready (edited)", "0/1"), ("greeter~2", "draft", "never")]
     assert found["totals"] == "2 prompts: 1 ready (1 edited), 1 draft"
@@ -59,7 +59,7 @@ def test_a_prompt_has_the_facts_of_the_command_its_gates_attempts_and_versions(r
     found = client.get("/api/prompts/greeter").json()
     library = Library(str(root), {})
     prompt = library.read(str(root / "prompts" / "greeter"))
-    told = json.loads(prompt_json(shown_prompt(Examiner(library).examine(prompt)), here=str(root)))
+    told = json.loads(json.dumps(prompt_data(shown_prompt(Examiner(library).examine(prompt)), str(root)), default=str))
     attempts = told.pop("sittings")
     assert (found["facts"], found["total_attempts"]) == (told, len(attempts))
     shown = [(one["status"], one["reached"], one["passed"]) for one in found["gates"]]
