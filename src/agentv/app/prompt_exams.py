@@ -103,10 +103,9 @@ class Examiner:
         suite, found = self.load(exam) if exam is not None else (None, ())
         try:
             log = read_log(prompt.directory)
-            logged = log_diagnostics(prompt.directory, log)
         except StoreError as error:
-            log, logged = Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
-        own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
+            log = Log(diagnostics=(Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),))
+        own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *log.diagnostics]
         # comments in these files silence some; reading the exam has heeded those of its own
         marked = {}
         for path in {one.span.file for one in own if one.span is not None and one.severity == "warning"}:
