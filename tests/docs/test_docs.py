@@ -31,7 +31,6 @@ from generate import PART, complete, owners_text, parts
 from jsonschema import Draft202012Validator
 
 from agentv.app.authored.reference import schema_text
-from agentv.app.authored.validate import validate
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
@@ -41,6 +40,7 @@ from agentv.model.run.summary import Summary
 from agentv.registry.extensions import NAMES
 from agentv.reports.csv_rows import COLUMNS
 from agentv.store.rows.rows import Row, ScoreRow
+from doubles.validation import validate
 from e2e.command import fork_server
 from needs import needs
 

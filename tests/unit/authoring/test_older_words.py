@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentv.app.authored.validate import validate
 from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TURN, Spellings
+from doubles.validation import validate
 
 WRONG = [None, 3, True, "", [], [3], {"x": 1}, -1]
 
