@@ -18,8 +18,7 @@ from scipy import optimize
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.means import mean_interval
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.samples.case_samples import SamplesTally
-from agentv.store.totals.tally import CaseSamples
+from agentv.stats.samples.case_samples import CaseSamples, SamplesTally
 
 Chance = np.random.Generator
 Interval = tuple[float, float] | None

@@ -14,7 +14,7 @@ from pathlib import Path
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import Message
 from agentv.user_code.javascript.host import JavaScriptHost
-from agentv.user_code.javascript.runtime import Runtime, find_runtime
+from agentv.user_code.javascript.runtime import find_runtime
 
 MIN_WORDS = """\
 import { defineAssertion } from '@agentv/sdk';
@@ -28,8 +28,8 @@ AT_ONCE = 50
 
 
 async def measure(env: dict[str, str], file: str, gradings: int) -> None:
-    runtime = await find_runtime(env)
-    name = runtime.argv[0] if isinstance(runtime, Runtime) else runtime.message
+    runtime = find_runtime(env["PATH"])
+    name = runtime if isinstance(runtime, str) else runtime[0]
     context = AssertionContext((Message("user", "Say hello"),), "Hello there, nice to meet you!", criteria="greets")
     host = JavaScriptHost(env)
 
