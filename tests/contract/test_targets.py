@@ -109,7 +109,6 @@ OTHERS = frozenset({"local", "bedrock", "vertex"}) | AGENTS
 
 def _hosted(name: str, model: str, place: Place) -> ProviderSettings:
     provider = registry().find(name)
-    assert provider is not None
     return provider.settings(model, base_url=place.models.openai, api_key="key")
 
 
@@ -220,7 +219,6 @@ def test_it_answers_with_text(name, place):
     settings = ECHOING[name](place)
     assert list(settings.validate()) == []
     [found] = answers(settings, request("prompt 7", "7"))
-    assert isinstance(found, TargetResponse)
     assert found.output == "prompt 7"
     assert found.cost_usd is None or found.cost_usd > 0
 
@@ -294,7 +292,6 @@ def test_a_time_limit_of_its_own_is_kept(name, place):
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))
-    assert isinstance(found, Failure)
     assert found.code == ("bad-template" if name == "http" else "output-too-large")  # its body is a template's text
     [found] = answers(make(place), request("ä" * 5_000_000 if name not in ("http", "openai") else "a" * 9_000_000))
     assert isinstance(found, TargetResponse)

@@ -328,6 +328,5 @@ def test_shell_words_of_examples_are_commands() -> None:
     context = click.Context(cli)
     for name in cli.list_commands(context):
         found = cli.get_command(context, name)
-        assert found is not None
         example = (found.epilog or "").removeprefix("Example: ")
         assert shlex.split(example)[:2] == ["agentv", name]

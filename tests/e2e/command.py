@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from e2e.fork_server import AGENTV, ForkServer, can_fork
 _OURS = re.compile(r"^AGENTV_|_API_KEY$|_BASE_URL$|_ENDPOINT$|_API_TOKEN$")
 """Variables of whoever runs the tests: no real key is ever used, and no real model asked."""
 
-__all__ = ["AGENTV", "Ended", "Project"]
+__all__ = ["AGENTV", "Ended", "Project", "stopped"]
 
 fork_server = cache(ForkServer)
 
@@ -26,6 +27,17 @@ def _begun(run: Path) -> tuple[str, int]:
     """When a run began: to the second by its id, and within one by when its record was written."""
     record = run / "run.json"
     return run.name.partition("-")[0], (record if record.exists() else run).stat().st_mtime_ns
+
+
+def stopped(process: subprocess.Popen[str], number: int = signal.SIGINT, *, status: int | None = None) -> str:
+    """What a command that was started says on stderr until its end, after a signal.
+
+    `status`: how it must end.
+    """
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=120)
+    assert status in {None, process.returncode}, f"status {process.returncode}: {stderr}"
+    return stderr
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,10 @@ class Project:
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         return file
 
+    def write_files(self, files: Mapping[str, str | bytes]) -> None:
+        for name, text in files.items():
+            self.write(name, text)
+
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not _OURS.search(name)}
@@ -66,8 +82,18 @@ class Project:
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **options},
         )
 
-    def run(self, *words: str, timeout: float = 180, env: Mapping[str, str] = EMPTY, fresh: bool = False) -> Ended:
-        """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own."""
+    def run(
+        self,
+        *words: str,
+        status: int | None = None,
+        timeout: float = 180,
+        env: Mapping[str, str] = EMPTY,
+        fresh: bool = False,
+    ) -> Ended:
+        """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own.
+
+        `status`: how it must end.
+        """
         environment = {**self.environment, **env}
         if fresh or not can_fork(environment):
             process = self.start(*words, env=env)
@@ -77,6 +103,7 @@ class Project:
             ended = Ended(*fork_server(libraries=self.libraries).run(words, self.path, environment, timeout))
         assert "Traceback" not in ended.stderr, ended.stderr
         assert "internal error" not in ended.stderr, ended.stderr
+        assert status in {None, ended.status}, f"status {ended.status}: {ended.stderr}"
         return ended
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:

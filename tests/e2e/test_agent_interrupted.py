@@ -11,6 +11,7 @@ from agentv.app.results.listing import listed_run
 from doubles.agents import AGENT
 from doubles.processes_alive import alive, ids_in
 from doubles.waiting import until
+from e2e.command import stopped
 
 STARTED = f"""\
 import asyncio, json, os, runpy, sys
@@ -53,9 +54,7 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     project, apart = shop
     process, agents = begun(shop, {"file": ["at-work", ""]}, {"hang": "until cancelled"})
     until(lambda: len(list((apart / "tmp").rglob("at-work"))) == 2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
+    stderr = stopped(process, status=130)
     assert "ERRORED 2 cases: interrupted: the run was interrupted" in stderr
     assert "--resume=out" in stderr
     assert not any(map(alive, agents))
@@ -72,8 +71,7 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     assert (listed.state, listed.done) == ("interrupted", 0)
 
     (apart / "script.json").write_text(json.dumps({"prompts": [[{"say": "done"}]]}))
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 0, resumed.stderr
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", status=0)
     begin = "2 trials were interrupted and begin again from the start (cost unknown so far)"
     assert f"0 trials complete, 2 to run\n{begin}" in resumed.stderr
     assert [row["status"] for row in project.rows("out")] == ["passed", "passed"]
@@ -88,9 +86,7 @@ def test_a_second_ctrl_c_ends_agents_that_hear_nothing_at_once(shop):
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     before = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
+    stderr = stopped(process, status=130)
     assert time.monotonic() - before < 5
     assert "Traceback" not in stderr
     assert not any(map(alive, agents))

@@ -48,8 +48,7 @@ def shop(project):
 
 
 def test_variants_run_apart_and_are_compared(shop):
-    ended = shop.run("eval", "a.eval.yaml", "--out", "out", "-o", "out.xml", "-o", "out.html", "-o", "out.md")
-    assert ended.status == 1, ended.stderr
+    ended = shop.run("eval", "a.eval.yaml", "--out", "out", "-o", "out.xml", "-o", "out.html", "-o", "out.md", status=1)
     assert "FAILED b as bare" in ended.stderr
     rows = {(row["test_id"], row["variant"]): row for row in shop.rows("out")}
     assert {key: row["status"] for key, row in rows.items()} == {
@@ -112,8 +111,7 @@ def test_a_run_that_is_ended_leaves_no_agent_and_can_be_resumed(shop, number, tm
     assert agents
     until(lambda: not any(map(alive, agents)))
     shop.write("agent.py", AGENT.replace("sleep(60)", "sleep(0)"))
-    ended = shop.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert ended.status == 0, ended.stderr
+    shop.run("eval", "a.eval.yaml", "--out", "out", "--resume=out", status=0)
     assert {row["status"] for row in shop.rows("out")} == {"passed"}
 
 
@@ -146,5 +144,4 @@ def test_a_link_to_a_link_to_a_script_of_an_npm_package_runs_beside_what_it_load
         "target: {provider: cli, command: [./tool]}\nsandbox: bwrap\nworkspace: {keep: none}\n"
         "tests: [{id: a, input: go, assert: [contains: shipped]}]\n",
     )
-    ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", status=0)

@@ -2,7 +2,6 @@
 room, and goes on.
 """
 
-import signal
 import time
 from collections.abc import Iterator
 from zlib import crc32
@@ -12,7 +11,7 @@ import pytest
 from agentv.testing import ModelServer
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.waiting import until
-from e2e.command import AGENTV
+from e2e.command import AGENTV, stopped
 
 AGENT = """
 import asyncio
@@ -44,8 +43,8 @@ def suite(project, *, cases: int = 20, target: str = "answer", check: str = "con
     project.write("a.eval.yaml", f"{more}target: 'python:agent.py:{target}'\ntests:\n{listed}")
 
 
-def ran(project, *words: str):
-    return project.run("eval", "a.eval.yaml", "--out", "out", *words)
+def ran(project, *words: str, **how):
+    return project.run("eval", "a.eval.yaml", "--out", "out", *words, **how)
 
 
 @pytest.mark.parametrize("journal", ["as it is", "of an earlier agentv"])
@@ -59,16 +58,14 @@ def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
         body = "{" + lines[1][len('{"crc32":"00000000",') :].replace('"target":"python:agent.py:answer",', "")
         lines[1] = f'{{"crc32":"{crc32(body.encode()):08x}",{body[1:]}'
         path.write_text("".join(f"{line}\n" for line in lines))
-    ended = ran(project, "--resume")
-    assert ended.status == 3, ended.stderr
+    ended = ran(project, "--resume", status=3)
     assert "a call of 'python:agent.py:answer' may take up to $0.1000" in ended.stderr
     assert (len(project.asked), project.summary()["budget"]["spent_usd"]) == (1, 0.1)
 
 
 def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project):
     suite(project)
-    ended = ran(project, "--budget-usd", "0.55")
-    assert ended.status == 3, ended.stderr
+    ended = ran(project, "--budget-usd", "0.55", status=3)
     assert "$0.5000 of the budget of $0.5500 is spent, and a call of 'python" in ended.stderr
     assert "budget: $0.5000 of $0.5500 spent; 5 of 20 trials run, 15 not run" in ended.stderr
     assert "agentv eval a.eval.yaml --out out --budget-usd=MORE --resume=out" in ended.stderr
@@ -80,16 +77,14 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
     report = (project.path / "report.xml").read_text()
     assert 'tests="6" failures="0" errors="1"' in report
     assert 'message="the budget of the run was used up before they ran"' in report
-    ended = ran(project, "--budget-usd", "3", "--resume")
-    assert ended.status == 0, ended.stderr
+    ran(project, "--budget-usd", "3", "--resume", status=0)
     assert sorted(project.asked) == sorted(f"c{number}" for number in range(20))
     assert project.summary()["budget"]["spent_usd"] == 2.0
 
 
 def test_a_budget_of_the_file_in_tokens(project):
     suite(project, more="run: {budget_tokens: 35, workers: 4}\n")
-    ended = ran(project)
-    assert ended.status == 3
+    ended = ran(project, status=3)
     assert "30 of the budget of 35 tokens are spent, and a call of 'python" in ended.stderr
     assert len(project.asked) == 3
     assert ran(project, "--budget-tokens", "1000", "--resume").status == 0
@@ -98,11 +93,10 @@ def test_a_budget_of_the_file_in_tokens(project):
 def test_judges_spend_of_it_and_an_answer_that_is_paid_for_waits_for_its_verdict(project):
     check = "{type: llm-rubric, value: is friendly}"
     suite(project, check=check, more="judge: 'python:agent.py:judge'\nrun: {workers: 1}\n")
-    ended = ran(project, "--budget-usd", "0.42")
-    assert ended.status == 3, ended.stderr
+    ran(project, "--budget-usd", "0.42", status=3)
     assert project.asked == ["c0", "judge", "c1", "judge", "c2"]
     assert len(project.rows("out")) == 2
-    ended = ran(project, "--budget-usd", "0.45", "--resume")
+    ran(project, "--budget-usd", "0.45", "--resume")
     assert project.asked[5:] == ["judge"]
     assert [row["status"] for row in project.rows("out")] == ["passed"] * 3
 
@@ -110,21 +104,17 @@ def test_judges_spend_of_it_and_an_answer_that_is_paid_for_waits_for_its_verdict
 def test_answers_that_are_there_cost_nothing(project):
     suite(project)
     assert ran(project, "--record", "all.jsonl").status == 0
-    ended = project.run("eval", "a.eval.yaml", "--out", "other", "--replay", "all.jsonl", "--budget-usd", "0.0001")
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", "--out", "other", "--replay", "all.jsonl", "--budget-usd", "0.0001", status=0)
     assert len(project.asked) == 20
-    regraded = project.run("eval", "a.eval.yaml", "--out", "third", "--regrade=out", "--budget-usd", "0.0001")
-    assert regraded.status == 0, regraded.stderr
+    project.run("eval", "a.eval.yaml", "--out", "third", "--regrade=out", "--budget-usd", "0.0001", status=0)
 
 
 def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(project):
     suite(project, target="silent")
-    ended = ran(project, "--budget-usd", "1")
-    assert ended.status == 0
+    ended = ran(project, "--budget-usd", "1", status=0)
     assert "does not report what its calls cost: the budget counts them as zero" in ended.stderr
     suite(project, target="unpriced")
-    ended = project.run("eval", "a.eval.yaml", "--out", "other", "--budget-usd", "1")
-    assert ended.status == 3
+    ended = project.run("eval", "a.eval.yaml", "--out", "other", "--budget-usd", "1", status=3)
     assert "so a budget in dollars cannot be enforced; use a budget in tokens (--budget-tokens)" in ended.stderr
     assert len(project.rows("other")) == 1
     assert "Resume with a budget in tokens:" in ended.stderr
@@ -147,8 +137,7 @@ def rate_limits_suite(project, target: str, *, cases: int = 1, more: str = "", c
 def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
     server.retry_after = "0.4"
     rate_limits_suite(project, f"{{provider: http, url: '{server.url('429/2')}'}}", check="contains: at last")
-    ended = ran(project)
-    assert ended.status == 0, ended.stderr
+    ran(project, status=0)
     [row] = project.rows("out")
     assert row["attempts"] == 3
     assert [one["code"] for one in row["retries"]] == ["http-status", "http-status"]
@@ -162,8 +151,7 @@ def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
 
 def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
     rate_limits_suite(project, f"{{provider: http, url: '{server.url('401')}'}}", cases=1000, check="contains: hello")
-    ended = ran(project, "--workers", "8")
-    assert ended.status == 3
+    ended = ran(project, "--workers", "8", status=3)
     shown = project.summary()["cases"]
     assert shown == {"total": 1000, "passed": 0, "failed": 0, "errored": 1, "skipped": 999, "shown": 0}
     assert len(server.seen) <= 8
@@ -179,8 +167,7 @@ def test_a_resume_asks_again_all_that_was_refused(project, server):
     target = f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"  # the key is mended after one call
     rate_limits_suite(project, target, cases=5, check="contains: at last")
     assert ran(project, "--workers", "1").status == 3
-    resumed = ran(project, "--workers", "1", "--resume")
-    assert resumed.status == 0, resumed.stderr
+    ran(project, "--workers", "1", "--resume", status=0)
     assert project.summary()["cases"] == {"total": 5, "passed": 5, "failed": 0, "errored": 0, "skipped": 0, "shown": 0}
 
 
@@ -188,8 +175,7 @@ def test_a_judge_that_refuses_everything_costs_no_further_answer(project, server
     project.write("agent.py", "def answer(prompt):\n    open('asked', 'a').write('x')\n    return prompt\n")
     judge = f"judge: {{name: j, provider: http, url: '{server.url('401')}'}}\n"
     rate_limits_suite(project, "python:agent.py:answer", cases=40, more=judge, check="llm-rubric: is polite")
-    ended = ran(project, "--workers", "4")
-    assert ended.status == 3
+    ended = ran(project, "--workers", "4", status=3)
     assert (ended.stdout + ended.stderr).count("stopped calling 'j'") == 1
     assert len((project.path / "asked").read_text()) <= 4
     cases = project.summary()["cases"]
@@ -209,9 +195,7 @@ def test_ctrl_c_while_a_call_waits_to_be_made_again_ends_at_once(project, server
     until(lambda: server.seen)
     time.sleep(0.3)
     before = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
+    stderr = stopped(process, status=130)
     assert time.monotonic() - before < 3
     assert "Traceback" not in stderr
     assert "--resume=out" in stderr

@@ -28,8 +28,7 @@ tests:
 
 @pytest.fixture
 def cached(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     assert project.run("eval", "a.eval.yaml", "--cache").status == 0
     (project.path / "asked.txt").unlink()
     return project
@@ -41,8 +40,7 @@ def file(project):
 
 def test_an_edited_assertion_asks_nobody_and_costs_nothing(cached):
     cached.write("a.eval.yaml", SUITE.replace("contains: red", "contains: r"))
-    ended = cached.run("eval", "a.eval.yaml", "--cache", "-o", "out")
-    assert ended.status == 0, ended.stderr
+    cached.run("eval", "a.eval.yaml", "--cache", "-o", "out", status=0)
     assert sorted(cached.asked) == []
     assert [row["reused"] for row in cached.rows("out")] == [True, True]
     assert cached.summary()["cost_usd"] is None
@@ -66,13 +64,11 @@ def test_the_file_may_ask_for_it_and_the_flag_wins(cached):
 
 
 def test_samples_do_not_collapse_into_one_answer(cached):
-    ended = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "out")
-    assert ended.status == 0, ended.stderr
+    cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "out", status=0)
     assert sorted(cached.asked) == ["a", "a", "b", "b"]  # the first sample of each was there
     outputs = {(row["test_id"], row["output"]) for row in cached.rows("out")}
     assert len(outputs) == 6
-    again = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "again")
-    assert again.status == 0
+    cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "again", status=0)
     assert {(row["test_id"], row["output"]) for row in cached.rows("again")} == outputs
 
 
@@ -99,11 +95,8 @@ def test_no_secret_is_kept(project):
 
 @pytest.mark.parametrize("content", [b"this is no database, whatever it is called" * 100, b""])
 def test_a_file_that_is_no_cache_is_told_or_made_one(project, content):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
-    project.write(".agentv/cache/answers.sqlite", content)
-    ended = project.run("eval", "a.eval.yaml", "--cache")
-    assert ended.status == 0, ended.stderr
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE, ".agentv/cache/answers.sqlite": content})
+    ended = project.run("eval", "a.eval.yaml", "--cache", status=0)
     assert ("the cache is damaged" in ended.stderr) == bool(content)
     aside = project.path / ".agentv/cache/answers.sqlite.damaged"
     assert (aside.read_bytes() if aside.exists() else b"") == content
@@ -111,13 +104,11 @@ def test_a_file_that_is_no_cache_is_told_or_made_one(project, content):
 
 
 def test_a_cache_that_is_a_link_is_not_written_through(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     mine = project.write("mine", "")
     (project.path / ".agentv/cache").mkdir(parents=True)
     file(project).symlink_to(mine)
-    ended = project.run("eval", "a.eval.yaml", "--cache")
-    assert ended.status == 2, ended.stderr
+    project.run("eval", "a.eval.yaml", "--cache", status=2)
     assert mine.read_text() == ""
 
 
@@ -125,22 +116,19 @@ def test_a_cache_of_a_newer_agentv_is_refused(cached):
     with sqlite3.connect(file(cached)) as database:
         database.execute("PRAGMA user_version = 4")
     database.close()
-    ended = cached.run("eval", "a.eval.yaml", "--cache")
-    assert ended.status == 2
+    ended = cached.run("eval", "a.eval.yaml", "--cache", status=2)
     assert "was written by a newer agentv" in ended.stderr
 
 
 def test_an_empty_answer_is_not_kept(project):
-    project.write("agent.py", AGENT.replace('f"{prompt} {os.urandom(4).hex()}"', '" "'))
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT.replace('f"{prompt} {os.urandom(4).hex()}"', '" "'), "a.eval.yaml": SUITE})
     assert "empty-output" in project.run("eval", "a.eval.yaml", "--cache").stderr
     assert "no stored answers" in project.run("cache", "stats").stdout
 
 
 def test_an_answer_that_only_calls_a_tool_is_kept(project):
     calls = '[{"role": "assistant", "content": "", "tool_calls": [{"name": "find", "arguments": {}}]}]'
-    project.write("agent.py", AGENT.replace('f"{prompt} {next(COUNT)}"', calls))
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT.replace('f"{prompt} {next(COUNT)}"', calls), "a.eval.yaml": SUITE})
     project.run("eval", "a.eval.yaml", "--cache")
     assert "2 answers" in project.run("cache", "stats").stdout
 
@@ -228,8 +216,7 @@ def test_code_that_was_edited_is_asked_again(project):
     for place, edit in EDITS.items():
         files = {**edit.files, edit.edited: edit.before, "a.eval.yaml": target(**edit.settings)}
         write(project, files, place)
-    whole = project.run("eval", ".", "--cache")
-    assert whole.status == 0, whole.stderr
+    project.run("eval", ".", "--cache", status=0)
     for place, edit in EDITS.items():
         project.write(f"{place}/{edit.edited}", edit.after)
     project.run("eval", ".", "--cache")
@@ -276,8 +263,7 @@ NOT_FOLLOWED = {
 def test_what_cannot_be_followed_is_said_once(project):
     for name, (command, files) in {**FOLLOWED, **NOT_FOLLOWED}.items():
         write(project, {**files, "a.eval.yaml": target(name=name, command=command)}, name)
-    ended = project.run("eval", ".", "--cache")
-    assert ended.status == 0, ended.stderr
+    ended = project.run("eval", ".", "--cache", status=0)
     names = "', '".join(sorted(NOT_FOLLOWED))
     assert ended.stderr.count(NOTE.format(names)) == ended.stderr.count("does not notice changes") == 1
     assert "does not notice changes" not in project.run("eval", ".").stderr
@@ -286,19 +272,15 @@ def test_what_cannot_be_followed_is_said_once(project):
 def test_fingerprint_names_more_files_of_a_target(project):
     write(project, {"data/deep/words.txt": "one", "run": "", "unrelated.txt": ""})
     project.write("a.eval.yaml", target(command="[env, cat, data/deep/words.txt]", fingerprint="['data/**/*.txt']"))
-    first = project.run("eval", "a.eval.yaml", "--cache")
-    assert first.status == 0
+    first = project.run("eval", "a.eval.yaml", "--cache", status=0)
     assert NOTE.format("agent") not in first.stderr
-    project.write("unrelated.txt", "other")
-    project.write("data/deep/more.txt", "")
-    project.write("data/deep/words.txt", "two")
+    project.write_files({"unrelated.txt": "other", "data/deep/more.txt": "", "data/deep/words.txt": "two"})
     assert project.run("eval", "a.eval.yaml", "--cache").status == 1
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(project):
     project.write("a.eval.yaml", target(command="echo one", fingerprint="['data/*.txt']"))
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 2
+    ended = project.run("eval", "a.eval.yaml", status=2)
     assert "no file matches 'data/*.txt'" in ended.stderr
     assert "a.eval.yaml:1:" in ended.stderr
 
@@ -309,5 +291,4 @@ def test_what_a_script_writes_is_neither_a_grader_nor_part_of_the_key(project):
     write(project, {"check.py": "import os\nprint('ok', os.urandom(4).hex())\n", "out.log": "old"})
     project.write("a.eval.yaml", f"{text}    assert: [{{script: {entry}}}]\n")
     for _ in range(2):
-        ended = project.run("eval", "a.eval.yaml")
-        assert ended.status == 0, ended.stderr
+        project.run("eval", "a.eval.yaml", status=0)

@@ -9,7 +9,7 @@ import pytest
 
 from agentv.testing import ModelServer
 from doubles.waiting import until
-from e2e.command import Project
+from e2e.command import Project, stopped
 
 AGENT = """
 import json, os
@@ -37,10 +37,8 @@ tests:
 
 @pytest.fixture
 def recorded(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
-    assert ended.status == 0, ended.stderr
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
+    ended = project.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", status=0)
     assert "recorded 3 calls in fixtures/run.jsonl" in ended.stderr
     (project.path / "asked.txt").unlink()
     return project
@@ -63,15 +61,13 @@ def test_a_cassette_is_read_by_people_and_by_git(recorded):
 def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded):
     before = lines(recorded)
     recorded.write("agent.py", AGENT.replace('note(f"target', 'assert case_id == "a", (f"target'))
-    ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
-    assert ended.status == 3
+    ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", status=3)
     assert "error: fixtures/run.jsonl is unchanged, because 1 trial errored: record it again" in ended.stderr
     assert lines(recorded) == before
 
 
 def test_it_stands_for_everybody(recorded):
-    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--out", "out")
-    assert ended.status == 0, ended.stderr
+    recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--out", "out", status=0)
     assert sorted(recorded.asked) == []
     assert {row["test_id"]: row["output"] for row in recorded.rows("out")} == {"a": "It is red.", "b": "It is blue."}
     summary = recorded.summary()
@@ -97,8 +93,7 @@ def test_recorded_twice_it_is_the_same_but_for_the_times(recorded):
 )
 def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change, told):
     recorded.write("a.eval.yaml", SUITE.replace(*change))
-    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
-    assert ended.status == 3
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", status=3)
     assert "not-recorded" in ended.stderr
     assert told in ended.stderr
     assert sorted(recorded.asked) == []
@@ -107,8 +102,7 @@ def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change
 def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
     words = ["eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl"]
-    ended = recorded.run(*words, "--replay-mode", "new")
-    assert ended.status == 0, ended.stderr
+    recorded.run(*words, "--replay-mode", "new", status=0)
     assert sorted(recorded.asked) == ["target b"]
     assert len(lines(recorded)) == 5  # the old call stands: another run may need it
     assert recorded.run(*words).status == 0
@@ -130,10 +124,7 @@ def interrupted(project, *words: str) -> str:
     until(lambda: "target slow" in project.asked)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
-    return stderr
+    return stopped(process, status=130)
 
 
 def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twice(project):
@@ -152,8 +143,7 @@ def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twi
 def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
     words = ("--replay", "run.jsonl", "--replay-mode", "new", "--out", "out")
     assert "added 2 calls to run.jsonl, which now holds 2" in interrupted(project, *words)
-    ended = project.run("eval", "a.eval.yaml", *words, "--resume", env={"SLOW_S": "0"})
-    assert ended.status == 0, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", *words, "--resume", env={"SLOW_S": "0"}, status=0)
     assert sorted(project.asked) == ["judge a", "target a", "target slow", "target slow"]
     assert "added 1 call to run.jsonl, which now holds 3" in ended.stderr
 
@@ -161,8 +151,7 @@ def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
 def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     target = "{provider: cli, command: 'echo it is $API_TOKEN', env: {API_TOKEN: hunter2222}}"
     project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
-    ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl")
-    assert ended.status == 3, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl", status=3)
     assert "run.jsonl is not written, because the call to" in ended.stderr
     assert "contains a secret" in ended.stderr
     assert "hunter2222" not in ended.stderr
@@ -183,12 +172,10 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     ],
 )
 def test_a_file_that_is_no_cassette_is_refused(project, content, told):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     if content is not None:
         project.write("run.jsonl", content)
-    ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl")
-    assert ended.status == 2, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", status=2)
     assert told in ended.stderr
     assert not (project.path / ".agentv" / "results").exists()
 
@@ -206,8 +193,7 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     ],
 )
 def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_written(project, file, told):
-    for name, text in {"agent.py": AGENT, "a.eval.yaml": SUITE, "empty.jsonl": ""}.items():
-        project.write(name, text)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE, "empty.jsonl": ""})
     ended = project.run("eval", "a.eval.yaml", "--record", file)
     assert (ended.status, sorted(project.asked), project.ran) == (2, [], False)
     assert told.lower() in ended.stderr.lower()
@@ -221,8 +207,7 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     check = "contains: no" if status == 1 else "python: 1/0"
     recorded.write("a.eval.yaml", SUITE.replace("contains: blue", check))
     common = ("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", "--workers", "1", *words)
-    ended = recorded.run(*common)
-    assert ended.status == status, ended.stderr
+    ended = recorded.run(*common, status=status)
     shown = "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
     assert shown in ended.stderr
     assert file.read_text() == before
@@ -241,8 +226,7 @@ tests:
     project.write("a.eval.yaml", suite)
     with ModelServer("hi there", keys=["k-1234567"]) as server:
         env = {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "k-1234567"}
-        ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl", env=env)
-        assert ended.status == 0, ended.stderr
+        project.run("eval", "a.eval.yaml", "--record", "run.jsonl", env=env, status=0)
     calls = [json.loads(line) for line in (project.path / "run.jsonl").read_text().splitlines()[1:]]
     assert len(calls) == 3
     ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", env={"OPENAI_BASE_URL": env["OPENAI_BASE_URL"]})
@@ -278,8 +262,7 @@ def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
         ended = copy.run("eval", "a.eval.yaml", *more)
         assert (ended.status, sorted(copy.asked)) == (0, []), ended.stderr
     copy.write("notes.md", "two")
-    ended = copy.run("eval", "a.eval.yaml", "--replay", "run.jsonl", "-o", "edited")
-    assert ended.status == 3
+    copy.run("eval", "a.eval.yaml", "--replay", "run.jsonl", "-o", "edited", status=3)
     assert {row["error"]["code"] for row in copy.rows("edited")} == {"not-recorded"}
     assert copy.run("eval", "a.eval.yaml", "--cache").status == 0
     assert sorted(copy.asked) == ["sh", "target a"]
@@ -287,8 +270,7 @@ def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
 
 def test_todays_assertions_grade_yesterdays_answers(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("{contains: blue}", "{contains: green}, is short"))
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
-    assert ended.status == 1, ended.stderr
+    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=1)
     assert "grading 2 answers of 20" in ended.stderr
     assert sorted(recorded.asked) == ["judge b"]  # what the judge said of the other one is known
     rows = {row["test_id"]: row for row in recorded.rows("new")}
@@ -302,8 +284,7 @@ def test_an_interrupted_regrading_goes_on(recorded):
     recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
     index = recorded.path / "new" / "index.jsonl"
     index.write_text(index.read_text().splitlines(keepends=True)[0])
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", "--resume")
-    assert ended.status == 0, ended.stderr
+    recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", "--resume", status=0)
     assert sorted(recorded.asked) == []
     assert recorded.summary("new")["cases"]["passed"] == 2
     assert recorded.summary("new")["cost_usd"] is None
@@ -311,8 +292,7 @@ def test_an_interrupted_regrading_goes_on(recorded):
 
 def test_a_trial_without_an_answer_is_errored_and_never_asked(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
-    assert ended.status == 3, ended.stderr
+    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=3)
     assert "grading 1 answer of 20" in ended.stderr
     assert "1 trial without a stored answer will be errored" in ended.stderr
     assert "no-kept-answer" in ended.stderr
@@ -327,8 +307,7 @@ def test_a_trial_without_an_answer_is_errored_and_never_asked(recorded):
     ],
 )
 def test_what_cannot_be_regraded_is_refused(recorded, words, told):
-    ended = recorded.run("eval", "a.eval.yaml", *words)
-    assert ended.status == 2
+    ended = recorded.run("eval", "a.eval.yaml", *words, status=2)
     assert told in ended.stderr
 
 

@@ -80,15 +80,13 @@ def test_what_is_read_for_a_grading_is_compared_first_and_what_is_loaded_already
         entry = f"type: script, cwd: {name}, {assertion}" if assertion.startswith("command:") else assertion
         cases.append(f"  - {{id: {name}, input: {name}, assert: [{{{entry}}}]}}\n")
         writes[name] = {file if file.startswith(".") else f"{name}/{file}": text for file, text in written.items()}
-    for file, text in FILES.items():
-        project.write(file, text)
+    project.write_files(FILES)
     project.write("writes.json", json.dumps(writes))
     project.write(
         "a.eval.yaml",
         f"target: {{name: agent, provider: cli, command: [python3, agent.py, '{{PROMPT}}']}}\ntests:\n{''.join(cases)}",
     )
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 3, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", status=3)
     found = {row["test_id"]: row["error"] and row["error"]["code"] for row in project.rows()}
     changed = {name: "judge-grader-changed" if name == "asked" else "grader-changed" for name in CHANGED}
     assert found == {**changed, **dict.fromkeys(LOADED)}, ended.stderr
@@ -147,8 +145,7 @@ def test_bytecode_that_is_not_that_of_its_source_is_not_used(project):
     here, by_a_script = "type: lazy", "script: [python3, check.py]"
     agent_writes(project, f"{COMPILER}{kept}print('wrong')\n", here, by_a_script, here, by_a_script)
     for _ in range(2):  # what the last trial left waits for the next run
-        ended = project.run("eval", "a.eval.yaml", "-j", "1")
-        assert ended.status == 1, ended.stderr
+        project.run("eval", "a.eval.yaml", "-j", "1", status=1)
         assert [row["status"] for row in project.rows()] == ["failed"] * 4
 
 
@@ -197,15 +194,13 @@ WRITES = "import os, sys\nopen(sys.argv[1], 'a').write(os.urandom(4).hex())\npri
 
 
 def test_what_a_script_writes_beside_itself_is_its_own(project):
-    project.write("answers.txt", "old")
-    project.write("check.py", WRITES)
+    project.write_files({"answers.txt": "old", "check.py": WRITES})
     cases = "".join(
         f"  - {{id: c{n}, input: x, assert: [{{script: [python3, check.py, answers.txt]}}]}}\n" for n in range(6)
     )
     project.write("a.eval.yaml", f"target: echo\ntests:\n{cases}")
     for _ in range(2):
-        ended = project.run("eval", "a.eval.yaml")
-        assert ended.status == 0, ended.stderr
+        ended = project.run("eval", "a.eval.yaml", status=0)
         assert ended.stderr.count("so treated as written by them: answers.txt") == 1
 
 
@@ -218,8 +213,7 @@ def test_what_a_script_writes_beside_itself_is_its_own(project):
     ids=["the target wrote it before", "code of the script"],
 )
 def test_what_a_script_could_write_is_compared_with_what_it_was_before_it_ran(project, check, file, agent):
-    project.write("check.py", check)
-    project.write(file, "OK = False\n")
+    project.write_files({"check.py": check, file: "OK = False\n"})
     agent_writes(project, agent, f"script: [python3, check.py, {file}]")
     ended = project.run("eval", "a.eval.yaml")
     assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
@@ -237,8 +231,7 @@ def test_a_long_file_of_cases_that_is_rewritten_ends_the_run(project):
     project.write(
         "a.eval.yaml", "target: {name: agent, provider: python, function: 'agent.py:answer'}\ntests: cases.jsonl\n"
     )
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 3
+    ended = project.run("eval", "a.eval.yaml", status=3)
     assert "error[file-changed]" in ended.stderr
     assert {row["status"] for row in project.rows()} == {"failed"}
 
@@ -309,11 +302,8 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_an_agent_that_writes_to_the_results_changes_no_verdict(project, attack):
-    project.write("agent.py", TAMPERING_AGENT)
-    project.write("attack.py", attack)
-    project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 1, ended.stderr
+    project.write_files({"agent.py": TAMPERING_AGENT, "attack.py": attack, "a.eval.yaml": SUITE})
+    ended = project.run("eval", "a.eval.yaml", status=1)
     assert "3 cases: 1 passed, 2 failed" in ended.stderr
     (run,) = (project.path / ".agentv" / "results").glob("*Z-????")
     summary = json.loads((run / "summary.json").read_text())
@@ -334,9 +324,7 @@ def test_a_gate_that_changed_rows_may_have_decided_is_no_verdict(project, attack
 
 
 def test_edited_rows_are_neither_exported_nor_shown(project):
-    project.write("agent.py", TAMPERING_AGENT)
-    project.write("attack.py", ATTACKS["a row is edited"])
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": TAMPERING_AGENT, "attack.py": ATTACKS["a row is edited"], "a.eval.yaml": SUITE})
     ended = project.run("eval", "a.eval.yaml", "-o", "rows.jsonl")
     assert (ended.status, (project.path / "rows.jsonl").exists()) == (3, False), ended.stderr
     shown = project.run("results", "show", "last")
@@ -348,8 +336,7 @@ def test_a_run_whose_files_are_removed_says_so(project, what):
     project.write("agent.py", TAMPERING_AGENT)
     project.write("attack.py", f"shutil.rmtree(run) if {what} is run else os.unlink({what})")
     project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 3, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", status=3)
     assert "it was removed during the run" in ended.stderr
 
 
@@ -359,18 +346,14 @@ def test_an_export_is_not_written_through_a_link_that_leads_away(project):
     project.write("agent.py", TAMPERING_AGENT)
     project.write("attack.py", "os.symlink(os.path.abspath('mine.txt'), 'out/rows.jsonl')")
     project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl")
-    assert ended.status == 3, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl", status=3)
     assert "it is a symlink that leads out of" in ended.stderr
     assert (project.path / "mine.txt").read_text() == "mine\n"
-    ended = project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl")
-    assert ended.status == 2, ended.stderr
+    project.run("eval", "a.eval.yaml", "-o", "out/rows.jsonl", status=2)
 
 
 def test_what_a_run_writes_is_its_owners_alone(project):
-    project.write("agent.py", TAMPERING_AGENT)
-    project.write("attack.py", "")
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": TAMPERING_AGENT, "attack.py": "", "a.eval.yaml": SUITE})
     project.run("eval", "a.eval.yaml", "--cache", "-o", "rows.jsonl", "-o", "all.html")
     found = [project.path / "rows.jsonl", project.path / "all.html"]
     for name in ("results", "cache"):

@@ -19,14 +19,12 @@ def lines(number: int) -> str:
 
 @pytest.fixture
 def many(project):
-    project.write("a.jsonl", lines(200))
-    project.write("a.yaml", SIDECAR)
+    project.write_files({"a.jsonl": lines(200), "a.yaml": SIDECAR})
     return project
 
 
 def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
-    ended = many.run("eval", "a.jsonl", "--list", "--limit", "2")
-    assert ended.status == 0, ended.stderr
+    ended = many.run("eval", "a.jsonl", "--list", "--limit", "2", status=0)
     shown = ended.stdout.splitlines()
     assert shown == [f"a: {case} with {prompt} on echo" for case in ("c0", "c1") for prompt in ("prompt-1", "prompt-2")]
     assert "2 cases, 4 trials: 4 calls of targets, 0 calls of judges\nno target" in ended.stderr
@@ -34,8 +32,7 @@ def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
 
 
 def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
-    project.write("a.jsonl", lines(5000))
-    project.write("a.yaml", SIDECAR)
+    project.write_files({"a.jsonl": lines(5000), "a.yaml": SIDECAR})
     ended = project.other("sh", "-c", f"{AGENTV} eval a.jsonl --list | head -n 1")
     assert ended.stdout == "a: c0 with prompt-1 on echo\n"
     assert ended.stderr == ""
@@ -58,8 +55,7 @@ def test_a_sample_tells_of_all_cases_that_it_was_drawn_from(many):
 
 
 def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
-    first = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "-q")
-    assert first.status == 0, first.stderr
+    first = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "-q", status=0)
     rows = many.rows("run")
     seed = many.record("run")["settings"]["seed"]
     assert f"sample: 5 of 200 cases; repeat with --seed {seed}" in first.stderr
@@ -70,8 +66,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
 
     index = many.path / "run" / "index.jsonl"
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
-    resumed = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "--resume", "-q")
-    assert resumed.status == 0, resumed.stderr
+    resumed = many.run("eval", "a.jsonl", "--sample", "5", "--out", "run", "--resume", "-q", status=0)
     assert chosen(many.rows("run")) == chosen(rows)
     assert "5 cases: 5 passed" in resumed.stderr
 
@@ -93,8 +88,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     ],
 )
 def test_what_cannot_be_chosen_is_said(many, words, says):
-    ended = many.run("eval", "a.jsonl", *words)
-    assert ended.status == 2
+    ended = many.run("eval", "a.jsonl", *words, status=2)
     assert says in ended.stderr
     assert not many.ran
 
@@ -102,8 +96,7 @@ def test_what_cannot_be_chosen_is_said(many, words, says):
 def test_a_case_with_several_prompts_is_told_apart_wherever_it_is_shown(project):
     suite = "target: echo\nprompts: [{id: brief, prompt: 'Say {{ t }}'}, {id: long, prompt: 'Write {{ t }}'}]\n"
     project.write("a.eval.yaml", f"{suite}tests:\n  - {{id: a, vars: {{t: x}}, assert: [{{contains: Say}}]}}\n")
-    ended = project.run("eval", "a.eval.yaml", "--out", "run")
-    assert ended.status == 1
+    ended = project.run("eval", "a.eval.yaml", "--out", "run", status=1)
     assert "FAILED a with long: score 0.00" in ended.stderr
     assert re.search(r"^ +brief +long\n +pass rate +100.0% .* 0.0% ", ended.stderr, re.MULTILINE), ended.stderr
     assert {row["prompt_id"]: row["status"] for row in project.rows("run")} == {"brief": "passed", "long": "failed"}
@@ -136,8 +129,7 @@ def keys(rows: list[dict]) -> list[str]:
 def shards(project, of: int, *options: str) -> list[str]:
     names = [f"shard{at}" for at in range(1, of + 1)]
     for at, name in enumerate(names, 1):
-        ended = project.run("eval", "evals", "-q", "--shard", f"{at}/{of}", "--out", name, *options)
-        assert ended.status == 0, ended.stderr
+        project.run("eval", "evals", "-q", "--shard", f"{at}/{of}", "--out", name, *options, status=0)
     return names
 
 
@@ -215,8 +207,7 @@ tests:
 
 def test_shards_that_were_rerun_and_resumed_are_merged(project):
     """A case that is held back because its dependency failed ends a shard; a rerun of it is no other run."""
-    for name, text in {"evals/s.eval.yaml": LINKED, "evals/agent.py": FLAKY, "down": ""}.items():
-        project.write(name, text)
+    project.write_files({"evals/s.eval.yaml": LINKED, "evals/agent.py": FLAKY, "down": ""})
     names = ["shard1", "shard2"]
     ended = [
         project.run("eval", "evals", "-q", "--shard", f"{at}/2", "--out", name, "--shuffle", "--seed", f"{at}").status
@@ -269,8 +260,7 @@ def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
 
 
 def test_tables_have_the_order_of_the_file_whatever_the_order_of_the_rows(suite):
-    ended = suite.run("eval", "evals", "-q", "--shuffle", "--seed", "4", "-o", "a.csv", "-o", "a.xml", "-o", "run/")
-    assert ended.status == 0, ended.stderr
+    suite.run("eval", "evals", "-q", "--shuffle", "--seed", "4", "-o", "a.csv", "-o", "a.xml", "-o", "run/", status=0)
     wanted = [(f"c{at}", prompt) for at in range(7) for prompt in ("brief", "long")]
     with (suite.path / "a.csv").open(newline="") as file:
         assert [(row["test_id"], row["prompt_id"]) for row in csv.DictReader(file)] == wanted
@@ -397,10 +387,8 @@ tests:
 
 @pytest.fixture
 def mixed(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", RERUNS_SUITE)
-    ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 3, ended.stderr
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": RERUNS_SUITE})
+    project.run("eval", "a.eval.yaml", "--out", "out", status=3)
     (project.path / "asked.txt").unlink()
     return project
 

@@ -177,8 +177,7 @@ def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
     assert Counter(row["test_id"] for row in rows) == dict.fromkeys(MANY_CASES, 1)
     again = Counter(case for case, *_ in calls(shop)) - Counter(MANY_CASES)
     assert sorted(again.elements()) in held.values(), "what ran on the node that died is done again, and no others"
-    local = shop.run("eval", "many.eval.yaml", "--out", "local", env=environment(shop, cluster))
-    assert local.status == 0
+    shop.run("eval", "many.eval.yaml", "--out", "local", env=environment(shop, cluster), status=0)
     assert facts(rows) == facts(shop.rows("local"))
     answered_before_rows(shop.path / "far")
 

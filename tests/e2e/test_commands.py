@@ -37,8 +37,7 @@ tests:
 )
 def test_the_examples_are_green(project, path, cases):
     shutil.copytree(EXAMPLES, project.path / "examples", ignore=shutil.ignore_patterns("results"))
-    ended = project.run("eval", f"examples/{path}")
-    assert ended.status == 0, ended.stderr
+    ended = project.run("eval", f"examples/{path}", status=0)
     assert f"{cases} passed" in ended.stderr
     assert project.run("validate", f"examples/{path}").status == 0
 
@@ -48,8 +47,7 @@ def test_the_examples_are_green(project, path, cases):
 def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
     shutil.copytree(EXAMPLES / "agents", project.path / "agents", ignore=shutil.ignore_patterns("results"))
     assert project.run("validate", "agents").status == 0
-    ended = project.run("eval", "agents")
-    assert ended.status == 1, ended.stderr
+    ended = project.run("eval", "agents", status=1)
     assert "3 cases: 2 passed, 1 failed, 0 errored\n6 trials: 5 passed, 1 failed, 0 errored" in ended.stderr
     assert re.search(r"pass rate +66\.7% of 3 .* 100\.0% of 3 ", ended.stderr)
     assert "1 win, 0 losses, 2 ties" in project.run("compare", "last", "--by", "variant").stdout
@@ -59,8 +57,7 @@ def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
 @pytest.mark.libraries
 def test_the_example_of_a_shop_tells_work_from_words(project):
     shutil.copytree(EXAMPLES / "retail", project.path / "retail")
-    ended = project.run("eval", "retail", "--target", "honest", "--target", "lying", "--repeat", "1")
-    assert ended.status == 1, ended.stderr
+    project.run("eval", "retail", "--target", "honest", "--target", "lying", "--repeat", "1", status=1)
     statuses = {(row["target"], row["status"]) for row in project.rows()}
     assert (len(project.rows()), statuses) == (10, {("honest", "passed"), ("lying", "failed")})
     assert project.run("check", "retail", "--oracle").status == 0
@@ -191,8 +188,7 @@ def test_assert_runs_one_alone(project):
     project.write("payload.json", json.dumps({"output": "one two", "config": {"minimum": 2}}))
     assert project.run("assert", "min-words", "--file", "payload.json").status == 0
     assert project.run("assert", "contains", "--output", "x").status == 2
-    near = project.run("assert", "min-word", "--output", "x")
-    assert near.status == 2
+    near = project.run("assert", "min-word", "--output", "x", status=2)
     assert "did you mean 'min-words'?" in near.stderr
     project.write(".agentv/assertions/breaks.py", "def breaks(ctx):\n    raise ValueError('no')\n")
     assert project.run("assert", "breaks", "--output", "x").status == 3
@@ -272,8 +268,7 @@ def test_validate_writes_sarif_with_the_catalogues_help(project):
 
 def test_eval_annotates_what_failed_and_nothing_of_an_answer_is_a_command(project):
     project.write("a.eval.yaml", FAILING)
-    ended = project.run("eval", "a.eval.yaml", "--format", "github")
-    assert ended.status == 1
+    ended = project.run("eval", "a.eval.yaml", "--format", "github", status=1)
     total, failed = ended.stdout.splitlines()
     assert failed.startswith("::error file=a.eval.yaml,line=6,")
     assert failed.endswith("%250A::error::no")
@@ -309,10 +304,8 @@ tests:
 
 
 def test_every_trial_is_told_with_status_score_duration_cost_and_its_failed_checks(project):
-    project.write("evals/agent.py", AGENT)
-    project.write("evals/a.eval.yaml", VERBOSE_SUITE)
-    ended = project.run("eval", "evals", "-v", "-j", "1", env={"MY_API_KEY": KEY})
-    assert ended.status == 3, ended.stderr
+    project.write_files({"evals/agent.py": AGENT, "evals/a.eval.yaml": VERBOSE_SUITE})
+    ended = project.run("eval", "evals", "-v", "-j", "1", env={"MY_API_KEY": KEY}, status=3)
     assert ended.stdout == ""
     told = [re.sub(r"[\d.]+ m?s\b", "T", line) for line in ended.stderr.splitlines()]
     at = "python:agent.py:ask"
@@ -423,8 +416,7 @@ COMMANDS = (
 def hostile(project):
     project.write("a.eval.yaml", json.dumps(ACTIONS_LOG_SUITE, indent=2))
     wrong = "target: echo\ntests:\n  - id: a\n    input: b\n    assert:\n  ::error::x: ##[group]\n"
-    project.write("wrong.eval.yaml", wrong)
-    project.write("agent.py", "print('::error::from code ##[x]')\n")
+    project.write_files({"wrong.eval.yaml": wrong, "agent.py": "print('::error::from code ##[x]')\n"})
     return project
 
 

@@ -33,17 +33,14 @@ def bad(prompt):
 def compared(tmp_path_factory):
     """Two runs of one suite: `good`, and `bad`, in which one case errors. Tests add runs of their own."""
     project = Project(tmp_path_factory.mktemp("compare"))
-    project.write(".git/HEAD", "")
-    project.write("evals/shop.eval.yaml", SUITE)
-    project.write("agent.py", AGENT)
+    project.write_files({".git/HEAD": "", "evals/shop.eval.yaml": SUITE, "agent.py": AGENT})
     project.run("eval", "evals", "-t", "python:agent.py:good", "--out", "good", "-q")
     project.run("eval", "evals", "-t", "python:agent.py:bad", "--out", "bad", "-q")
     return project
 
 
 def test_a_candidate_that_is_shown_to_be_worse_fails(compared):
-    ended = compared.run("compare", "good", "bad")
-    assert ended.status == 1
+    ended = compared.run("compare", "good", "bad", status=1)
     assert "worse: the mean score is 1.000 lower" in ended.stdout
     assert "    before: Yes, within 30 days.\n    after: No.\n" in ended.stdout
     assert ended.stderr == "warning: 1 case errored in one of the runs: shop: broken\n"
@@ -61,8 +58,7 @@ def test_one_case_that_broke_is_no_regression_unless_any_is(compared):
     compared.write("once/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
     for name in ("run.json", "journal.jsonl"):
         compared.write(f"once/{name}", (compared.path / "good" / name).read_bytes())
-    refused = compared.run("compare", "good", "once")
-    assert refused.status == 2
+    refused = compared.run("compare", "good", "once", status=2)
     assert "once/index.jsonl:1: this row was changed after it was written" in refused.stderr
     vouch(compared.path / "once")
     assert compared.run("compare", "good", "once").status == 0

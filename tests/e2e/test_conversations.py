@@ -1,11 +1,11 @@
 """Turns, conversations over cases, dependencies, clusters and the queries before them, as a person runs them."""
 
 import json
-import signal
 
 import pytest
 
 from doubles.waiting import until
+from e2e.command import stopped
 
 RECORDER = '''
 import asyncio, json, os
@@ -43,10 +43,8 @@ def asked(project) -> list[tuple[str, list[list[str]]]]:
 
 
 def test_a_target_gets_the_transcript_and_the_run_keeps_it(project):
-    project.write("agent.py", RECORDER)
-    project.write("a.eval.yaml", TURNS)
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 0, ended.stderr
+    project.write_files({"agent.py": RECORDER, "a.eval.yaml": TURNS})
+    project.run("eval", "a.eval.yaml", status=0)
     first = "answer 1 {{ not_rendered }}"
     transcript = [["user", "One"], ["assistant", first], ["user", "Two"]]
     assert asked(project) == [("talk", transcript[:1]), ("talk", transcript)]
@@ -70,8 +68,7 @@ tests:
 @pytest.mark.parametrize("target", ["cli:cat", "echo"])
 def test_a_target_that_takes_text_gets_the_turns_under_their_roles(project, target):
     project.write("a.eval.yaml", f"target: {target}{AS_TEXT}")
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", status=0)
 
 
 CHAIN = """
@@ -89,14 +86,12 @@ tests:
 def test_what_failed_holds_back_what_depends_on_it_and_is_exit_1(project):
     project.write("agent.py", RECORDER)
     project.write("a.eval.yaml", CHAIN.replace("input: Show me, ", "input: Show me, assert: [contains: nothing], "))
-    ended = project.run("eval", "a.eval.yaml", "--json")
-    assert ended.status == 1
+    ended = project.run("eval", "a.eval.yaml", "--json", status=1)
     found = json.loads(ended.stdout)
     assert found["cases"] == {"total": 5, "passed": 3, "failed": 1, "errored": 0, "skipped": 1, "shown": 0}
     shown = [(one["test_id"], one["status"]) for one in found["not_passed"]]
     assert shown == [("profile", "failed"), ("mail", "skipped")]
-    resumed = project.run("eval", "a.eval.yaml", "--resume")
-    assert resumed.status == 1
+    resumed = project.run("eval", "a.eval.yaml", "--resume", status=1)
     assert "5 cases: 3 passed, 1 failed, 0 errored, 1 not run" in resumed.stderr
     assert len(asked(project)) == 4
 
@@ -112,14 +107,11 @@ def test_a_conversation_that_was_interrupted_goes_on_where_it_ended(project):
     process = project.start("eval", "a.eval.yaml", "--out", "out")
     index = project.path / "out" / "index.jsonl"
     until(lambda: index.exists() and index.read_bytes().count(b"\n") >= 3)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
-    assert process.returncode == 130
+    stopped(process, status=130)
     done = len(project.rows("out"))
     assert 3 <= done < 12
 
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert resumed.status == 0, resumed.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out", status=0)
     assert [row["test_id"] for row in project.rows("out")] == [f"c{number}" for number in range(12)]
     case, messages = asked(project)[done]
     assert case == f"c{done}"
@@ -129,16 +121,14 @@ def test_a_conversation_that_was_interrupted_goes_on_where_it_ended(project):
 
 
 def test_a_killed_trial_with_turns_goes_on_after_the_last_answer_that_was_kept(project):
-    project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.3"'))
-    project.write("a.eval.yaml", TURNS)
+    project.write_files({"agent.py": RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.3"'), "a.eval.yaml": TURNS})
     process = project.start("eval", "a.eval.yaml", "--out", "out")
     journal = project.path / "out" / "journal.jsonl"
     until(lambda: journal.exists() and b'"key"' in journal.read_bytes())
     process.kill()
     process.communicate(timeout=120)
     before = len(asked(project))
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert resumed.status == 0, resumed.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out", status=0)
     again = [len(messages) for _, messages in asked(project)[before:]]
     assert again in ([3], [])  # the second call may have been under way, or not
     assert len(project.rows("out")) == 1
@@ -177,8 +167,7 @@ def rate(ended):
     ],
 )
 def test_cases_of_one_cluster_are_not_counted_as_independent(project, sidecar, flags, said):
-    project.write("a.jsonl", lines())
-    project.write("a.yaml", f"target: echo\n{sidecar}")
+    project.write_files({"a.jsonl": lines(), "a.yaml": f"target: echo\n{sidecar}"})
     ended = project.run("eval", "a.jsonl", "-q", *flags)
     assert rate(ended) == f"pass rate 75.0% of 40 judged {said}", ended.stderr
 

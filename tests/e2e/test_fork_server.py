@@ -36,8 +36,7 @@ def found(project, **how):
 
 
 def test_code_finds_the_same_in_a_fork_as_in_a_start_but_its_mark(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     fork, other, start = found(project), found(project), found(project, fresh=True)
     marks = {one["environment"].pop(MARK) for one in (fork, other, start)}
     assert fork == other == start

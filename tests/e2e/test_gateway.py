@@ -10,6 +10,7 @@ import pytest
 from agentv.testing import Answer, ModelServer, Status, TokenUsage
 from doubles.priced_server import PricedServer
 from doubles.waiting import until
+from e2e.command import stopped
 from needs import needs
 
 pytestmark = pytest.mark.libraries
@@ -73,8 +74,7 @@ def test_tokens_are_counted_by_us_and_the_key_stays_with_us(project):
     usage = TokenUsage(input=100, output=7, total=107, cached=20, reasoning=3)
     with ModelServer(Answer("fine", usage=usage), keys=[KEY]) as server:
         suite(project, server, cases=case("a", 3), agent=agent)
-        ended = ran(project)
-        assert ended.status == 0, ended.stderr
+        ran(project, status=0)
         assert len(server.calls) == 3
     [row] = project.rows("out")
     assert row["output"].startswith("a fine fine fine")
@@ -89,16 +89,14 @@ def test_tokens_are_counted_by_us_and_the_key_stays_with_us(project):
 def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
     with PricedServer(0.10) as server:
         suite(project, server, cases=case("a", 2) + case("b", 4), more="run: {workers: 1}\n")
-        ended = ran(project, "--budget-usd", "0.45")
-        assert ended.status == 3, ended.stderr
+        ended = ran(project, "--budget-usd", "0.45", status=3)
         assert "$0.4000 of the budget of $0.4500 is spent" in ended.stderr
         assert server.calls == 4
         assert [row["test_id"] for row in project.rows("out")] == ["a"]
         assert project.rows("out")[0]["cost_usd"] == pytest.approx(0.2)
         assert ran(project, "--resume").status == 3, "the same budget pays for nothing more"
         assert server.calls == 4
-        ended = ran(project, "--resume", "--budget-usd", "2")
-        assert ended.status == 0, ended.stderr
+        ran(project, "--resume", "--budget-usd", "2", status=0)
         assert server.calls == 8
         assert project.summary()["budget"]["spent_usd"] == pytest.approx(0.8)
 
@@ -106,8 +104,7 @@ def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
 def test_parallel_trials_and_calls_spend_no_more_than_the_budget(project):
     with PricedServer(0.10, delay_s=0.05) as server:
         suite(project, server, cases="".join(case(f"c{one}", 8) for one in range(4)), agent=PARALLEL)
-        ended = ran(project, "--budget-usd", "1.05", "--workers", "4")
-        assert ended.status == 3, ended.stderr
+        ran(project, "--budget-usd", "1.05", "--workers", "4", status=3)
         assert server.calls == 10
         assert project.summary()["budget"]["spent_usd"] == pytest.approx(1.0)
 
@@ -116,8 +113,7 @@ def test_the_budget_of_a_trial_is_a_limit_of_the_agent(project):
     with PricedServer(0.10) as server:
         cases = case("a", 1) + case("b", 5) + case("c", 5, ", limits: {budget_usd: 0.9}")
         suite(project, server, cases=cases, more="limits: {budget_usd: 0.25}\n")
-        ended = ran(project)
-        assert ended.status == 3, ended.stderr
+        ran(project, status=3)
     rows = {row["test_id"]: row for row in project.rows("out")}
     assert {name: row["status"] for name, row in rows.items()} == {"a": "passed", "b": "errored", "c": "passed"}
     assert rows["b"]["error"]["code"] == "agent-limit"
@@ -129,8 +125,7 @@ def test_a_model_that_is_at_its_limit_is_waited_for(project):
     steps = [Status(429, retry_after=1), Status(429, retry_after=1), "fine"]
     with ModelServer(steps) as server:
         suite(project, server, cases=case("a", 2))
-        ended = ran(project)
-        assert ended.status == 0, ended.stderr
+        ran(project, status=0)
         assert len(server.calls) == 4
     [row] = project.rows("out")
     assert row["output"] == "a fine fine"
@@ -140,8 +135,7 @@ def test_a_model_that_is_at_its_limit_is_waited_for(project):
 def test_a_refused_key_stops_the_target(project):
     with ModelServer("fine", keys=["another"]) as server:
         suite(project, server, cases=case("a", 1) + case("b", 1), more="run: {workers: 1}\n")
-        ended = ran(project)
-        assert ended.status == 3, ended.stderr
+        ran(project, status=3)
         assert len(server.calls) == 1
     assert project.rows("out")[0]["error"]["code"] == "agent-api"
 
@@ -155,8 +149,7 @@ def test_a_killed_run_leaves_no_listener(project):
         until(lambda: base.exists() and base.read_text() and server.calls)
         port = int(base.read_text().split(":")[2].split("/")[0])
         socket.create_connection(("127.0.0.1", port)).close()
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=120)
+        stopped(process, signal.SIGKILL)
     time.sleep(0.2)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port))
@@ -203,15 +196,13 @@ def test_an_errored_trial_counts_with_what_it_took_and_so_does_the_run_that_goes
             agent=AGENT + "sys.exit(1 if server_down else 0)\n".replace("server_down", "os.path.exists('down')"),
         )
         project.write("down", "")
-        ended = ran(project, "--budget-usd", "0.55")
-        assert ended.status == 3, ended.stderr
+        ran(project, "--budget-usd", "0.55", status=3)
         [row] = project.rows("out")
         assert (row["status"], row["error"]["code"]) == ("errored", "exit-status")
         assert (row["cost_usd"], row["token_usage"]["total"]) == (pytest.approx(0.2), 30)
         assert project.summary()["cost_usd"] == pytest.approx(0.2)
         (project.path / "down").unlink()
-        ended = ran(project, "--resume", "--rerun=errored")
-        assert ended.status == 0, ended.stderr
+        ran(project, "--resume", "--rerun=errored", status=0)
         assert project.summary()["budget"]["spent_usd"] == pytest.approx(0.4)
         assert project.summary()["cost_usd"] == pytest.approx(0.4)
 
@@ -232,6 +223,5 @@ def test_a_target_of_the_same_api_and_an_agent_share_its_limits(project):
             f"  - {{name: model, provider: openai, model: m, {api}}}\n"
             "tests:\n  - {id: a, input: a 8, assert: [contains: fine]}\n  - {id: b, input: b 8, assert: [contains: fine]}\n",
         )
-        ended = ran(project, "--workers", "3")
-        assert ended.status == 0, ended.stderr
+        ran(project, "--workers", "3", status=0)
         assert (server.most_at_once, len(server.calls)) == (3, 18)

@@ -126,8 +126,7 @@ def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> 
 
 def test_a_generator_gives_data(project: Project) -> None:
     cases = "def cases():\n    yield {'id': 'a', 'input': 'x', 'assert': [{'python': 'True'}]}\n"
-    project.write("rows.py", cases)
-    project.write("evals.yaml", SUITE.format(tests="rows.py:cases"))
+    project.write_files({"rows.py": cases, "evals.yaml": SUITE.format(tests="rows.py:cases")})
     ended = project.run("eval", "evals.yaml")
     assert (ended.status, "error[untrusted-data]: case 1, assert[0]" in ended.stderr) == (2, True), ended.stderr
     assert project.run("eval", "evals.yaml", "--trust-data").status == 0
@@ -216,8 +215,7 @@ def test_what_a_configuration_names_outside_is_refused(project, outside):
 
 def test_allowed_files_are_read_and_not_quoted(project, outside):
     project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n{CHECKED}")
-    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
-    assert ended.status == 0, ended.stderr
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside", status=0)
     assert "PRIVATE {{ a }}" in (project.path / "promptfoo.eval.yaml").read_text()
     assert "PRIVATE" not in ended.stderr
     project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/wrong.txt']\nproviders: [echo]\n{CHECKED}")
@@ -226,8 +224,7 @@ def test_allowed_files_are_read_and_not_quoted(project, outside):
     assert ".map" not in ended.stderr
     project.write("promptfooconfig.yaml", f"{HEAD}tests: file://{outside}/broken.yaml\n")
     (project.path / "promptfoo.eval.yaml").unlink()
-    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
-    assert ended.status == 2
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside", status=2)
     assert "error[bad-yaml]" in ended.stderr
     assert "PRIVATE" not in ended.stderr
 

@@ -17,8 +17,7 @@ def test_each_template_is_small_green_and_valid(project, template):
     written = re.findall(r"^wrote (.*)$", started.stderr, re.MULTILINE)
     assert (started.status, 1 <= len(written) <= 3) == (0, True), started.stderr
     shown = re.search(r"agentv (eval \S+)", started.stderr)
-    ended = project.run(*shown[1].split())
-    assert ended.status == 0, ended.stderr
+    ended = project.run(*shown[1].split(), status=0)
     assert " 0 failed, 0 errored" in ended.stderr
     assert project.run("validate", ".", "--strict").status == 0
     assert project.run("check", ".").status == 0
@@ -27,8 +26,7 @@ def test_each_template_is_small_green_and_valid(project, template):
     assert re.findall(r"^kept (.*), which", again.stderr, re.MULTILINE) == written
     for file in project.path.rglob("*.yaml"):  # the lines that it leaves out are valid
         file.write_text(re.sub(r"^( +)# (- )", r"\1\2", file.read_text(), flags=re.MULTILINE))
-    ended = project.run("validate", ".", env={"AGENTV_JUDGE": "mock:yes"})
-    assert ended.status == 0, ended.stderr
+    project.run("validate", ".", env={"AGENTV_JUDGE": "mock:yes"}, status=0)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +36,7 @@ def reviewed(tmp_path_factory):
     project.write(".git/HEAD", "")
     assert project.run("init").status == 0
     for _ in range(2):
-        ended = project.run("eval", "evals")
-        assert ended.status == 0, ended.stderr
+        project.run("eval", "evals", status=0)
     return project
 
 
@@ -53,8 +50,7 @@ def test_each_command_of_a_skill_runs(reviewed, skill):
     commands = [line.replace(" RUN ", f" {first} ").split()[1:] for line in COMMAND.findall(text)]
     assert len(commands) >= 4
     for words in commands:
-        ended = reviewed.run(*words)
-        assert ended.status == 0, (words, ended.stdout, ended.stderr)
+        reviewed.run(*words, status=0)
 
 
 def test_a_project_that_cannot_be_written_is_told_plainly(project):
@@ -86,9 +82,7 @@ def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path,
     home = {"HOME": str(tmp_path)}
     if git:
         project.write(".git/HEAD", "")
-    project.write(".ssh/id_rsa", "k3y-of-mine")
-    project.write(".aws/credentials.yaml", "k3y-of-mine")
-    project.write("notes.txt", "private")
+    project.write_files({".ssh/id_rsa": "k3y-of-mine", ".aws/credentials.yaml": "k3y-of-mine", "notes.txt": "private"})
     assert project.run("init", env=home).status == 0
     ended = project.run("eval", "evals", env=home)
     assert (ended.status, "4 passed" in ended.stderr) == (0, True)
@@ -97,11 +91,9 @@ def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path,
         project.write(
             "evals/a.eval.yaml", f"target: echo\ntests: [{{id: a, input: {said}, assert: [{{contains: hi}}]}}]\n"
         )
-        refused = project.run("eval", "evals/a.eval.yaml", env=home)
-        assert refused.status == 2
+        refused = project.run("eval", "evals/a.eval.yaml", env=home, status=2)
         assert "outside-repository" in refused.stderr
         assert "k3y" not in refused.stdout + refused.stderr
     project.write("b.eval.yaml", "target: echo\ntests: file://.aws/credentials.yaml\n")
-    refused = project.run("eval", "b.eval.yaml", env=home)
-    assert refused.status == 2
+    refused = project.run("eval", "b.eval.yaml", env=home, status=2)
     assert "outside-repository" in refused.stderr

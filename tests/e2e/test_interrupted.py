@@ -14,7 +14,7 @@ import pytest
 from doubles.processes_alive import alive, ids_in
 from doubles.thorough import examples
 from doubles.waiting import until
-from e2e.command import AGENTV
+from e2e.command import AGENTV, stopped
 
 SLOW = """
 import asyncio, os
@@ -28,8 +28,7 @@ SUITE = f"target: python:agent.py:answer\ntests:\n{CASES}"
 
 
 def started(project, *words: str, suite: str = SUITE):
-    project.write("agent.py", SLOW)
-    project.write("a.eval.yaml", suite)
+    project.write_files({"agent.py": SLOW, "a.eval.yaml": suite})
     return project.start("eval", "a.eval.yaml", "--workers", "4", "--out", "out", *words)
 
 
@@ -41,9 +40,7 @@ def when_rows(path: Path, count: int) -> None:
 def test_one_signal_saves_and_says_how_to_go_on(project, number):
     process = started(project)
     when_rows(project.path / "out" / "index.jsonl", 8)
-    process.send_signal(number)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130
+    stderr = stopped(process, number, status=130)
     assert "Traceback" not in stderr
     assert "--resume=out" in stderr
     kept = len(project.rows("out"))
@@ -51,8 +48,7 @@ def test_one_signal_saves_and_says_how_to_go_on(project, number):
     shown = project.summary()["cases"]
     assert shown == {"total": 60, "passed": kept, "failed": 0, "errored": 0, "skipped": 60 - kept, "shown": 0}
 
-    resumed = project.run("eval", "a.eval.yaml", "--workers", "4", "--out", "out", "--resume=out")
-    assert resumed.status == 0, resumed.stderr
+    project.run("eval", "a.eval.yaml", "--workers", "4", "--out", "out", "--resume=out", status=0)
     assert sorted(row["test_id"] for row in project.rows("out")) == sorted(f"c{one}" for one in range(60))
     assert project.summary()["cases"]["passed"] == 60
 
@@ -63,9 +59,7 @@ def test_the_second_ctrl_c_stops_now(project):
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     before = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
+    stderr = stopped(process, status=130)
     assert time.monotonic() - before < 5
     assert "Traceback" not in stderr
     time.sleep(0.1)
@@ -77,8 +71,7 @@ def test_a_resume_says_that_its_journal_is_damaged(project):
     assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
     journal = project.path / "out" / "journal.jsonl"
     journal.write_text(journal.read_text().replace("hello", "jello", 1))
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 0
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", status=0)
     assert "journal.jsonl: 1 answer skipped" in resumed.stderr + resumed.stdout
 
 
@@ -88,8 +81,7 @@ def test_a_resume_with_a_higher_mark_judges_anew_and_lists_what_failed_before(pr
         "target: echo\ntests:\n  - {id: a, input: hello, threshold: 0.5, assert: [contains: hello, contains: bye]}\n",
     )
     assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
-    again = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1")
-    assert again.status == 1
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1", status=1)
     nothing_left = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1", "--json")
     assert nothing_left.status == 1
     assert [one["test_id"] for one in json.loads(nothing_left.stdout)["not_passed"]] == ["a"]
@@ -130,12 +122,10 @@ FILES = {
     ],
 )
 def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, text, stands):
-    for file, content in FILES.items():
-        project.write(file, content)
+    project.write_files(FILES)
     assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
     project.write(name, text)
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 0, resumed.stderr
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", status=0)
     assert f"resuming: {stands} trial{'' if stands == 1 else 's'} complete" in resumed.stderr
     assert asked(project) == (2 if name.endswith((".png", ".yaml")) else 1)
 
@@ -174,13 +164,10 @@ def test_a_run_that_trusts_its_data_and_reads_outside_goes_on_as_it_says(project
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     time.sleep(0.2)
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 130, said
+    said = stopped(running, status=130)
     project.write("go", "")
     [line] = [line for line in said.splitlines() if line.lstrip().startswith("agentv eval")]
-    ended = project.run(*shlex.split(line)[1:])
-    assert ended.status == 0, ended.stderr
+    project.run(*shlex.split(line)[1:], status=0)
     assert [row["test_id"] for row in project.rows("out")] == ["a", "b"]
 
 
@@ -207,8 +194,7 @@ def seconds_of(project, *words: str):
 
 
 def test_a_target_that_blocks_for_ever_is_one_errored_case(project):
-    project.write("agent.py", BLOCKS)
-    project.write("a.eval.yaml", suite())
+    project.write_files({"agent.py": BLOCKS, "a.eval.yaml": suite()})
     ended, seconds = seconds_of(project, "--timeout", "3")
     assert ended.status == 3, ended.stderr
     assert seconds < 60
@@ -219,8 +205,7 @@ def test_a_target_that_blocks_for_ever_is_one_errored_case(project):
 
 
 def test_signals_are_heard_while_code_blocks(project):
-    project.write("agent.py", BLOCKS)
-    project.write("a.eval.yaml", suite())
+    project.write_files({"agent.py": BLOCKS, "a.eval.yaml": suite()})
     process = project.start("eval", "a.eval.yaml", "--workers", "4", "--out", "out")
     rows = project.path / "out" / "index.jsonl"
     until(lambda: rows.exists() and rows.read_bytes().count(b"\n") >= 4)
@@ -228,10 +213,8 @@ def test_signals_are_heard_while_code_blocks(project):
     process.send_signal(signal.SIGINT)
     assert any("stopping: waiting up to 10 s" in line for line in process.stderr)
     assert time.monotonic() - before < 2
-    process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=120)
+    stderr = stopped(process, signal.SIGTERM, status=130)
     assert time.monotonic() - before < 5
-    assert process.returncode == 130
     assert "--resume=out" in stderr
     assert "Traceback" not in stderr
 
@@ -267,8 +250,7 @@ async def answer(prompt):
 
 
 def test_what_is_left_behind_neither_shows_nor_holds_up_the_exit(project):
-    project.write("agent.py", LEAVES)
-    project.write("a.eval.yaml", suite())
+    project.write_files({"agent.py": LEAVES, "a.eval.yaml": suite()})
     ended, seconds = seconds_of(project, "--quiet")
     assert ended.status == 0, ended.stderr
     assert seconds < 60
@@ -286,8 +268,7 @@ def test_what_a_module_keeps_between_calls_belongs_to_one_loop(project):
         "    return said if home is asyncio.get_running_loop() else 'elsewhere'\n",
     )
     project.write("a.eval.yaml", suite())
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", status=0)
 
 
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
@@ -362,10 +343,8 @@ def answers(directory: Path) -> list[str]:
 @pytest.mark.parametrize(("number", "seed"), [*(("SIGKILL", seed) for seed in range(2)), ("SIGTERM", 11)])
 def test_a_run_that_is_killed_over_and_over_ends_as_an_undisturbed_one(project, number, seed):
     kills = KILLS[number]
-    project.write("agent.py", CRASHES_AGENT)
-    project.write("a.eval.yaml", CRASHES_SUITE)
-    whole = project.run("eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "whole", env={"OUT": "whole"})
-    assert whole.status == 1, whole.stderr
+    project.write_files({"agent.py": CRASHES_AGENT, "a.eval.yaml": CRASHES_SUITE})
+    project.run("eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "whole", env={"OUT": "whole"}, status=1)
     done = project.other(sys.executable, str(DRIVER), str(kills), str(seed), number)
     runs = json.loads(done.stdout)
     assert sum(run["kills"] for run in runs) == kills
@@ -383,16 +362,14 @@ def test_a_run_that_is_killed_over_and_over_ends_as_an_undisturbed_one(project, 
 
 
 def test_a_run_on_a_full_disk_says_so_and_goes_on_from_there(project):
-    project.write("agent.py", CRASHES_AGENT)
-    project.write("a.eval.yaml", CRASHES_SUITE)
+    project.write_files({"agent.py": CRASHES_AGENT, "a.eval.yaml": CRASHES_SUITE})
     words = ["eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "out"]
     limited = f"ulimit -f 20; exec {AGENTV} {' '.join(words)}"  # blocks of a kilobyte that a file may have
     full = project.other("bash", "-c", limited, env={"OUT": "out"})
     assert full.returncode == 3, full.stderr
     assert "the file exceeds the maximum size" in full.stderr
     assert "Traceback" not in full.stderr
-    resumed = project.run(*words, "--resume", env={"OUT": "out"})
-    assert resumed.status == 1, resumed.stderr
+    project.run(*words, "--resume", env={"OUT": "out"}, status=1)
     project.run("eval", "a.eval.yaml", "--out", "whole", env={"OUT": "whole"})
     assert rows(project.path / "out") == rows(project.path / "whole")
     kept = answers(project.path / "out")

@@ -31,10 +31,8 @@ def runtime(request, tmp_path_factory) -> tuple[str, str]:
 @pytest.mark.parametrize("command", ["[{}, grader.mjs]", "{} grader.mjs", "[sh, -c, cd . && {} grader.mjs]"])
 def test_a_script_finds_the_sdk(project, runtime, command):
     program, path = runtime
-    project.write("grader.mjs", GRADER % "@agentv/sdk")
-    project.write("a.eval.yaml", SUITE % command.format(program))
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
-    assert ended.status == 0, ended.stderr
+    project.write_files({"grader.mjs": GRADER % "@agentv/sdk", "a.eval.yaml": SUITE % command.format(program)})
+    project.run("eval", "a.eval.yaml", env={"PATH": path}, status=0)
     assert project.rows()[0]["scores"][0]["assertions"][0]["text"] == "saw hi"
 
 
@@ -46,8 +44,7 @@ def test_a_program_that_starts_a_runtime_finds_the_sdk(project, runtime, command
     for file in (grader, script):
         file.chmod(0o755)
     project.write("a.eval.yaml", SUITE % command)
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", env={"PATH": path}, status=0)
 
 
 @pytest.mark.parametrize("package", ["commonjs", "module"])
@@ -64,5 +61,4 @@ def test_the_syntax_of_a_script_decides_its_format(project, runtime, package, na
     project.write("package.json", f'{{"type": "{package}"}}')
     project.write(name, source)
     project.write("a.eval.yaml", SUITE % f"[{program}, {name}]")
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
-    assert ended.status == 0, ended.stderr
+    project.run("eval", "a.eval.yaml", env={"PATH": path}, status=0)

@@ -30,8 +30,7 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
         f"target: {target_of(agent, dict(zip(SITUATIONS, SITUATIONS, strict=True)), permissions='deny', api_key='sk-of-mine-1234567', gateway=False)}\n"
         f"sandbox: none\nworkspace: {{keep: none}}\ntests:\n{cases}",
     )
-    ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 3, ended.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", status=3)
     rows = {row["test_id"]: row for row in project.rows("out")}
     assert {name: (row.get("error") or {}).get("code") for name, row in rows.items()} == SITUATIONS
     assert {name for name, row in rows.items() if row["status"] == "passed"} == {"answer", "edit"}
@@ -56,8 +55,7 @@ def test_a_check_has_each_agent_take_one_turn_and_says_what_it_found_and_no_secr
 
     targets = [named("fine", "claude", "answer"), named("lost", "codex", "api-error")]
     project.write(".agentv/targets.yaml", json.dumps({"targets": targets}))
-    ended = project.run("targets", "--check")
-    assert ended.status == 3
+    ended = project.run("targets", "--check", status=3)
     assert "check: one turn of 2 agents (fine, lost; ended after 4 model calls or 30 s)" in ended.stderr
     assert "fine: claude 2.1.330 (tested: 2.1.330, 2.1.332); sandbox " in ended.stdout
     assert "model calls do not pass the gateway" in ended.stdout
@@ -75,8 +73,7 @@ def test_a_program_that_is_not_installed_is_an_error_at_load_that_says_how_to(pr
     path = project.path / "empty"
     path.mkdir()
     (path / "claude_agent_sdk.py").touch()  # hides the package, where it is installed
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": str(path), "PYTHONPATH": str(path)})
-    assert ended.status == 2
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": str(path), "PYTHONPATH": str(path)}, status=2)
     assert "missing-agent" in ended.stderr
     assert "pip install 'agentv[claude]'" in ended.stderr
 

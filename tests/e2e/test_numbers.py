@@ -19,12 +19,10 @@ tests:
 
 
 def test_a_plan_from_a_run_and_a_trend_over_runs(project):
-    project.write("coin.py", COIN)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"coin.py": COIN, "a.eval.yaml": SUITE})
     project.run("eval", "a.eval.yaml", "--repeat", "4")
     project.run("eval", "a.eval.yaml")
-    planned = project.run("power", "--from", "last", "--cases", "50", "--detect", "0.2")
-    assert planned.status == 0, planned.stderr
+    planned = project.run("power", "--from", "last", "--cases", "50", "--detect", "0.2", status=0)
     assert planned.stdout.startswith("Enough") or planned.stdout.startswith("Not enough")
     assert json.loads(project.run("power", "--cases", "40", "--json").stdout)["cases"] == 40
     refused = project.run("power", "--cases", "40", "--detect", "0")

@@ -20,8 +20,8 @@ tests:
 """
 
 
-def run(project: Project, *words: str, **env: str) -> Ended:
-    return project.run(*words, env={"PYTHONPATH": str(project.path / "site"), **env})
+def run(project: Project, *words: str, status: int | None = None, **env: str) -> Ended:
+    return project.run(*words, status=status, env={"PYTHONPATH": str(project.path / "site"), **env})
 
 
 @pytest.fixture
@@ -32,8 +32,7 @@ def acme(project: Project) -> Project:
 
 
 def test_a_plugin_of_each_kind_is_used(acme):
-    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap")
-    assert ended.status == 0, ended.stderr
+    run(acme, "eval", "suite.eval.yaml", "-o", "run.tap", status=0)
     (row,) = acme.rows()
     assert row["output"] == "HELLO HELLO!"
     assert [score["name"] for score in row["scores"]] == ["twice: 'HELLO'", "not-twice: '!'"]
@@ -61,8 +60,7 @@ def test_what_is_wrong_in_a_file_is_said_at_its_place(acme):
         "wrong.eval.yaml",
         "target: {provider: shout, mrak: '!'}\ntests:\n- {id: a, input: a, assert: [{type: twise, value: a}]}\n",
     )
-    ended = run(acme, "validate", "wrong.eval.yaml")
-    assert ended.status == 2
+    ended = run(acme, "validate", "wrong.eval.yaml", status=2)
     assert "wrong.eval.yaml:1:27: error[unknown-key]" in ended.stderr
     assert "did you mean 'mark'?" in ended.stderr
     assert "wrong.eval.yaml:3:37: error[unknown-assertion]: no assertion type 'twise'" in ended.stderr
@@ -75,10 +73,8 @@ def test_a_broken_one_that_nothing_uses_stops_nothing_and_is_listed(acme):
     install(
         acme.path / "site", {"targets": {"bad": "bad_one:X"}}, {"bad_one.py": "raise ValueError('no')\n"}, package="bad"
     )
-    ended = run(acme, "eval", "suite.eval.yaml", "--strict")
-    assert ended.status == 0, ended.stderr
-    ended = run(acme, "plugins", "--json")
-    assert ended.status == 2
+    run(acme, "eval", "suite.eval.yaml", "--strict", status=0)
+    ended = run(acme, "plugins", "--json", status=2)
     (wrong,) = [one for one in json.loads(ended.stdout) if one["status"] != "ok"]
     assert (wrong["name"], wrong["package"], wrong["code"]) == ("bad", "bad", "bad-plugin")
     assert "ValueError: no" in wrong["problem"]
@@ -89,8 +85,7 @@ def test_what_a_plugin_prints_does_not_reach_the_output_of_programs(project):
     text = "import os, sys\nprint('printed')\nsys.stdout.write('written')\n" + TARGET
     install(project.path / "site", {"targets": {"shout": "noisy:Shout"}}, {"noisy.py": text})
     project.write("suite.eval.yaml", SUITE.replace("- type: twice", "- contains: HELLO").partition("        value")[0])
-    ended = run(project, "eval", "suite.eval.yaml", "--json")
-    assert ended.status == 0, ended.stderr
+    ended = run(project, "eval", "suite.eval.yaml", "--json", status=0)
     assert json.loads(ended.stdout)
     assert "printed" in ended.stderr
     assert json.loads(run(project, "plugins", "--json").stdout)[0]["status"] == "ok"
@@ -126,8 +121,7 @@ def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
         "suite.eval.yaml",
         SUITE.replace("input: hello hello", "input: [{role: user, content: [{type: file, value: a.txt}]}]"),
     )
-    ended = run(acme, "eval", "suite.eval.yaml")
-    assert ended.status == 2
+    ended = run(acme, "eval", "suite.eval.yaml", status=2)
     shown = "error: provider 'shout' of acme-evals 1.2 raised ValueError: no (site/acme_evals/targets.py:"
     assert shown in ended.stderr
 
@@ -152,8 +146,7 @@ def test_an_extension_of_a_package_adds_what_those_of_agentv_add(extended):
     assert "\n  greet " in run(extended, "--help").stdout.partition("\nShare:")[2].partition("\nMore:")[0]
     greeted = run(extended, "greet", "you")
     assert (greeted.status, greeted.stdout, greeted.stderr) == (0, "hello you\n", "")
-    ended = run(extended, "eval", "suite.eval.yaml", "--polite", "-o", "run.tap")
-    assert ended.status == 0, ended.stderr
+    ended = run(extended, "eval", "suite.eval.yaml", "--polite", "-o", "run.tap", status=0)
     assert ended.stderr.startswith("please\n")
     assert (extended.path / "run.tap").read_text() == "ok 1 greeting\n"
     assert extended.rows()[0]["output"] == "HELLO HELLO!"
@@ -177,8 +170,7 @@ def test_an_extension_of_a_package_adds_what_those_of_agentv_add(extended):
 
 
 def test_what_an_extension_of_a_package_adds_is_listed(extended):
-    ended = run(extended, "plugins", "--json")
-    assert ended.status == 0, ended.stdout
+    ended = run(extended, "plugins", "--json", status=0)
     listed = json.loads(ended.stdout)
     (ours,) = [one for one in listed if one["name"] == "ray"]
     assert ours["adds"] == {"executor": ["ray"]}
@@ -241,8 +233,7 @@ def test_a_broken_extension_is_listed_and_stops_no_other_command(project, how):
     listed = run(project, "plugins")
     assert why in listed.stdout
     assert listed.status == (0 if "is not used" in why else 2)
-    ended = run(project, "eval", "suite.eval.yaml")
-    assert ended.status == 0, ended.stderr
+    run(project, "eval", "suite.eval.yaml", status=0)
 
 
 def test_a_broken_command_says_why_where_it_is_called(project):
@@ -254,8 +245,7 @@ def test_a_broken_command_says_why_where_it_is_called(project):
 
 
 def test_a_command_that_raises_names_its_plugin(extended):
-    ended = run(extended, "greet", "nobody")
-    assert ended.status == 2
+    ended = run(extended, "greet", "nobody", status=2)
     assert "error: extension 'acme' of acme-evals 1.2 raised ZeroDivisionError: division by zero (site" in ended.stderr
 
 

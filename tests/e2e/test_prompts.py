@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from doubles.waiting import until
-from e2e.command import AGENTV, Project
+from e2e.command import AGENTV, Project, stopped
 from e2e.test_commands import EXAMPLES
 
 TARGETS = """\
@@ -65,8 +64,7 @@ class Library(Project):
     def ready(self, name: str = "greeter") -> None:
         """Have it sit its exam and be promoted."""
         assert self.run("prompt", "eval", name).status == 0
-        ended = self.run("prompt", "promote", name, "--to", "ready")
-        assert ended.status == 0, ended.stderr
+        self.run("prompt", "promote", name, "--to", "ready", status=0)
 
 
 @pytest.fixture
@@ -84,8 +82,7 @@ def test_from_an_empty_repository_to_a_ready_prompt(project):
     assert project.run("prompt", "list").stdout.splitlines()[1].split() == ["shorten", "draft", "never"]
     refused = project.run("prompt", "promote", "shorten")
     assert (refused.status, "its exam has never run" in refused.stderr) == (1, True)
-    sat = project.run("prompt", "eval", "shorten")
-    assert sat.status == 0, sat.stderr
+    sat = project.run("prompt", "eval", "shorten", status=0)
     assert "exam of shorten: passed, 2 of 2" in sat.stderr
     assert "can be promoted to tested: agentv prompt promote shorten" in sat.stderr
     for status in ("tested", "ready"):
@@ -147,8 +144,7 @@ def test_an_unrelated_target_does_not_matter_and_an_edited_one_does(library):
     (listed,) = json.loads(library.run("prompt", "list", "--json").stdout)
     assert listed["edited"], "as doctor says"
     assert library.run("prompt", "demote", "greeter").status == 0
-    refused = library.run("prompt", "promote", "greeter", "--explain")
-    assert refused.status == 1
+    refused = library.run("prompt", "promote", "greeter", "--explain", status=1)
     covered = {
         name: (before, now) for before, _, now, name in (row.split(None, 3) for row in refused.stderr.splitlines()[-4:])
     }
@@ -204,8 +200,7 @@ def test_render_prints_what_the_model_would_see_and_nothing_else(library):
 
 def test_a_log_that_cannot_be_written_is_no_success_and_the_results_stay(library):
     (library.path / "prompts" / "greeter" / ".eval.jsonl").mkdir()
-    ended = library.run("prompt", "eval", "greeter")
-    assert ended.status == 3
+    ended = library.run("prompt", "eval", "greeter", status=3)
     assert "not recorded: " in ended.stderr
     assert "1 passed" in ended.stderr
 
@@ -229,9 +224,7 @@ def test_an_interrupted_exam_is_on_record_as_partial_and_can_be_gone_on_with(lib
     )
     results = library.path / ".agentv" / "results"
     until(lambda: any(path.read_bytes().count(b"\n") >= 4 for path in results.glob("*/index.jsonl")))
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130, stderr
+    stderr = stopped(process, status=130)
     [row] = library.log()
     assert row["partial"] is True
     assert row["total"] == 40
@@ -239,8 +232,7 @@ def test_an_interrupted_exam_is_on_record_as_partial_and_can_be_gone_on_with(lib
     [line] = [line.strip() for line in stderr.splitlines() if "--resume=" in line]
     words = line.split()
     assert words[0] == "eva"
-    resumed = library.run("prompt", *words[1:])
-    assert resumed.status == 0, resumed.stderr
+    library.run("prompt", *words[1:], status=0)
     assert [(row["passed"], row["partial"]) for row in library.log()][1:] == [(40, False)]
     assert len({row["run_id"] for row in library.log()}) == 1
 
@@ -252,8 +244,7 @@ def example(project) -> Library:
 
 
 def test_the_example_library_sits_its_exams_offline(example):
-    ended = example.run("prompt", "eval", "--all")
-    assert ended.status == 0, ended.stderr
+    ended = example.run("prompt", "eval", "--all", status=0)
     assert "triggering: 4 of 4 queries right" in ended.stderr
     assert not any(example.log(name)[-1]["partial"] for name in ("changelog-entry", "diff-surgeon", "refund-reply"))
     assert example.run("prompt", "promote", "diff-surgeon").status == 0
@@ -301,8 +292,7 @@ def sat(project) -> list[tuple[int, bool, bool]]:
 
 @pytest.fixture
 def flaky(project):
-    for name, text in LAUNDERED.items():
-        project.write(name, text)
+    project.write_files(LAUNDERED)
     return project
 
 

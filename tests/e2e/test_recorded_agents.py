@@ -12,7 +12,7 @@ from agentv.model.values.message import ToolCall
 from agentv.testing import Answer, Hang, ModelServer
 from doubles.thorough import examples
 from doubles.waiting import until
-from e2e.command import Project
+from e2e.command import Project, stopped
 
 pytestmark = pytest.mark.libraries
 
@@ -99,19 +99,17 @@ def shop(project):
 
 
 def opened_shop(project):
-    project.write("agent.py", AGENT)
-    project.write("repo/price.txt", "1")
-    project.write("a.eval.yaml", SUITE)
-    project.write("home/.keep", "")
+    project.write_files({"agent.py": AGENT, "repo/price.txt": "1", "a.eval.yaml": SUITE, "home/.keep": ""})
     return project
 
 
 KEY = "sk-test-1234567890abcdef"
 
 
-def run(project, *words, server=None, **env):
+def run(project, *words, server=None, status=None, **env):
     there = {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY} if server is not None else {}
-    return project.run("eval", "a.eval.yaml", *words, env={"RUNS": str(project.path / "runs.txt"), **there, **env})
+    env = {"RUNS": str(project.path / "runs.txt"), **there, **env}
+    return project.run("eval", "a.eval.yaml", *words, status=status, env=env)
 
 
 def runs(project) -> int:
@@ -130,8 +128,7 @@ def recording(tmp_path_factory):
     (directory / "shop" / ".git").mkdir(parents=True)
     shop = opened_shop(Project(directory / "shop", libraries=True))
     with ModelServer(model, keys=[KEY]) as server:
-        ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--repeat", "2", server=server)
-        assert ended.status == 1, ended.stderr
+        ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--repeat", "2", server=server, status=1)
         assert "recorded 6 agent trials in run.jsonl" in ended.stderr
         assert len(server.calls) == 6 * 4
     assert not any(row.get("reused") for row in shop.rows("recorded"))
@@ -170,8 +167,7 @@ def test_replays_without_a_model_or_a_key_come_to_the_same(recorded):
 
 def test_a_replay_whose_prompts_differ_says_so_once_and_plainly(recorded):
     recorded.write("style.txt", "You are a duck.")
-    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
-    assert ended.status == 0, ended.stderr
+    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a", status=0)
     what = "in 1 of 1 replayed trial, the agent's prompts differ from the recorded ones (a): record again to be sure"
     assert ended.stderr.count(what) == 1
     (row,) = recorded.rows("out")
@@ -199,8 +195,7 @@ def test_a_call_that_was_not_recorded_is_an_error_and_no_model_is_asked(recorded
 def test_an_agent_that_answers_without_its_model_was_not_replayed(recorded):
     recorded.write("silent.txt", "be silent")
     recorded.write("a.eval.yaml", SUITE.replace(', {command: "grep 2 price.txt"}', ""))
-    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
-    assert ended.status == 3, ended.stderr
+    run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a", status=3)
     (row,) = recorded.rows("out")
     assert row["error"]["code"] == "not-replayed"
 
@@ -215,10 +210,8 @@ def test_an_agent_that_answers_without_its_model_was_not_replayed(recorded):
     ],
 )
 def test_a_trial_that_changed_is_not_graded_by_an_old_recording(recorded, change, why):
-    recorded.write("other/price.txt", "0")
-    recorded.write("a.eval.yaml", SUITE.replace(*change))
-    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--limit", "1")
-    assert ended.status == 3, ended.stderr
+    recorded.write_files({"other/price.txt": "0", "a.eval.yaml": SUITE.replace(*change)})
+    run(recorded, "--replay", "run.jsonl", "--out", "out", "--limit", "1", status=3)
     (row,) = recorded.rows("out")
     assert row["error"]["code"] == "not-recorded"
     assert why in row["error"]["message"]
@@ -239,8 +232,7 @@ def test_a_recording_that_is_killed_goes_on_with_the_trial_that_was_cut(shop):
         env = {"RUNS": str(shop.path / "runs.txt"), "OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY}
         process = shop.start("eval", "a.eval.yaml", *words, env=env)
         until(lambda: hung)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=120)
+        stopped(process, signal.SIGKILL)
     trials = [json.loads(line) for line in (shop.path / "run.jsonl").read_text().splitlines()[1:]]
     assert {one["case"] for one in trials} == {"a"}
     assert trials[0]["exchanges"] == len(trials) - 1 == 4

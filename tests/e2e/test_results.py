@@ -4,14 +4,13 @@ import csv
 import json
 import os
 import pty
-import signal
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from e2e.command import AGENTV, Ended, Project
+from e2e.command import AGENTV, Ended, Project, stopped
 from e2e.test_commands import imported
 from e2e.test_interrupted import started, when_rows
 
@@ -68,8 +67,7 @@ def test_a_person_is_asked(ran, answer, left):
 
 
 def test_trials_of_a_run_are_shown_and_chosen(ran):
-    shown = ran.run("results", "show")
-    assert shown.status == 0
+    shown = ran.run("results", "show", status=0)
     assert "PASSED refund on mock:" in shown.stdout
     assert "FAILED shipping on mock:" in shown.stdout
     failed = ran.run("results", "show", "last", "--failed").stdout
@@ -196,8 +194,7 @@ tests:
 
 def test_shown_cases_are_counted_and_never_pass(project):
     project.write("a.eval.yaml", SHOW_ONLY_SUITE)
-    ended = project.run("eval", "a.eval.yaml", "-o", "run.xml", "-o", "run.json")
-    assert ended.status == 1, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", "-o", "run.xml", "-o", "run.json", status=1)
     assert "3 cases: 1 passed, 0 failed, 0 errored, 2 shown" in ended.stderr
     assert "2 cases were shown, not checked; --allow-unchecked accepts this" in ended.stderr
     assert "SHOWN ann with prompt-1: Greet Ann." in ended.stderr
@@ -223,8 +220,7 @@ def test_an_error_of_a_shown_case_is_an_error(project):
     project.write(
         "a.eval.yaml", SHOW_ONLY_SUITE.replace("target: echo", "target: {name: m, provider: mock, error: boom}")
     )
-    ended = project.run("eval", "a.eval.yaml", "--filter", "ann", "--allow-unchecked")
-    assert ended.status == 3, ended.stderr
+    project.run("eval", "a.eval.yaml", "--filter", "ann", "--allow-unchecked", status=3)
 
 
 def test_a_run_whose_checks_were_taken_away_does_not_compare_as_well(project):
@@ -258,8 +254,7 @@ def cases_in(file):
 
 def test_several_exports_beside_the_directory(suite):
     outs = ("-o", "out", "-o", "report.xml", "-o", "out/rows.csv", "-o", "all.json", "-o", "rows.jsonl", "-o", "pr.md")
-    ended = suite.run("eval", "a.eval.yaml", *outs)
-    assert ended.status == 1
+    ended = suite.run("eval", "a.eval.yaml", *outs, status=1)
     assert "exports: report.xml, out/rows.csv, all.json, rows.jsonl, pr.md" in ended.stderr
     root = suite.path
     assert cases_in(root / "report.xml") == 2
@@ -287,8 +282,7 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(suite, out, told
     suite.write(".agentv/results/old/index.jsonl", "")
     suite.write("a.eval.yaml", "target: echo\ntests: cases.jsonl\n")
     suite.write("cases.jsonl", '{"id": "a", "input": "x", "assert": [{"contains": "x"}]}\n')
-    ended = suite.run("eval", "a.eval.yaml", "-o", out)
-    assert ended.status == 2
+    ended = suite.run("eval", "a.eval.yaml", "-o", out, status=2)
     assert told in ended.stderr
     assert [one.name for one in (suite.path / ".agentv" / "results").iterdir()] == ["old"]
 
@@ -296,9 +290,7 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(suite, out, told
 def test_an_interrupted_run_is_exported_as_far_as_it_came_and_its_resume_as_a_whole(project):
     process = started(project, "-o", "report.xml", "-o", "rows.jsonl")
     when_rows(project.path / "out" / "index.jsonl", 8)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130
+    stderr = stopped(process, status=130)
     kept = len(project.rows("out"))
     assert len((project.path / "rows.jsonl").read_text().splitlines()) == kept
     report = (project.path / "report.xml").read_text()
@@ -348,6 +340,5 @@ def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
 def test_a_report_that_cannot_be_is_refused(suite, words, told):
     suite.write(".agentv/results/empty/run.json", '{"schema_version": 1, "run_id": "empty"}')
     suite.run("eval", "a.eval.yaml", "-q", "-o", "out")
-    ended = suite.run("results", "report", *words)
-    assert ended.status == 2
+    ended = suite.run("results", "report", *words, status=2)
     assert told in ended.stderr

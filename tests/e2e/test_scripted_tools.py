@@ -58,8 +58,7 @@ LIST = {"call": {"server": "shop", "tool": "refund", "calls": []}}
 def runner(project):
     def run(*steps, more="", asserts=("turns",)):
         command = [sys.executable, str(AGENT), json.dumps({"prompts": [[*steps, {"say": "Refunded."}]]})]
-        project.write("template/a.txt", "a")
-        project.write("tools.py", TOOLS)
+        project.write_files({"template/a.txt": "a", "tools.py": TOOLS})
 
         def write(names):
             lines = "\n".join(f"      - {ASSERTS[name]}" for name in names)
@@ -148,9 +147,7 @@ tests:
 )
 def test_a_program_finds_the_tools_in_a_file(project, sandbox, network, transport):
     command = json.dumps([sys.executable, "agent.py", "{MCP_CONFIG}"])
-    project.write("agent.py", CLI_AGENT)
-    project.write("template/a.txt", "a")
-    project.write("tools.py", TOOLS)
+    project.write_files({"agent.py": CLI_AGENT, "template/a.txt": "a", "tools.py": TOOLS})
     text = CLI_SUITE.format(sandbox=sandbox, network=network, transport=transport, command=command)
     project.write("suite.eval.yaml", text)
     ended = project.run("eval", "suite.eval.yaml")

@@ -122,8 +122,7 @@ def asking(project: Project, server: ModelServer, request: pytest.FixtureRequest
 )
 def test_no_run_writes_a_key(project, server, asking, words):
     before = len(server.calls)
-    ended = project.run("eval", "a.eval.yaml", *words, env=asking)
-    assert ended.status == 3, ended.stderr
+    ended = project.run("eval", "a.eval.yaml", *words, env=asking, status=3)
     rows = {row["target"]: row for row in project.rows()}
     assert rows["unreachable"]["error"]["code"] in ("connection", "target-error")  # LiteLLM takes no user in an address
     assert leaks(project, ended) == []
@@ -141,8 +140,7 @@ def test_no_run_writes_a_key(project, server, asking, words):
 
 @pytest.mark.parametrize("asking", MODELS, indirect=True)
 def test_no_check_tells_a_key(project, asking):
-    ended = project.run("targets", "--check", "--timeout", "20", env={**asking, "SUITE_KEY": FROM_SUITE})
-    assert ended.status == 3
+    ended = project.run("targets", "--check", "--timeout", "20", env={**asking, "SUITE_KEY": FROM_SUITE}, status=3)
     assert leaks(project, ended) == []
 
 

@@ -99,8 +99,7 @@ def test_each_target_is_shown_with_what_is_wrong_with_it(project):
   - {name: lost, use_target: nobody}
 """
     project.write(".agentv/targets.yaml", book)
-    ended = project.run("targets", "--json")
-    assert ended.status == 0
+    ended = project.run("targets", "--json", status=0)
     listed = {one["name"]: one for one in json.loads(ended.stdout)["targets"]}
     assert {name: one["problem_code"] for name, one in listed.items()} == {
         "good": None,

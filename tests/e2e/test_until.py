@@ -25,18 +25,16 @@ tests:
 
 @pytest.fixture
 def suite(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
+    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     return project
 
 
-def ran(project, *words: str):
-    return project.run("eval", "a.eval.yaml", "--out", "out", *words)
+def ran(project, *words: str, **how):
+    return project.run("eval", "a.eval.yaml", "--out", "out", *words, **how)
 
 
 def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
-    ended = ran(suite, "--repeat", "30", "--until", "decided")
-    assert ended.status == 1, ended.stderr
+    ended = ran(suite, "--repeat", "30", "--until", "decided", status=1)
     assert Counter(suite.asked) == {"always": 16, "never": 3}
     assert "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases, at most 5.0% are expected" in ended.stderr
     rows = suite.rows("out")
@@ -65,8 +63,7 @@ def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
     before = Counter(suite.asked)
     assert before == {"always": 16, "never": 1}
     (suite.path / "stop").unlink()
-    ended = ran(suite, "--resume")
-    assert ended.status == 1, ended.stderr
+    ended = ran(suite, "--resume", status=1)
     assert "up to" in ended.stderr
     assert Counter(suite.asked)["always"] == 16
     assert [row["sample"] for row in suite.rows("out") if row["test_id"] == "never"] == [1, 2, 3]
@@ -79,8 +76,7 @@ def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
 def test_a_run_that_decided_early_is_a_whole_one(suite):
     ended = ran(suite, "--repeat", "30", "--until", "decided", "--record", "all.jsonl")
     assert "recorded 19 calls" in ended.stderr
-    again = suite.run(
-        "eval", "a.eval.yaml", "--out", "b", "--repeat", "30", "--until", "decided", "--replay", "all.jsonl"
+    suite.run(
+        "eval", "a.eval.yaml", "--out", "b", "--repeat", "30", "--until", "decided", "--replay", "all.jsonl", status=1
     )
-    assert again.status == 1, again.stderr
     assert Counter(suite.asked).total() == 19

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from doubles.processes_alive import alive, all_gone, ids_in
+from e2e.command import stopped
 
 CODE = """
 import atexit, ctypes, multiprocessing, os, posix, signal, stat, subprocess, sys, threading, time
@@ -82,16 +83,13 @@ ENDS = {
 
 
 def test_a_worker_that_ends_before_it_answers_errs_that_trial_alone(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("hello", *ENDS, "last"))
-    ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 3
+    project.write_files({"code.py": CODE, "a.eval.yaml": suite("hello", *ENDS, "last")})
+    project.run("eval", "a.eval.yaml", "--out", "out", status=3)
     first, *errored, last = project.rows("out")
     assert (first["status"], last["status"]) == ("passed", "passed")
     assert [told for row, told in zip(errored, ENDS.values(), strict=True) if told not in row["error"]["message"]] == []
     project.write("code.py", "def answer(prompt):\n    return prompt\n")
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
-    assert resumed.status == 0, resumed.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out", status=0)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +113,8 @@ def test_what_an_assertion_prints_is_no_part_of_its_grade(project):
 
 
 def test_descriptors_that_users_code_writes_or_closes_do_not_touch_the_output(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("fork that returns", "descriptors"))
-    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out", "--out", "all.csv")
-    assert ended.status == 0, ended.stderr
+    project.write_files({"code.py": CODE, "a.eval.yaml": suite("fork that returns", "descriptors")})
+    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out", "--out", "all.csv", status=0)
     assert json.loads(ended.stdout)["cases"]["passed"] == 2
     assert "written to 1" in ended.stderr
     assert "exports: all.csv" in ended.stderr
@@ -137,16 +133,14 @@ def test_what_a_program_leaves_behind_ends_with_its_call_and_what_functions_leav
     project.write("d.eval.yaml", suite("x", target=f"cli:{look}", output="left: 0"))
     for names in (["a.eval.yaml"], ["b.eval.yaml"], ["c.eval.yaml", "d.eval.yaml"]):
         (project.path / "pids").unlink(missing_ok=True)
-        ended = project.run("eval", *names)  # it returns when nobody holds its pipes any more
-        assert ended.status == 0, ended.stderr
+        project.run("eval", *names, status=0)  # it returns when nobody holds its pipes any more
         found = [int(one) for one in (project.path / "pids").read_text().split()]
         assert found
         assert not [one for one in found if alive(one)]
 
 
 def test_threads_and_exit_handlers_of_users_code_do_not_hold_up_the_end(project):
-    project.write("code.py", CODE)
-    project.write("a.eval.yaml", suite("hangs at exit"))
+    project.write_files({"code.py": CODE, "a.eval.yaml": suite("hangs at exit")})
     ended = project.run("eval", "a.eval.yaml", "--json")
     assert (ended.status, json.loads(ended.stdout)["cases"]["passed"]) == (0, 1)
 
@@ -165,9 +159,7 @@ def test_quit_and_a_closed_terminal_leave_no_program_behind(project, number):
     process, pids = started(project)
     process.send_signal(number)
     if number == signal.SIGHUP:
-        process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130
+        stderr = stopped(process, signal.SIGTERM, status=130)
     assert "--resume=out" in stderr
     assert all_gone(pids)
 
@@ -182,8 +174,7 @@ def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(projec
     assert "agentv eval a.eval.yaml --out out --resume=out" in stderr
     assert process.returncode == -signal.SIGKILL
     project.write("a.eval.yaml", suite(*"abcd", target="echo"))
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 0, resumed.stderr
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume", status=0)
     assert all_gone(pids)
 
 
@@ -231,8 +222,7 @@ def test_code_that_closes_or_writes_to_all_descriptors_errs_its_own_trial(projec
 
 
 def test_a_run_ends_by_ctrl_c_although_a_worker_hears_nothing(project):
-    project.write("code.py", OWN_DESCRIPTORS_CODE)
-    project.write("a.eval.yaml", suite("hello", "deaf"))
+    project.write_files({"code.py": OWN_DESCRIPTORS_CODE, "a.eval.yaml": suite("hello", "deaf")})
     process = project.start("eval", "a.eval.yaml", "--out", "out")
     while not (project.path / "deaf").exists():
         time.sleep(0.05)
@@ -299,8 +289,7 @@ def test_every_kind_of_exception_is_one_failure(project):
     for function in ("answer", "later"):
         text = cases(f"python:raises.py:{function}", "{type: min-tokens, value: 1}")
         project.write(f"target-{function}.eval.yaml", text)
-    ended = project.run("eval", ".", "--workers", "1")
-    assert ended.status == 3, ended.stderr
+    project.run("eval", ".", "--workers", "1", status=3)
     rows = project.rows()
     assert sorted(row["test_id"] for row in rows if row["status"] == "passed") == ["fine"] * 4
     errored = [row for row in rows if row["status"] == "errored"]
@@ -326,8 +315,7 @@ def test_all_that_is_printed_arrives(project):
     project.write("alone/code.py", "import os\ndef answer(prompt):\n    os.write(1, b'no end')\n    return prompt\n")
     project.write("alone/b.eval.yaml", suite("x"))
     before = time.monotonic()
-    ended = project.run("eval", "a.eval.yaml", "alone/b.eval.yaml")
-    assert ended.status == 3, ended.stderr[-1000:]
+    ended = project.run("eval", "a.eval.yaml", "alone/b.eval.yaml", status=3)
     assert [row["status"] for row in project.rows() if row["status"] != "passed"] == ["errored"]
     assert [shown for shown in ("no end\n", *PRINTS.values()) if shown not in ended.stderr] == []
     assert time.monotonic() - before < 25
@@ -351,10 +339,8 @@ def answer(prompt):
 
 
 def test_a_pool_is_sent_functions_of_the_file(project):
-    project.write("code.py", AGENT)
-    project.write("a.eval.yaml", suite("spawn", "forkserver"))
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 0, ended.stderr
+    project.write_files({"code.py": AGENT, "a.eval.yaml": suite("spawn", "forkserver")})
+    project.run("eval", "a.eval.yaml", status=0)
 
 
 STOPS = """
@@ -377,6 +363,5 @@ def test_a_debugger_stops_in_a_function_on_the_terminal_and_no_time_limit_ends_i
     _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=120)
     assert process.returncode == 0, stderr
     assert "(Pdb) 'found'" in stderr
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 3
+    ended = project.run("eval", "a.eval.yaml", status=3)
     assert "breakpoint() requires the option --debug of agentv eval (agent.py:4, in answer)" in ended.stderr

@@ -94,7 +94,6 @@ def test_readers_of_a_live_run_miss_nothing_and_it_ends_at_once(project):
 
 def test_a_port_in_use_ends_with_the_port_and_the_option(project):
     with served(project) as (_, client):
-        ended = project.run("view", "--no-open", "--port", str(client.base_url.port))
-        assert ended.status == 2
+        ended = project.run("view", "--no-open", "--port", str(client.base_url.port), status=2)
         assert f"port {client.base_url.port} is in use" in ended.stderr
         assert "--port" in ended.stderr

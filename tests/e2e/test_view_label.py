@@ -2,14 +2,13 @@
 
 import re
 import shutil
-import signal
 
 import pytest
 
 from agentv.extensions.labels.labelling import LabelFiles, open_session
 from doubles.browser_pages import barriers
 from doubles.judged_runs import judged_run
-from e2e.command import Project
+from e2e.command import Project, stopped
 from needs import needs
 
 pytestmark = needs("chromium", "playwright")
@@ -37,8 +36,7 @@ def start(project, person):
 def server(project):
     process, address = start(project, "ada")
     yield address
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    stopped(process)
 
 
 @pytest.fixture
@@ -149,8 +147,7 @@ def test_two_people_label_at_once(opened, project, watched):
     finally:
         watched.asked.clear()
         bob.goto("about:blank")
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        stopped(process)
 
 
 def test_a_server_that_cannot_be_reached_loses_nothing(opened, project, watched):

@@ -3,13 +3,12 @@
 import json
 import re
 import shutil
-import signal
 from functools import partial
 
 import pytest
 
 from doubles.browser_pages import barriers
-from e2e.command import Project
+from e2e.command import Project, stopped
 from needs import needs
 
 PHONE = {"width": 390, "height": 844}
@@ -78,8 +77,7 @@ def server(project):
     process = project.start("view", "--no-open", "--port", "0")
     address = re.search(r"http://\S+", process.stdout.readline())[0]
     yield address
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    stopped(process)
 
 
 @pytest.fixture
@@ -223,8 +221,7 @@ def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(
     tab.wait_for_selector("[data-run=extra]", state="detached")
     assert not (project.path / ".agentv" / "results" / "extra").exists()
     assert not tab.is_visible(".lost")
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    stopped(process)
     tab.wait_for_selector(".lost")
     assert tab.inner_text(".lost") == "Not connected: numbers may be old."
     assert tab.locator(".run").count() >= 3  # what was there stays
@@ -266,8 +263,7 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         assert not (project.path / "hacked").exists()
         assert set(pages.take_back()) == {None}
     finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        stopped(process)
         for made in set(results.glob("*/")) - there:  # the other tests count the runs
             shutil.rmtree(made)
 
@@ -297,8 +293,7 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
         assert other.locator(".locked").count() == 0
         assert set(pages.take_back()) == {None}
     finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        stopped(process)
 
 
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):

@@ -42,8 +42,7 @@ class Lines:
 
 
 def test_only_what_a_save_changes_is_called_again(project):
-    project.write("evals/a.eval.yaml", SUITE)
-    project.write("evals/agent.py", AGENT)
+    project.write_files({"evals/a.eval.yaml": SUITE, "evals/agent.py": AGENT})
     project.write("agentv.py", "raise SystemExit(2)\n")  # not what runs
     calls = project.path / "evals/calls.txt"
     process = project.start("eval", "evals", "--watch")

@@ -42,7 +42,6 @@ def test_a_key_that_nobody_uses_may_be_unset(recorded, words):
 
 def test_a_regrading_needs_the_key_of_its_judge(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("CHECK", ", is polite"))
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade")
-    assert ended.status == 2
+    ended = recorded.run("eval", "a.eval.yaml", "--regrade", status=2)
     assert "error[unset-environment]: environment variable 'J' is not set" in ended.stderr
     assert "warning[unset-environment]: environment variable 'K' is not set" in ended.stderr

@@ -306,7 +306,6 @@ class Running:
 
     async def run(self, one: Trial) -> Sequence[TrialResult]:
         task = asyncio.current_task()
-        assert task is not None
         self.ran.append((int(task.get_name()), one.case.id))
         if one.case.id in self.broken:
             raise RuntimeError(one.case.id)

@@ -110,7 +110,6 @@ def test_a_call_that_names_no_tool_is_a_bad_answer(calls):
 )
 def test_a_reply_without_an_answer_is_a_failure(body, code, retryable, status):
     found = chat_answer(body)
-    assert isinstance(found, Failure)
     assert (found.code, found.retryable, found.status) == (code, retryable, status)
 
 

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import JavaScriptSource
 from agentv.targets.promptfoo import JavaScript, from_provider
@@ -94,7 +94,6 @@ def test_an_object_or_a_function_serves_too(write, text, export, output):
 )
 def test_what_goes_wrong_is_a_failure(write, text, kind, said):
     found = answer(write(text, "p.mjs"), request(env=write.env))
-    assert isinstance(found, Failure)
     assert (found.code, said in found.message) == (kind, True), found.message
 
 
@@ -140,7 +139,6 @@ def test_counts_of_other_spellings_are_read(usage, found):
 )
 def test_anything_else_is_no_answer(value):
     found = from_provider(value)
-    assert isinstance(found, Failure)
     assert found.code == "bad-answer"
 
 

@@ -3,7 +3,7 @@ from itertools import count
 import pytest
 
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import FunctionRef
 from agentv.targets.python import Python
@@ -79,7 +79,6 @@ def test_what_it_may_return(python, returned, response):
 )
 def test_anything_else_is_a_failure_that_names_it(python, returned, says):
     found = answer(python(f"from agentv import TargetResponse\ndef f(prompt): return {returned}"))
-    assert isinstance(found, Failure)
     assert found.code == "bad-answer"
     assert says in found.message
 
@@ -97,7 +96,6 @@ def test_anything_else_is_a_failure_that_names_it(python, returned, says):
 )
 def test_what_it_raises_is_a_failure(python, way, does, says):
     found = answer(python(f"{way} f(prompt):\n    {does}"))
-    assert isinstance(found, Failure)
     assert found.code == "target-raised"
     assert says in found.message
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code import command_process, processes
 from agentv.user_code.command_process import SignalError, acting_on_signals
@@ -64,7 +63,6 @@ def test_it_gets_the_environment_it_is_given_and_no_more():
 )
 def test_what_cannot_start_is_a_failure(command, cwd, says):
     found = run(command, cwd=cwd)
-    assert isinstance(found, Failure)
     assert found.code == "cannot-start"
     assert not found.retryable
     assert says in found.message

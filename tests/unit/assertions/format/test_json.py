@@ -70,7 +70,6 @@ def test_fails(assertion, output):
 )
 def test_patterns_of_a_schema_have_a_time_limit(schema, value):
     found = Schema(schema, limit_s=0.05).complaints(value)
-    assert isinstance(found, Failure)
     assert found.code == "regex-timeout"
 
 
@@ -237,5 +236,4 @@ def test_a_value_of_too_many_parts_is_no_verdict(monkeypatch):
     schema = Schema({"items": {"type": "integer"}})
     assert schema.complaints([1] * 900) == ()
     found = schema.complaints([1] * 1_100)
-    assert isinstance(found, Failure)
     assert found.code == "schema-limit"

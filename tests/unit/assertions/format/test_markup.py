@@ -172,6 +172,5 @@ def test_hostile_text_is_read_in_linear_time(piece):
 def test_more_tags_than_are_read_are_no_verdict(assertion, monkeypatch):
     monkeypatch.setattr(markup, "MOST_TAGS", 100)
     found = graded(assertion, "<a>" * 101)
-    assert found.error is not None
     assert found.error.code in {"too-long", "xml-limit"}
     assert graded(assertion, "<a>" * 100).error is None

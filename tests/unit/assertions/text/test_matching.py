@@ -135,7 +135,6 @@ class Hasty(Regex):
 
 def test_a_search_that_runs_away_is_an_errored_grade():
     grade = graded(Hasty(r"^(a|a)*$"), "a" * 40 + "!")
-    assert grade.error is not None
     assert grade.error.code == "regex-timeout"
     assert not grade.passed
     assert grade.negated() is grade

@@ -98,7 +98,6 @@ def test_output_that_takes_too_long_to_be_read_is_an_error(made, said):
 
 def test_deeply_nested_output_is_no_crash():
     found = grade(shell("""python3 -c 'print("{\\"a\\":" * 50000)'"""))
-    assert found.error is not None
     assert found.error.code == "bad-result"
 
 
@@ -362,7 +361,6 @@ def test_inline_code_gives_the_verdict(lab, code, score, passed):
 )
 def test_what_is_no_verdict_is_errored_and_says_why(lab, code, kind, said):
     grade = lab.grade(code)
-    assert grade.error is not None
     assert grade.error.code == kind
     assert said in grade.error.message
 

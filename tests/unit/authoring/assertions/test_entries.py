@@ -82,15 +82,6 @@ def test_what_a_line_says_once_of_two_assertions_is_said_of_the_next_line(tmp_pa
     assert {found.span.line for found in reading.report.diagnostics} == {1, 2}
 
 
-def test_a_broken_template_is_told_of_wherever_it_is_included(tmp_path):
-    files = {".agentv/templates/broken.yaml": "# assert:\n"}
-    reading = reading_of(repository(tmp_path, files))
-    for _ in range(2):
-        own = reading.part()
-        assert reading.entries(parsed("- include: broken"), own) == ((), False)
-        assert own.report.failed
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=20))
 def test_any_name_is_a_template_or_is_told_to_be_missing(tmp_path, name):

@@ -11,23 +11,7 @@ from hypothesis import strategies as st
 from agentv.authoring.cases.case import combinations, label
 from agentv.authoring.source.nodes import NOWHERE, Canonical, node_of, plain
 from agentv.authoring.source.report import Report
-from doubles.loading import case_of, suite_of
-
-HEAD = "target: echo\njudge: mock:yes\n"
-
-
-def test_defaults_with_placeholders_are_read_for_each_case(tmp_path):
-    text = f"{HEAD}assert: [{{contains: '{{{{ v }}}}'}}]\ntests:\n"
-    text += "".join(f"  - {{id: {v}, input: x, vars: {{v: {v}}}}}\n" for v in "ab")
-    assert [case.assertions[0].assertion.value for case in suite_of(tmp_path, text).cases] == ["a", "b"]
-
-
-def test_ids_descriptions_and_metadata_are_not_rendered(tmp_path):
-    case = case_of(
-        tmp_path,
-        "id: '{{ a }}'\ndescription: '{{ b }}'\nmetadata: {c: '{{ c }}'}\ninput: '{{ d }}'\nvars: {d: x}\nassert: [{contains: x}]",
-    )
-    assert (case.id, case.description, case.metadata) == ("{{ a }}", "{{ b }}", {"c": "{{ c }}"})
+from doubles.loading import case_of
 
 
 def digest(folder: Path, text: str, files: dict[str, str] | None = None) -> str:
@@ -119,13 +103,6 @@ def test_an_id_does_not_change_when_an_item_is_added(listed, more):
     longer = [*listed, more]
     if len({label(node_of(one, NOWHERE)) for one in longer}) == len(longer):
         assert found(entry(vars={"a": listed})).keys() <= found(entry(vars={"a": longer})).keys()
-
-
-def test_lists_of_the_suite_expand_too_and_those_of_the_command_line_win():
-    made = found(entry(vars={"a": [1, 2]}), {"b": ["x", "y"], "c": ["z"]}, fixed=("c",))
-    assert list(made) == ["[a=1,b=x]", "[a=1,b=y]", "[a=2,b=x]", "[a=2,b=y]"]
-    assert made["[a=2,b=y]"]["vars"] == {"a": 2, "b": "y"}
-    assert list(found(entry(vars={"b": "x"}), {"b": ["x", "y"]})) == [""]
 
 
 @pytest.mark.parametrize(

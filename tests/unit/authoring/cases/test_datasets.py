@@ -2,9 +2,6 @@
 
 import pytest
 
-from agentv.app.registries import registries
-from agentv.authoring.loading.load import LoadRequest, load
-from agentv.errors import LoadError
 from doubles.loading import suite_of
 
 CASES = {
@@ -53,16 +50,3 @@ def test_a_name_with_brackets_is_a_name_if_there_is_such_a_file(tmp_path):
     assert ids(
         tmp_path, "'a[1].yaml'", {"a[1].yaml": "- {id: literal, input: x}\n", "a1.yaml": "- {id: no, input: x}\n"}
     ) == ["literal"]
-
-
-def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
-    files = {"a.yaml": "- {id: a, input: '{{ v }}', vars: {v: x}}\n- {id: b, input: y}\n"}
-    first, second = suite_of(tmp_path, f"{HEAD}tests: a.yaml\n", files).cases
-    assert (first.input[0].text, second.input[0].text) == ("x", "y")
-
-
-def test_double_ids_of_a_suite_made_in_python_are_found_without_places():
-    case = {"id": "a", "input": "x", "assert": [{"contains": "x"}]}
-    with pytest.raises(LoadError) as caught:
-        load(LoadRequest((), documents=({"target": "echo", "tests": [case, case]},)), registries())
-    assert [one.message for one in caught.value.diagnostics] == ["two cases have the id 'a'"]

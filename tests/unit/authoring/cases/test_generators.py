@@ -1,9 +1,7 @@
 """Cases that a function makes. What can be wrong with it is in `tests/cases`."""
 
-import pytest
-
 from agentv.authoring.cases import generators
-from doubles.loading import found_in, outcome, repository, suite_of
+from doubles.loading import found_in, outcome, repository
 
 HEAD = "target: echo\nassert: [{contains: x}]\n"
 
@@ -44,12 +42,6 @@ def test_a_function_that_hangs_is_an_error_at_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(generators, "WAIT_S", 0.05)
     hangs = "import time\n\ndef cases():\n    time.sleep(0.2)\n    return []\n"
     assert found_in(tmp_path, f"{HEAD}tests: gen.py:cases\n", {"gen.py": hangs}) == [("timeout", 3)]
-
-
-@pytest.mark.parametrize("source", ["from helpers_of_gen import *\n", "from helpers_of_gen import cases\n"])
-def test_a_function_that_comes_from_elsewhere(tmp_path, source):
-    files = {"gen.py": source, "helpers_of_gen.py": "def cases():\n    return [{'id': 'a', 'input': 'x'}]\n"}
-    assert [case.id for case in suite_of(tmp_path, f"{HEAD}tests: gen.py:cases\n", files).cases] == ["a"]
 
 
 def test_validating_calls_nothing(tmp_path):

@@ -2,13 +2,12 @@
 
 import hashlib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.cases.messages import read_files, read_messages
 from agentv.authoring.source.nodes import node_of
-from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock
 from agentv.model.values.values import Span
 from doubles.loading import parsed, reading_of, repository
 
@@ -19,40 +18,6 @@ def messages(text: str, folder, **more):
     reading = reading_of(folder, **more)
     found = read_messages(parsed(text, str(folder / "suite.eval.yaml")), "user", reading)
     return found, [one.code for one in reading.report.diagnostics]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1.50", Message("user", "1.50")),
-        ("{role: user, content: 5, name: ann}", Message("user", "5", "ann")),
-        ("{role: assistant, content: ''}", Message("assistant", "")),
-        ("[{role: system, content: [a, {type: text, value: b}]}]", Message("system", (TextBlock("a"), TextBlock("b")))),
-        ("{role: user, content: [{type: text, value: {a: ü}}]}", Message("user", (TextBlock('{"a": "ü"}'),))),
-        (
-            "{role: user, content: [{type: image, value: 'https://a.org/b.png'}]}",
-            Message("user", (ImageBlock("https://a.org/b.png"),)),
-        ),
-    ],
-)
-def test_a_message(tmp_path, text, message):
-    assert messages(text, tmp_path) == ((message,), [])
-
-
-def test_placeholders_in_messages_are_filled_in_and_files_are_data(tmp_path):
-    repository(tmp_path, {"guide.md": "{{ name }}\n"})
-    text = "{role: user, content: ['{{ name }}', {type: file, value: '{{ file }}.md'}]}"
-    found, codes = messages(text, tmp_path, variables={"name": "{{ other }}", "file": "guide"}, renders=True)
-    path = str(tmp_path / "guide.md")
-    assert codes == []
-    assert found == (Message("user", (TextBlock("{{ other }}"), FileBlock("guide.md", path, "{{ name }}\n"))),)
-
-
-def test_a_placeholder_may_stand_for_all_messages(tmp_path):
-    history = [{"role": "system", "content": "{{ x }}"}, {"role": "user", "content": "Hello"}]
-    found, codes = messages("'{{ history }}'", tmp_path, variables={"history": history}, renders=True)
-    assert codes == []
-    assert found == (Message("system", "{{ x }}"), Message("user", "Hello"))
 
 
 def test_input_files_are_a_path_or_several(tmp_path):

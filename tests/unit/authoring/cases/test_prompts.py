@@ -59,19 +59,6 @@ def test_the_text_of_a_prompt_has_its_placeholders(tmp_path, prompt, text):
     assert list(suite.prompt_texts.values()) == [text]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("one\n---\ntwo\n", ["one", "two"]),
-        ("---\none\n---\n\n---\ntwo\n---", ["one", "two"]),
-        ("one\n----\ntwo --- three", ["one\n----\ntwo --- three"]),
-        ("one\r\n --- \r\ntwo", ["one", "two"]),
-    ],
-)
-def test_a_text_file_may_hold_several_prompts(tmp_path, text, parts):
-    assert [said for _, said in asked(tmp_path, "p.txt", {"p.txt": text})] == parts
-
-
 def test_the_hash_of_a_case_knows_the_text_of_its_prompt_and_not_where_it_stands(tmp_path):
     cases = [
         suite_of(tmp_path / str(number), f"target: echo\nprompts: {prompts}\n{CASES}", {"p.txt": "Say {{ text }}"})
@@ -147,5 +134,4 @@ def test_the_prompt_of_a_directory(tmp_path):
     for name in ("prompt.txt", "prompt.md", "prompt.xml"):
         (tmp_path / name).write_text("x")
         found = prompt_file_of(tmp_path)
-        assert found is not None
         assert found.name == name

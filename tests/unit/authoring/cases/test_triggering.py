@@ -10,7 +10,6 @@ from doubles.loading import outcome, repository
 
 OTHERS = {"weather": "Tells the weather.", "commit": "Writes commit messages."}
 BOTH = "{should_trigger: [clean this diff, tidy my patch], should_not_trigger: [what is the weather]}"
-LIST = "[{query: clean this diff, should_trigger: true}, {query: what is the weather, should_trigger: false}]"
 
 
 def read(folder, text, *, others=OTHERS, files=None):
@@ -38,13 +37,6 @@ def test_each_query_is_a_case_that_asks_the_judge(tmp_path):
     assert cases[2].span.column == BOTH.index("what") + 3
 
 
-def test_both_forms_say_the_same(tmp_path):
-    first, _ = read(tmp_path, BOTH)
-    second, _ = read(tmp_path, LIST)
-    third, _ = read(tmp_path, f"{{queries: {LIST}}}")
-    assert [case.sha256 for case in second] == [case.sha256 for case in third] == [first[0].sha256, first[2].sha256]
-
-
 @pytest.mark.parametrize("text", ["queries.json", "{queries: queries.json}", "./queries.json"])
 def test_a_file_in_the_form_of_agentskills_is_asked_three_times(tmp_path, text):
     queries = (
@@ -55,13 +47,6 @@ def test_a_file_in_the_form_of_agentskills_is_asked_three_times(tmp_path, text):
     assert found == []
     assert [(case.id, case.repeat) for case in cases] == [("trigger: clean this", 3), ("trigger: no", 3)]
     assert dict(cases[0].metadata) == {"by": "us", "why": "near", "query": "clean this", "should_trigger": True}
-
-
-def test_a_file_may_be_asked_otherwise(tmp_path):
-    files = {"queries.json": '[{"query": "clean this", "should_trigger": false}]'}
-    (case,), _ = read(tmp_path, "{queries: queries.json, runs: 4, threshold: 0.25}", files=files)
-    assert case.repeat == 4
-    assert case.assertions[0].settings.required == pytest.approx(0.75)
 
 
 def test_the_other_prompts_are_shown_unless_that_is_switched_off(tmp_path):

@@ -42,12 +42,6 @@ def test_a_skill_is_read_whatever_ends_its_lines(tmp_path, ends):
     assert suite.metadata == {"version": 2}
 
 
-def test_a_skill_without_instructions_has_no_system_message(tmp_path):
-    text = "---\nname: csv\ndescription: x\n---"
-    suite, _ = exam_of(tmp_path, "lib/csv/evals.json", EVALS, {**FILES, "lib/csv/SKILL.md": text})
-    assert [message.role for message in next(iter(suite.cases)).input] == ["user"]
-
-
 def test_the_skills_beside_it_are_shown_and_are_no_part_of_its_evidence(tmp_path):
     beside = {
         "lib/weather/SKILL.md": "---\nname: weather\ndescription: Tells the weather.\n---\n",

@@ -167,15 +167,6 @@ def test_the_likely_fix(tmp_path):
         assert [found.hint for found in reading.report.diagnostics] == [hint], text
 
 
-def test_placeholders_are_rendered_once_and_keep_their_types(tmp_path):
-    variables = {"n": 3, "again": "{{ n }}", "items": [{"text": "{{ n }}"}]}
-    text = '{between: "{{ n }}", text: "{{ again }}", inners: "{{ items }}", inner: {text: "{{ again }}", count: "{{ n }}"}}'
-    made, told = read(text, tmp_path, variables=variables, renders=True)
-    assert told == []
-    assert (made.between, made.text, made.inners) == (3, "{{ n }}", (Inner("{{ n }}"),))
-    assert made.inner == Inner("{{ n }}", 3)
-
-
 def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp_path):
     reading = reading_of(tmp_path, env={"N": "3"}, renders=True)
     node = parsed("{between: '{{ env.N }}', number: '{{ env.N | int }}'}")

@@ -1,6 +1,5 @@
 """Exams: which files are exams, what is recorded of an attempt, and which models they call (SPEC section 11)."""
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.loading.load import LoadRequest, check_file, eval_files
-from agentv.authoring.prompt_library import exam_above, exam_of
-from agentv.authoring.source.files import is_exam
+from agentv.authoring.loading.load import LoadRequest, check_file
 from agentv.model.suite.exam import DESCRIPTION, Exam
 from agentv.model.suite.suite import Suite
 from doubles.loading import outcome, repository
@@ -30,17 +27,6 @@ def exam_of_suite(folder: Path, text: str = EXAM, files: Mapping[str, str | byte
     exam = exam_in(folder, text, files, **request).exam
     assert exam is not None
     return exam
-
-
-def test_an_exam_is_one_by_what_lies_beside_it(tmp_path: Path) -> None:
-    names = ["a/eval.yml", "a/prompt.txt", "b/eval.yaml", "b/meta.yaml", "c/eval.yml", "d/evals.yml", "d/prompt.md"]
-    repository(tmp_path, dict.fromkeys(names, EXAM))
-    exams = [name for name in names if is_exam(str(tmp_path / name))]
-    assert exams == ["a/eval.yml", "b/eval.yaml"]
-    assert exam_of(tmp_path / "d") is None
-    assert exam_above(str(tmp_path / "a/examples/happy/inputs.yml")) == str(tmp_path / "a/eval.yml")
-    assert exam_above(str(tmp_path / "c/inputs.yml")) is None
-    assert [os.path.relpath(path, tmp_path) for path in eval_files((str(tmp_path),))] == exams
 
 
 def test_what_sat_is_all_that_the_exam_rests_on_and_no_secret_nor_file_elsewhere(tmp_path: Path) -> None:
@@ -170,19 +156,6 @@ JUDGED = NAMED.replace("}\ncases", ', judge: "mock:SCORE=5 REASON=a"}\ncases').r
 )
 def test_another_model_than_the_exam_names(tmp_path: Path, text: str, request_: dict[str, object], other: bool) -> None:
     assert exam_of_suite(tmp_path, text, MODELS, **request_).other_model is other
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("claude-opus-4-7", "anthropic:claude-opus-4-7"),
-        ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
-        ("one", "one"),
-    ],
-)
-def test_a_model_is_a_target_or_an_id_of_anthropics(tmp_path: Path, model: str, name: str) -> None:
-    suite = exam_in(tmp_path, EXAM.replace("echo", f"'{model}'"), MODELS, process_env={"ANTHROPIC_API_KEY": "k"})
-    assert [target.name for target in suite.targets] == [name]
 
 
 def test_an_id_of_a_model_names_a_target_in_exams_alone(tmp_path: Path) -> None:

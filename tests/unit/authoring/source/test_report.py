@@ -1,7 +1,5 @@
 """What the loader has found wrong so far."""
 
-from msgspec.structs import astuple
-
 from agentv.authoring.source.report import HINTED, Report
 from agentv.model.values.values import Span
 
@@ -24,23 +22,6 @@ def test_hints_end_where_one_program_made_all_the_mistakes():
         assert not report.crowded
         report.section().error("bad-value", at(line), "wrong")
     assert report.crowded
-
-
-def test_warnings_and_hints_are_no_failure():
-    report = Report(hints=True)
-    report.warning("bad-dotenv", AT, "odd")
-    report.older("evaluators", "assert", AT)
-    assert not report.failed
-    assert {one.severity for one in report.diagnostics} == {"warning", "hint"}
-
-
-def test_diagnostics_are_sorted_by_file_line_and_column():
-    report = Report()
-    for span in (Span("b", 1, 1, 1, 2), Span("a", 2, 1, 2, 2), Span("a", 1, 5, 1, 6), Span("a", 1, 2, 1, 3)):
-        report.error("bad-value", span, "wrong")
-    report.error("bad-value", None, "nowhere")
-    shown = [one.span and astuple(one.span)[:3] for one in report.diagnostics]
-    assert shown == [None, ("a", 1, 2), ("a", 1, 5), ("a", 2, 1), ("b", 1, 1)]
 
 
 def test_a_note_is_one_line_of_bearable_length_too():

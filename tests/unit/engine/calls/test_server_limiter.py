@@ -31,7 +31,6 @@ def test_nobody_waits_for_longer_than_it_may():
         return refused, at, now()
 
     refused, at, then = run_at_once(main())
-    assert isinstance(refused, CallFailure)
     assert refused.message == "not called: the server asked an earlier call to wait 500 s longer: slow down"
     assert (at, then) == (1000, 1500)
 

@@ -116,14 +116,12 @@ def test_the_place_of_a_cursor(text, path, key, prefix) -> None:
     if path is None:
         assert cursor is None
     elif prefix is not None:
-        assert cursor is not None
         assert (cursor.path, cursor.key, cursor.prefix) == (path, key, prefix)
 
 
 def test_keys_beside_the_cursor_are_those_of_its_mapping() -> None:
     lines = ["tests:", "- id: a", "  input: hi", "  ", "  # note", "  threshold: 1", "- id: b", "  tags: x", ""]
     cursor = cursor_at(lines, 3, 2)
-    assert cursor is not None
     assert cursor.beside == {"id": "a", "input": "hi", "threshold": "1"}
 
 

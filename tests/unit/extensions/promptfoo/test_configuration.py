@@ -295,7 +295,6 @@ def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead:
     )
     (told,) = validate((str(path),), {})
     assert (told.severity, told.message) == ("error", f"the provider '{theirs}' has no equivalent")
-    assert told.span is not None
     assert told.span.line == 2
     assert instead in str(told.hint)
 
@@ -450,7 +449,6 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
         report = Report(hints=True)
         reading = SuiteContext.of(str(path), LoadRequest(()), registries(), report).reading
         made = PROMPTFOO.translate(str(path), root, reading, Surroundings(calls=False, agents=bool))
-        assert made is not None
         assert isinstance(yaml.safe_load(yaml_text(made.root.items)), dict)
         for key in document.keys() & {"x", "redteam"}:
             assert report.count or document[key] in (None, "", [], {})

@@ -116,7 +116,6 @@ def test_it_is_made_anew_where_it_is_not_of_these_rows(run, change):
     with RowIndex.of(run) as index:
         assert index.counts(Selection(cases=("new",))).total == 1
     kept = RowIndex.there(run)
-    assert kept is not None
     kept.close()
 
 
@@ -158,7 +157,6 @@ def test_totals_are_made_from_the_same_reading(run):
     assert kept is not None
     with kept:
         assert kept.totals() == made
-    assert made is not None
     assert (made.trials, list(made.by_suite)) == (Counts(9, 1, 2, 1, 5), ["orders", "refunds"])
 
 

@@ -263,7 +263,6 @@ def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided
         *_early("goes-on", False),
     ]
     found = summary(*rows).early_stops
-    assert found is not None
     assert (found.decided, found.undecided) == (2, 2)
     told = [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case]
     assert told == [
@@ -280,7 +279,6 @@ def test_a_bounded_number_of_them_is_listed(monkeypatch):
     monkeypatch.setattr("agentv.store.totals.distinct.LISTED", 2)
     rows = [one for number in range(7) for one in _early(f"case-{number}", False, False, False)]
     found = summary(*rows[::-1]).early_stops
-    assert found is not None
     assert ([case.test_id for case in found.by_case], found.omitted) == (["case-0", "case-1"], 5)
 
 

@@ -93,7 +93,6 @@ def test_a_data_url_is_taken_apart():
 )
 def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
     found = picture_of(local(tmp_path, "file.dat", data))
-    assert isinstance(found, Failure)
     assert found.code == "bad-picture"
     assert message in found.message
     assert "./file.dat" in found.message
@@ -104,7 +103,6 @@ def test_a_huge_one_is_not_read(tmp_path):
     with (tmp_path / "huge.png").open("wb") as file:
         file.truncate(50_000_001)
     found = picture_of(ImageBlock("huge.png", str(tmp_path / "huge.png")))
-    assert isinstance(found, Failure)
     assert "larger than 50 MB" in found.message
 
 

@@ -9,14 +9,13 @@ from openai.types.chat import ChatCompletionContentPartParam
 from openai.types.responses import ResponseInputFileParam
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.model.values.response import STRUCTURED, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.catalogue import registry
 from agentv.targets.openai_api.hosted import Hosted, OpenRouter
 from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import (
     Answer,
-    ContentFilter,
     Hang,
     ModelServer,
     SlowDrip,
@@ -65,13 +64,6 @@ def test_an_answer_comes_with_all_that_is_known_of_it(api):
     assert found.token_usage == usage
     assert found.finish_reason == {"chat": "stop", "responses": "completed"}[api]
     assert found.metadata == {"model": "gpt-4o"}
-
-
-@pytest.mark.parametrize("azure", [Azure("d", "", KEY)])
-def test_azures_filter_is_an_error_400_and_no_bad_request(azure):
-    with ModelServer(ContentFilter()) as server:
-        found = answer(replace(azure, base_url=server.azure))
-    assert (found.code, found.retryable) == ("refused", False)
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -242,7 +234,6 @@ def test_a_model_that_thinks_until_its_limit_says_so():
     usage = TokenUsage(input=5, output=64, total=69, reasoning=64)
     with ModelServer(Answer("", finish_reason="length", usage=usage)) as server:
         found = answer(openai(server, max_tokens=64))
-        assert isinstance(found, Failure)
         assert found.code == "empty-output"
         assert "64 of its tokens were used for reasoning" in found.message
         assert "'max_tokens'" in found.message
@@ -415,9 +406,8 @@ def test_a_call_costs_what_the_price_list_says(server):
     assert cost(at_home(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
 
 
-@pytest.mark.parametrize("model", ["my-own-deployment"])
-def test_a_price_that_nobody_knows_is_none(model, server):
-    assert cost(Azure(model, server.azure, KEY), server) is None
+def test_a_price_that_nobody_knows_is_none(server):
+    assert cost(Azure("my-own-deployment", server.azure, KEY), server) is None
     assert cost(openai(server), server) is None
     assert cost(OpenRouter("openai/gpt-4o", server.openai, KEY), server) is None
     assert cost(Azure("gpt-4o", server.azure, KEY), server) is None
@@ -474,7 +464,6 @@ EACH = pytest.mark.parametrize("name", ["cohere", "groq", "huggingface", "mistra
 
 def settings(name: str, model: str = "m", **others: object) -> Hosted:
     provider = registry().find(name)
-    assert provider is not None
     assert issubclass(provider.settings, Hosted)
     return provider.settings(model, **{"api_key": "sk-key-of-mine", **others})
 

@@ -25,12 +25,6 @@ def test_a_number_keeps_its_digits(tmp_path):
     assert (case.vars, case.assertions[0].assertion.value) == ({"q": "1.50"}, "1.50")
 
 
-@pytest.mark.parametrize("asks", ["", 'input: ""\n', 'input: "{{ e }}"\n'])
-def test_what_is_wrong_with_the_suite_is_told_once(tmp_path, asks):
-    _, told = suite(tmp_path, "q,e,__expected\na,,a\n", f"target: echo\n{asks}")
-    assert [one for one, _, _ in told] == ["missing-input"]
-
-
 def test_files_of_the_suite_are_attached_to_what_it_asks(tmp_path):
     (tmp_path / "note.md").write_text("A note.", encoding="utf-8")
     found, _ = suite(tmp_path, "q,__expected\na,contains:A note\n", SIDECAR + "input_files: [note.md]\n")

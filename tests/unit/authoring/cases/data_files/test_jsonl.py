@@ -35,12 +35,6 @@ def test_a_bom_at_the_begin_is_fine_and_anywhere_else_is_not(tmp_path):
     assert suite(tmp_path, line(1) + "\ufeff" + line(2))[1] == [("bad-json", 2, 1)]
 
 
-def test_numbers_are_compared_by_their_digits(tmp_path):
-    found, _ = suite(tmp_path, line(1, **{"assert": [{"contains": 1.50}]}).replace("1.5", "1.50"))
-    (case,) = found.cases
-    assert case.assertions[0].assertion.value == "1.50"
-
-
 def test_no_more_warnings_are_told_than_anybody_reads(tmp_path):
     text = "".join(line(number, criteria="Says it") for number in range(SHOWN + 20))
     found, told = suite(tmp_path, text)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.values.response import Failure
 from doubles.agents import acp, call
 from doubles.asking import request, spec_of
 from doubles.processes_alive import all_gone
@@ -32,7 +31,6 @@ async def interrupted(settings, asked, *, when):
 def test_an_interrupted_agent_is_asked_to_cancel_and_its_trace_is_kept():
     settings = acp(call("1"), {"hang": "until cancelled"})
     found, took_s = asyncio.run(interrupted(settings, request(timeout_s=60), when="working"))
-    assert isinstance(found, Failure)
     assert (found.code, found.retryable) == ("interrupted", False)
     trace = found.response.trace
     assert [one.name for one in trace.tool_calls] == ["shell"]

@@ -5,7 +5,6 @@ import pytest
 from agentv.extensions.agents.adapters.native_settings import Directories, Launch
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.tools import GatewayAccess, McpServer
-from agentv.model.values.response import Failure
 from doubles.asking import request
 from doubles.recorded_agents import settings_of
 
@@ -103,7 +102,6 @@ def test_mcp_servers_are_in_its_settings(agent):
 @pytest.mark.parametrize("agent", ["pi-cli", "mini-swe-agent"])
 def test_an_agent_without_mcp_is_not_started_for_a_case_with_tools(agent):
     found = settings_of(agent).launch(request("Fix it.", mcp_servers=(SHOP,)), HOME, "")
-    assert isinstance(found, Failure)
     assert found.code == "no-tools"
 
 
@@ -183,7 +181,6 @@ def test_prompts_of_the_target_reach_the_agent(agent):
 @pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli"])
 def test_what_stands_in_the_home_of_the_user_is_left_alone(agent):
     found = settings_of(agent, append_system_prompt="Be brief.").launch(request(), HOME_OF_USER, "")
-    assert isinstance(found, Failure)
     assert found.code == "cannot-start"
 
 

@@ -13,7 +13,7 @@ from agentv.extensions.agents.adapters.codex import Codex
 from agentv.extensions.agents.adapters.pi_cli import PiCli
 from agentv.model.suite.tools import GatewayAccess, McpServer
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, TargetResponse
 from doubles.agents import RecordingSandbox
 from doubles.asking import answer, asked, request, spec_of
 from doubles.native_agents import STREAMS, printing
@@ -51,7 +51,6 @@ def failure(settings, one) -> CallFailure:
 def test_a_recorded_success_that_is_none_is_an_error_with_its_trace(settings, situation, code, box):
     found = failure(printing(settings, situation, **({"permissions": "deny"} if "denied" in situation else {})), box)
     assert found.code == code
-    assert found.response is not None
     assert found.response.trace is not None
 
 
@@ -91,15 +90,12 @@ def test_a_stream_that_shows_no_success_is_an_error(script, code, says, box):
 def test_what_it_prints_besides_is_survived(line, box):
     text = line.encode("utf-8").decode("latin-1") if "\xff" not in line else line
     found = answer(printing(Claude, script={"text": f"{text}\n{RESULT}"}), box)
-    assert isinstance(found, TargetResponse)
     assert found.output == "Done."
 
 
 def test_a_trace_is_partial_where_an_event_cannot_be_read(box):
     text = '{"type": ["of tomorrow"]}\n' + (STREAMS / "pi-cli/edit.jsonl").read_text()
     found = answer(printing(PiCli, script={"text": text}), box)
-    assert isinstance(found, TargetResponse)
-    assert found.trace is not None
     assert found.trace.partial == "1 event of the agent's stream could not be read"
 
 
@@ -117,7 +113,6 @@ def test_its_settings_are_private_files_and_its_key_is_nowhere_in_what_is_kept(b
     script = {"text": f'{text}\n"secret-token-1 of the trial"\n{RESULT}', "keep": str(keep), "stderr": "secret-token-1"}
     settings = printing(Claude, script=script, api_key="real-key-12345", append_system_prompt="Be brief.")
     found = answer(settings, replace(box, gateway=GatewayAccess("http://127.0.0.1:1", "secret-token-1")))
-    assert isinstance(found, TargetResponse)
     assert found.trace is not None
     kept = json.loads(keep.read_text())
     assert kept["stdin"] == "Do the task."
@@ -142,7 +137,6 @@ def test_a_link_in_place_of_its_settings_is_not_followed(box, tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "home" / ".agentv").symlink_to(tmp_path / "outside")
     found = answer(printing(Claude, "answer", append_system_prompt="x"), box)
-    assert isinstance(found, Failure)
     assert found.code == "cannot-start"
     assert not list((tmp_path / "outside").iterdir())
 
@@ -175,8 +169,6 @@ def test_an_agent_beyond_its_limits_is_ended_with_its_children(limits, says, box
     assert time.monotonic() - began < 30.0
     assert found.code == "agent-limit"
     assert says in found.message
-    assert found.response is not None
-    assert found.response.trace is not None
     assert found.response.trace.tool_calls
     assert all_gone(ids_in(tmp_path / "child", 1))
 
@@ -192,7 +184,6 @@ def test_an_agent_that_lingers_after_its_result_is_ended_and_its_result_counts(b
     monkeypatch.setattr(module, "EXIT_S", 0.3)
     settings = printing(Claude, "background", script={"hang": 60, "child": str(tmp_path / "child")})
     found = answer(settings, replace(box, timeout_s=40.0))
-    assert isinstance(found, TargetResponse)
     assert found.output == "Started."
     assert all_gone(ids_in(tmp_path / "child", 1))
 

@@ -72,7 +72,6 @@ def test_arguments(how, wanted, made, passed):
 
 def test_a_time_that_nobody_knows_errs_the_grade():
     grade = graded(expects(ExpectedCall("a", max_duration_ms=10)), did("a"))
-    assert grade.error is not None
     assert grade.error.code == "no-data"
 
 

@@ -10,7 +10,6 @@ from agentv.errors import UsageError
 from agentv.extensions.agents.commands.importing import ImportedSession, import_files
 from agentv.extensions.agents.traces.atif import atif_of
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
-from agentv.model.values.response import Failure
 from agentv.store.files.traces import write
 from agentv.targets.replay import Recordings
 from doubles.traces import WORK
@@ -65,7 +64,6 @@ def test_a_row_is_replayed_with_its_trace(there):
 def test_a_session_without_an_answer_is_an_error_when_it_is_replayed(there, trace, says):
     (there / "recorded.jsonl").write_text(ImportedSession("refund", trace, "f").row() + "\n")
     answer = answered(there / "recorded.jsonl", "refund")
-    assert isinstance(answer, Failure)
     assert says in answer.message
 
 

@@ -159,7 +159,6 @@ def test_more_calls_than_were_recorded_are_an_error(cassette):
     for asked, _ in RUN:
         trial.recorded(asked)
     found = trial.recorded(request("Fix it", "one", "ok", "two", "done", "three", "more"))
-    assert isinstance(found, Failure)
     assert trial.finish(complete=True) == found
     assert found.code == "not-recorded"
     assert "run.jsonl: the agent made a model call that is not recorded (POST anthropic/v1/messages)" in found.message
@@ -254,7 +253,6 @@ def test_an_agent_that_called_no_model_is_named(path):
 def test_a_recording_of_something_else_is_not_replayed(cassette, change, why):
     call = Call("k2", "claude", replace(CALL.request, **change))
     failure = replay(cassette, call)
-    assert isinstance(failure, Failure)
     assert failure.code == "not-recorded"
     assert failure.message.endswith(why or f"at the case '{call.request.case_id}'")
 

@@ -267,7 +267,6 @@ def test_missing_spans_make_the_trace_partial():
 )  # fmt: skip
 def test_nothing_to_read_is_a_failure(data, said):
     found = read_otlp(data)
-    assert isinstance(found, Failure)
     assert found.message.startswith(said)
 
 

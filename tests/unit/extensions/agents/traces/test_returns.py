@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from agentv.extensions.agents.traces.returns import answer_in
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace_summary import completed
 from agentv.model.values.usage import TokenUsage
 
@@ -132,8 +131,6 @@ HIDDEN = "An error occurred while running the tool. Please try again."
 )  # fmt: skip
 def test_the_run_of_each_framework_is_read(returned, tokens, cost, agent, error):
     found = answer_in(returned, ASKED)
-    assert isinstance(found, TargetResponse)
-    assert found.trace is not None
     answer = completed(found)
     calls = found.trace.tool_calls
     assert [(call.name, call.arguments, call.result, call.error) for call in calls] == [
@@ -185,7 +182,6 @@ def test_an_output_that_is_no_text_is_its_json():
 )  # fmt: skip
 def test_a_run_that_failed_is_errored_with_its_trace(returned, code, says):
     found = answer_in(returned, ASKED)
-    assert isinstance(found, CallFailure)
     assert (found.code, found.message, found.response.output) == (code, says, None)
     assert len(found.response.trace.tool_calls) == 2
 
@@ -199,7 +195,6 @@ def test_objects_of_another_version_are_named():
     stranger = made("Runner")
     type(stranger).__module__ = "anthropic.runners"
     found = answer_in(stranger, ASKED)
-    assert isinstance(found, Failure)
     assert found.message.startswith("Runner of anthropic 2.")
     assert found.message.endswith("is not what a run returns; return the result of the run")
 

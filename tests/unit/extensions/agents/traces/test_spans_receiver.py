@@ -119,7 +119,6 @@ def test_a_port_that_is_taken_is_named():
             return one
 
         found = received(work, port)
-    assert isinstance(found, Failure)
     assert (found.code, found.message.startswith(f"the receiver of spans cannot listen on port {port}")) == ("no-receiver", True)  # fmt: skip
 
 

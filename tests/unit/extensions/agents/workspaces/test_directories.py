@@ -45,7 +45,6 @@ def killed(place: Path, template: Path, sandbox: str, mark: str, after_s: float)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     argv = (sys.executable, "-c", OPENS, str(place), str(template), sandbox, mark)
     with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"working\n"
         time.sleep(after_s)
         process.send_signal(signal.SIGKILL)

@@ -75,7 +75,6 @@ def test_an_agent_that_is_stopped_by_its_time_limit_leaves_nothing(place: Place)
     mark = word()
     began = time.monotonic()
     trial = place.trial(f"(setsid env -i /bin/sleep {mark} &) ; sleep {mark}", timeout_s=0.5)
-    assert isinstance(trial.agent, Failure)
     assert trial.agent.code == "timeout"
     assert is_gone(mark)
     assert time.monotonic() - began < launcher.GRACE_S + process_group.LONGEST_S

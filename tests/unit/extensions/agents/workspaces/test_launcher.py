@@ -22,7 +22,6 @@ def waited(mark: str, within_s: float) -> bool:
 def test_a_signal_reaches_the_program_which_may_end_by_itself(number: signal.Signals) -> None:
     script = f"trap 'echo ending; exit 4' {number.name[3:]}; echo ready; while :; do sleep 0.05; done"
     with subprocess.Popen(command_line(("sh", "-c", script)), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(number)
         assert process.stdout.read() == b"ending\n"
@@ -35,7 +34,6 @@ def test_the_guard_outlives_a_kill_of_the_group() -> None:
     with subprocess.Popen(
         command_line(("sh", "-c", script)), stdout=subprocess.PIPE, start_new_session=True
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         os.killpg(process.pid, signal.SIGKILL)
     assert waited(mark, GRACE_S + 5)

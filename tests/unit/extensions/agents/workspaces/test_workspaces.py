@@ -124,7 +124,6 @@ def test_a_failed_hook_is_a_failure_of_what_it_precedes(plain: Place) -> None:
     shown = plain.trial("true", hooks=Hooks(before_each=(shell("exit 2"),))).opened
     assert shown == Failure("hook-failed", "the hook 'exit 2' ended with status 2: no message")
     after = plain.trial("true", hooks=Hooks(after_each=(shell("exit 2"),)))
-    assert isinstance(after.closed, Failure)
     assert after.closed.code == "hook-failed"
 
 
@@ -256,7 +255,6 @@ def test_no_network_is_never_silently_the_hosts(place: Place) -> None:
     look = 'python3 -c "import socket; print([name for _, name in socket.if_nameindex()])"'
     trial = place.trial(look, network="none")
     if place.sandbox == "none":
-        assert trial.opened is not None
         assert trial.opened.code == "sandbox-unavailable"
     else:
         assert printed(trial.agent) == "['lo']\n"
@@ -264,7 +262,6 @@ def test_no_network_is_never_silently_the_hosts(place: Place) -> None:
 
 def test_a_missing_template_is_a_failure(plain: Place) -> None:
     trial = plain.trial("true", template=CopiedFiles(str(plain.root / "nowhere")))
-    assert trial.opened is not None
     assert trial.opened.code == "workspace-failed"
 
 
