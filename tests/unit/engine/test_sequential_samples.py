@@ -10,7 +10,7 @@ from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.engine.workers import IndependentTrials
-from agentv.model.run.events import RunFinished, TrialFinished
+from agentv.model.run.events import TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -104,7 +104,6 @@ def test_every_case_is_sampled_until_it_is_decided_one_sample_after_the_other():
     }
     assert [sample for name, sample in target.asked if name == "always"] == list(range(1, 17))
     assert set(target.most.values()) == {1}
-    assert isinstance(over, RunFinished)
     assert (over.finished, over.unstarted) == (16 + 3 + 20 + 3, 0)
 
 

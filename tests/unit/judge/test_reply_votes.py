@@ -26,7 +26,6 @@ def test_a_failed_required_item_makes_a_vote_count_0():
 def test_one_vote_that_failed_leaves_no_median():
     failure = JudgeFailure("unreadable-verdict", "no", reply="Fine!", cost_usd=0.25)
     found = outcome_of([vote(1, cost_usd=0.5), failure, vote(1, token_usage=TokenUsage(3))])
-    assert isinstance(found, JudgeFailure)
     assert (found.code, found.message, found.reply) == ("unreadable-verdict", "vote 2 of 3: no", "Fine!")
     assert (found.cost_usd, found.token_usage) == (None, TokenUsage(3))  # those 3 have no price
 

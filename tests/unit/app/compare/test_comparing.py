@@ -32,15 +32,11 @@ def runs(store):
 
 
 def compared(*runs, targets=(), partial=False, **question) -> Comparison:
-    found = compare(CompareRequest(runs, targets, partial), ComparisonSettings(**question))
-    assert isinstance(found, Comparison)
-    return found
+    return compare(CompareRequest(runs, targets, partial), ComparisonSettings(**question))
 
 
 def matrix(*runs, **question) -> Matrix:
-    found = compare(CompareRequest(runs), ComparisonSettings(**question))
-    assert isinstance(found, Matrix)
-    return found
+    return compare(CompareRequest(runs), ComparisonSettings(**question))
 
 
 def refused(*runs, **given):

@@ -373,16 +373,6 @@ def test_totals_of_a_large_run_that_was_killed_are_computed_once(shown_run, monk
     assert totals_of(shown_run.path, shown_run.record)[0] == small
 
 
-def test_of_a_trial_with_two_rows_the_newest_is_read(greeted):
-    rows = [json.loads(line) for line in (greeted / "index.jsonl").read_text().splitlines()]
-    again = next(row for row in rows if row["test_id"] == "bye") | {"status": "passed"}
-    with (greeted / "index.jsonl").open("a") as file:
-        file.write(json.dumps(again) + "\n")
-
-    shown = {one.trial.case.id: one.status for one in open_run("last", action="show").results()}
-    assert shown == {"hello": "passed", "bye": "passed"}
-
-
 def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for(greeted):
     with RunDirectory.open(greeted):
         where = os.path.relpath(greeted)

@@ -55,14 +55,6 @@ def test_an_interrupted_run_says_so_by_its_status(tmp_path):
         assert (outcome.interrupted, outcome.status) == (True, ExitStatus.INTERRUPTED)
 
 
-def test_the_time_and_the_processes_of_a_resumed_run_add_up(tmp_path):
-    with opened(tmp_path, SUITE) as one:
-        outcome_of(one, duration_ms=1000.0)
-    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
-        outcome_of(one, duration_ms=500.0)
-        assert (summary_of(one)["duration_ms"], summary_of(one)["processes"]) == (1500.0, 2)
-
-
 def test_exports_are_written_and_named(tmp_path):
     path = str(tmp_path / "report.json")
     with opened(tmp_path, SUITE, exports=(path,)) as one:

@@ -13,12 +13,11 @@ from agentv.app.running.drive import DrivenRun, drive
 from agentv.app.running.run_record import with_agent_versions
 from agentv.app.running.start import InterruptedTrial, StartedRun, Unpriced, interrupted_trials, start
 from agentv.engine.dependency_order import OnDemandScheduler
-from agentv.model.run.events import RunResumed, TrialFinished, TrialKept
+from agentv.model.run.events import TrialFinished
 from agentv.model.suite.suite import SimulatedUser, TargetSpec
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import HISTORY, JOURNAL
 from agentv.store.journal.answers import HEADER, spent_line
-from agentv.store.totals.summary import PlannedCounts
 from doubles.keyed import Keyed
 from doubles.open_runs import opened
 from doubles.trials import finished, trial
@@ -50,19 +49,6 @@ def ran(project: Path, suite: str) -> None:
 
 def pending(found: StartedRun) -> list[str]:
     return [trial.case.id for trial in found.pending()]
-
-
-def test_a_resumed_run_tells_of_the_trials_that_are_done_and_leaves_the_others(tmp_path):
-    ran(tmp_path, SUITE)
-    with opened(tmp_path, TWO, resume=str(tmp_path / "run")) as one:
-        found = started(one)
-        assert one.names() == ["TrialKept", "RunResumed"]
-        assert [event.result.trial.case.id for event in one.events if isinstance(event, TrialKept)] == ["a"]
-        assert one.events[-1] == RunResumed(1, 0, 1, False)
-        assert pending(found) == ["b"]
-        planned = PlannedCounts(cases=2, trials=2)
-        summary = one.run.totals.counts.summary(run_id="r", planned=planned, duration_ms=0, processes=2)
-        assert (summary.cases.passed, summary.cases.total) == (1, 2)
 
 
 def test_rows_of_cases_that_are_gone_are_superseded(tmp_path):

@@ -43,9 +43,7 @@ def built(tmp_path: Path, source: str, options=None, name: str = "min_words.py")
 
 
 def issues(tmp_path: Path, source: str, options=None, name: str = "min_words.py") -> list[Issue]:
-    found = python(tmp_path, source, name).build(options or {})
-    assert isinstance(found, list)
-    return found
+    return python(tmp_path, source, name).build(options or {})
 
 
 # --- discovery

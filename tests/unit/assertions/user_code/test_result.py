@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agentv.assertions.user_code.result import at_threshold, from_python, grade_of, settle, wire_of
 from agentv.model.run.grade import AssertionScore, Check
-from agentv.model.values.response import Failure
 
 
 class NumpyLike:
@@ -128,7 +127,6 @@ def test_details_nested_too_deeply_are_an_error():
 
 def test_the_wire_object_has_the_order_of_the_seed():
     settled = settle({"pass": True, "assertions": [{"text": "Output has 6 words", "passed": True}]})
-    assert not isinstance(settled, Failure)
     expected = '{"score": 1, "assertions": [{"text": "Output has 6 words", "passed": true}]}'
     assert json.dumps(wire_of(settled)) == expected
 
@@ -142,9 +140,7 @@ def test_the_wire_object_has_the_order_of_the_seed():
 )
 def test_what_is_printed_reads_back_as_the_same_verdict(value):
     settled = settle(value)
-    assert not isinstance(settled, Failure)
     again = settle(json.loads(json.dumps(wire_of(settled))))
-    assert not isinstance(again, Failure)
     assert (again.passed, again.score) == (settled.passed, settled.score)
 
 

@@ -17,7 +17,6 @@ def run(*arguments):
 
 def test_without_a_terminal_it_names_the_way_around():
     found = run("last").exception
-    assert isinstance(found, UsageError)
     assert "agentv label last --export labels.csv" in found.hint
 
 

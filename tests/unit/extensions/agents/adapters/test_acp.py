@@ -13,7 +13,7 @@ from agentv.extensions.agents.adapters.settings import McpServerSettings
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import ImageBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, PermissionStep, UsageStep
+from agentv.model.values.trace import MessageStep, PermissionStep
 from agentv.registry.fields import Command
 from doubles.agents import acp, call
 from doubles.asking import answer, request, spec_of
@@ -99,7 +99,6 @@ def test_usage_and_cost_where_the_agent_gives_them():
     assert (usage.total, usage.input, usage.output, usage.cached, usage.reasoning) == (30, 20, 10, 5, 1)
     assert found.cost_usd == 0.25
     last = found.trace.steps[-1]
-    assert isinstance(last, UsageStep)
     assert (last.tokens, last.cost_usd) == (usage, 0.25)
 
 

@@ -24,9 +24,7 @@ OF_HOST = Directories("/workspace", "/home/user", "/home/user/.agentv-agent-1")
 
 
 def launched(settings: Codex, directories: Directories = FRESH, session: str = "", **asked) -> Launch:
-    found = settings.launch(request("Do the task.", **asked), directories, session)
-    assert isinstance(found, Launch)
-    return found
+    return settings.launch(request("Do the task.", **asked), directories, session)
 
 
 def config_of(launch: Launch) -> dict:

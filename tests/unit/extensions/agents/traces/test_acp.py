@@ -107,7 +107,6 @@ def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
 )  # fmt: skip
 def test_what_cannot_be_read_makes_the_trace_partial(data, said):
     trace = read_acp(data)
-    assert isinstance(trace, Trace)
     assert trace.partial.startswith(said)
     assert trace.steps
 
@@ -125,7 +124,6 @@ def test_no_value_of_a_wrong_type_raises(junk):
     for record in CLAUDE:
         for mutated in mutations(record, junk):
             found = read_acp(lines(*CLAUDE[:3], mutated, *CLAUDE[3:]))
-            assert isinstance(found, Trace)
             assert len(found.steps) >= 7
 
 
