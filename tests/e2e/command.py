@@ -86,13 +86,14 @@ class Project:
         self,
         *words: str,
         status: int | None = None,
+        says: str = "",
         timeout: float = 180,
         env: Mapping[str, str] = EMPTY,
         fresh: bool = False,
     ) -> Ended:
         """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own.
 
-        `status`: how it must end.
+        `status`: how it must end. `says`: what it must write to stderr.
         """
         environment = {**self.environment, **env}
         if fresh or not can_fork(environment):
@@ -104,6 +105,7 @@ class Project:
         assert "Traceback" not in ended.stderr, ended.stderr
         assert "internal error" not in ended.stderr, ended.stderr
         assert status in {None, ended.status}, f"status {ended.status}: {ended.stderr}"
+        assert says in ended.stderr, ended.stderr
         return ended
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:

@@ -58,8 +58,7 @@ def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
         body = "{" + lines[1][len('{"crc32":"00000000",') :].replace('"target":"python:agent.py:answer",', "")
         lines[1] = f'{{"crc32":"{crc32(body.encode()):08x}",{body[1:]}'
         path.write_text("".join(f"{line}\n" for line in lines))
-    ended = ran(project, "--resume", status=3)
-    assert "a call of 'python:agent.py:answer' may take up to $0.1000" in ended.stderr
+    ran(project, "--resume", status=3, says="a call of 'python:agent.py:answer' may take up to $0.1000")
     assert (len(project.asked), project.summary()["budget"]["spent_usd"]) == (1, 0.1)
 
 
@@ -84,8 +83,7 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
 
 def test_a_budget_of_the_file_in_tokens(project):
     suite(project, more="run: {budget_tokens: 35, workers: 4}\n")
-    ended = ran(project, status=3)
-    assert "30 of the budget of 35 tokens are spent, and a call of 'python" in ended.stderr
+    ran(project, status=3, says="30 of the budget of 35 tokens are spent, and a call of 'python")
     assert len(project.asked) == 3
     assert ran(project, "--budget-tokens", "1000", "--resume").status == 0
 

@@ -93,8 +93,7 @@ def test_recorded_twice_it_is_the_same_but_for_the_times(recorded):
 )
 def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change, told):
     recorded.write("a.eval.yaml", SUITE.replace(*change))
-    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", status=3)
-    assert "not-recorded" in ended.stderr
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", status=3, says="not-recorded")
     assert told in ended.stderr
     assert sorted(recorded.asked) == []
 
@@ -175,8 +174,7 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
     if content is not None:
         project.write("run.jsonl", content)
-    ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", status=2)
-    assert told in ended.stderr
+    project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", status=2, says=told)
     assert not (project.path / ".agentv" / "results").exists()
 
 
@@ -270,8 +268,7 @@ def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
 
 def test_todays_assertions_grade_yesterdays_answers(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("{contains: blue}", "{contains: green}, is short"))
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=1)
-    assert "grading 2 answers of 20" in ended.stderr
+    recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=1, says="grading 2 answers of 20")
     assert sorted(recorded.asked) == ["judge b"]  # what the judge said of the other one is known
     rows = {row["test_id"]: row for row in recorded.rows("new")}
     assert [rows[name]["status"] for name in "ab"] == ["passed", "failed"]
@@ -292,8 +289,7 @@ def test_an_interrupted_regrading_goes_on(recorded):
 
 def test_a_trial_without_an_answer_is_errored_and_never_asked(recorded):
     recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
-    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=3)
-    assert "grading 1 answer of 20" in ended.stderr
+    ended = recorded.run("eval", "a.eval.yaml", "--regrade", "-o", "new", status=3, says="grading 1 answer of 20")
     assert "1 trial without a stored answer will be errored" in ended.stderr
     assert "no-kept-answer" in ended.stderr
     assert sorted(recorded.asked) == []
@@ -307,8 +303,7 @@ def test_a_trial_without_an_answer_is_errored_and_never_asked(recorded):
     ],
 )
 def test_what_cannot_be_regraded_is_refused(recorded, words, told):
-    ended = recorded.run("eval", "a.eval.yaml", *words, status=2)
-    assert told in ended.stderr
+    recorded.run("eval", "a.eval.yaml", *words, status=2, says=told)
 
 
 def test_thoughts_of_a_stored_answer_are_graded_as_the_target_says_today(project):

@@ -89,8 +89,7 @@ def test_tokens_are_counted_by_us_and_the_key_stays_with_us(project):
 def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
     with PricedServer(0.10) as server:
         suite(project, server, cases=case("a", 2) + case("b", 4), more="run: {workers: 1}\n")
-        ended = ran(project, "--budget-usd", "0.45", status=3)
-        assert "$0.4000 of the budget of $0.4500 is spent" in ended.stderr
+        ran(project, "--budget-usd", "0.45", status=3, says="$0.4000 of the budget of $0.4500 is spent")
         assert server.calls == 4
         assert [row["test_id"] for row in project.rows("out")] == ["a"]
         assert project.rows("out")[0]["cost_usd"] == pytest.approx(0.2)

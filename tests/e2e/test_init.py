@@ -17,8 +17,7 @@ def test_each_template_is_small_green_and_valid(project, template):
     written = re.findall(r"^wrote (.*)$", started.stderr, re.MULTILINE)
     assert (started.status, 1 <= len(written) <= 3) == (0, True), started.stderr
     shown = re.search(r"agentv (eval \S+)", started.stderr)
-    ended = project.run(*shown[1].split(), status=0)
-    assert " 0 failed, 0 errored" in ended.stderr
+    project.run(*shown[1].split(), status=0, says=" 0 failed, 0 errored")
     assert project.run("validate", ".", "--strict").status == 0
     assert project.run("check", ".").status == 0
     assert "agentv view" in started.stderr
@@ -84,16 +83,13 @@ def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path,
         project.write(".git/HEAD", "")
     project.write_files({".ssh/id_rsa": "k3y-of-mine", ".aws/credentials.yaml": "k3y-of-mine", "notes.txt": "private"})
     assert project.run("init", env=home).status == 0
-    ended = project.run("eval", "evals", env=home)
-    assert (ended.status, "4 passed" in ended.stderr) == (0, True)
+    project.run("eval", "evals", env=home, status=0, says="4 passed")
     for name in ("../.ssh/id_rsa", "../.aws/credentials.yaml", "../notes.txt"):
         said = f"[{{role: user, content: [{{type: file, value: {name}}}]}}]"
         project.write(
             "evals/a.eval.yaml", f"target: echo\ntests: [{{id: a, input: {said}, assert: [{{contains: hi}}]}}]\n"
         )
-        refused = project.run("eval", "evals/a.eval.yaml", env=home, status=2)
-        assert "outside-repository" in refused.stderr
+        refused = project.run("eval", "evals/a.eval.yaml", env=home, status=2, says="outside-repository")
         assert "k3y" not in refused.stdout + refused.stderr
     project.write("b.eval.yaml", "target: echo\ntests: file://.aws/credentials.yaml\n")
-    refused = project.run("eval", "b.eval.yaml", env=home, status=2)
-    assert "outside-repository" in refused.stderr
+    project.run("eval", "b.eval.yaml", env=home, status=2, says="outside-repository")
