@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from agentv.model.values.values import EMPTY
 from e2e.fork_server import AGENTV, ForkServer, can_fork
@@ -63,9 +63,10 @@ class Project:
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         return file
 
-    def write_files(self, files: Mapping[str, str | bytes]) -> None:
+    def write_files(self, files: Mapping[str, str | bytes]) -> Self:
         for name, text in files.items():
             self.write(name, text)
+        return self
 
     @property
     def environment(self) -> dict[str, str]:

@@ -19,8 +19,7 @@ def lines(number: int) -> str:
 
 @pytest.fixture
 def many(project):
-    project.write_files({"a.jsonl": lines(200), "a.yaml": SIDECAR})
-    return project
+    return project.write_files({"a.jsonl": lines(200), "a.yaml": SIDECAR})
 
 
 def test_the_list_is_for_programs_and_its_totals_are_for_people(many):

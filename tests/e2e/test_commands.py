@@ -412,8 +412,7 @@ COMMANDS = (
 def hostile(project):
     project.write("a.eval.yaml", json.dumps(ACTIONS_LOG_SUITE, indent=2))
     wrong = "target: echo\ntests:\n  - id: a\n    input: b\n    assert:\n  ::error::x: ##[group]\n"
-    project.write_files({"wrong.eval.yaml": wrong, "agent.py": "print('::error::from code ##[x]')\n"})
-    return project
+    return project.write_files({"wrong.eval.yaml": wrong, "agent.py": "print('::error::from code ##[x]')\n"})
 
 
 def commands_in(text: str) -> list[str]:

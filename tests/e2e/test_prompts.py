@@ -285,8 +285,7 @@ def sat(project) -> list[tuple[int, bool, bool]]:
 
 @pytest.fixture
 def flaky(project):
-    project.write_files(LAUNDERED)
-    return project
+    return project.write_files(LAUNDERED)
 
 
 @pytest.mark.parametrize("again", [["--resume"], ["--regrade", "-o", "o"]])

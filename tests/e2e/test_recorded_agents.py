@@ -99,8 +99,7 @@ def shop(project):
 
 
 def opened_shop(project):
-    project.write_files({"agent.py": AGENT, "repo/price.txt": "1", "a.eval.yaml": SUITE, "home/.keep": ""})
-    return project
+    return project.write_files({"agent.py": AGENT, "repo/price.txt": "1", "a.eval.yaml": SUITE, "home/.keep": ""})
 
 
 KEY = "sk-test-1234567890abcdef"

@@ -25,8 +25,7 @@ tests:
 
 @pytest.fixture
 def suite(project):
-    project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
-    return project
+    return project.write_files({"agent.py": AGENT, "a.eval.yaml": SUITE})
 
 
 def ran(project, *words: str, **how):
