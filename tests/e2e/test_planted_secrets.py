@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from agentv.cli.main import run
+from doubles.loading import repository
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -201,10 +202,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "wrong.eval.yaml": f"target: {{provider: echo, api_key: {SECRETS['SERVICE_API_KEY']}, modell: x}}\n"
         'tests: [{id: a, input: "{{ env.DB_PASS }}", assert: [{regex: "({{ env.GITHUB_PAT }}"}]}]\n',
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(repository(tmp_path, files))
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
     return tmp_path

@@ -112,9 +112,7 @@ class Desk:
         return Examiner(self.library).examine(self.prompt)
 
     def write(self, name: str, text: str) -> None:
-        path = self.root / "prompts" / "p" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        repository(self.root, {f"prompts/p/{name}": text})
 
     def status(self, status: str) -> None:
         self.write("meta.yaml", f"description: greets\nstatus: {status}\n")

@@ -17,6 +17,7 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import Diagnostic, LoadError
 from agentv.reports.diagnostics import render_diagnostics
+from doubles.loading import repository
 from doubles.validation import validate
 from needs import needs
 
@@ -64,10 +65,7 @@ FOR_RUN = {"no-target", "no-judge", "no-embedder", "nothing-to-choose"}
 
 def written(files, project: Path) -> str:
     """Puts an example's files there; the one that is an eval file."""
-    for one in files:
-        path = project / one.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(one.text, encoding="utf-8")
+    repository(project, {one.path: one.text for one in files})
     return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl", "/eval.yml")))
 
 
