@@ -80,18 +80,6 @@ FOUND = [
 ]
 
 
-def test_the_example_of_section_14():
-    rendered = render_diagnostics(FOUND[:1], FILES.get, here="/repo")
-    assert rendered == (
-        "evals/refund.eval.yaml:6:15: error[unknown-assertion]: no assertion type 'contians'\n"
-        "    6 |       - type: contians\n"
-        "      |               ^^^^^^^^ did you mean 'contains'?\n"
-        "   searched .agentv/assertions in: evals/, .\n"
-        "\n"
-        "1 error"
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "here", "color"), [("diagnostics", "/repo", False), ("diagnostics-color", "/repo/evals", True)]
 )

@@ -2,8 +2,6 @@ import shlex
 import subprocess
 from fnmatch import fnmatchcase
 
-from msgspec.structs import astuple
-
 from agentv.model.run.grade import Check
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.response import Failure
@@ -70,17 +68,6 @@ def test_equal_messages_are_told_as_they_are_and_statuses_are_not_mixed_up():
 def test_an_id_in_a_message_separates_nothing():
     (one,) = grouped(errored("row-1", "no row for row-1"), errored("row-2", "no row for row-2"))
     assert (one.cases, one.cause) == (2, "http-status: no row for …")
-
-
-def test_samples_prompts_and_targets_of_one_case_are_one_case():
-    results = [
-        wrong("a", target=target, prompt_id=prompt, sample=sample, repeat=2)
-        for target in ("x", "y")
-        for prompt in ("p", "q")
-        for sample in (1, 2)
-    ]
-    (one,) = grouped(*results)
-    assert (one.cases, one.trials, one.targets, len(one.members)) == (1, 8, ("x", "y"), 8)
 
 
 def test_what_decided_is_the_cause_not_what_has_no_weight_or_passed():
@@ -181,15 +168,6 @@ def view_of(*results):
     for one in results:
         view.add(one)
     return view
-
-
-def test_a_failed_check_stands_at_its_assertion():
-    score = scored(False, text="contains 'x'", evidence="no\nletter", line=14)
-    (found,) = run_diagnostics(view_of(finished("failed", trial=trial("a", line=12), score=0.4, scores=[score])))
-    assert (found.code, found.severity) == ("case-failed", "error")
-    assert astuple(found.span)[1:] == (14, 1, 14, 1)
-    assert found.message == "a: score 0.40, needs 0.80"
-    assert found.notes[-1] == r"no\nletter"
 
 
 def test_an_errored_trial_has_the_code_of_its_error_and_the_place_of_its_case():

@@ -96,15 +96,6 @@ def test_the_live_line_counts_and_is_gone_in_the_end():
     assert after == [""] * 10
 
 
-def test_what_was_held_back_stands_under_a_heading_of_its_own():
-    view = RunView(1)
-    view.add(finished("skipped", error=Failure("dependency-not-passed", "'login', which it depends on, failed")))
-    text = render_terminal(view, SUMMARY, **LOOKS, color=False)
-    assert text.startswith("Failures by cause (1)\n")
-    assert "case-1" in text
-    assert "dependency-not-passed: 'login'" in text
-
-
 def test_samples_stand_under_a_heading_with_their_rates_and_flaky_ones_marked():
     tally = SamplesTally()
     for name, passed in (("steady", 5), ("coin", 3)):
@@ -140,12 +131,6 @@ def test_working_agents_stand_below_the_bar_as_many_as_fit_and_are_gone_in_the_e
 def test_gold_in_plain():
     rendered = render_plain(run_view(), SUMMARY, **LOOKS) + "\n"
     assert rendered == (GOLD / "plain.txt").read_text(encoding="utf-8")
-
-
-def test_failed_and_errored_are_never_mixed_up():
-    lines = render_plain(run_view(), SUMMARY, **LOOKS).split("\n")
-    heads = [line.split()[0] for line in lines if line[:1].isupper()]
-    assert heads == ["ERRORED"] * 2 + ["FAILED"] * 4 + ["PASSED"]
 
 
 def test_what_is_not_held_is_counted():

@@ -152,19 +152,6 @@ def test_where_nothing_was_judged_no_rate_is_said():
 
 
 @pytest.mark.parametrize(
-    ("cost", "judges", "said"),
-    [
-        (0.0123, None, "cost $0.0123, 3.2 s"),
-        (0.0123, 0.004, "cost $0.0163 (including $0.0040 for judges), 3.2 s"),
-        (None, 0.004, "cost $0.0040 (including $0.0040 for judges), 3.2 s"),
-        (0.0, 0.0, "cost $0.00, 3.2 s"),
-    ],
-)
-def test_cost(cost, judges, said):
-    assert said in lines(cost_usd=cost, judge_cost_usd=judges)
-
-
-@pytest.mark.parametrize(
     ("unpriced", "judge_unpriced", "said"),
     [
         (2, 0, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 2 trials, 3.2 s"),
