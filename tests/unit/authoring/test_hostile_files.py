@@ -61,9 +61,7 @@ def test_a_changed_file_is_right_or_told_where_it_is_wrong(folders: Path, place:
     max_examples=examples(100, 30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(place=st.sampled_from(PLAIN), seed=seeds)
-def test_the_command_ends_well_or_with_what_is_wrong(
-    folders: Path, monkeypatch: pytest.MonkeyPatch, capfd, place: tuple[str, str], seed: int
-) -> None:
+def test_the_command_ends_well_or_with_what_is_wrong(folders, monkeypatch, capfd, place, seed):
     name, path = place
     project = PROJECTS[name]
     for variable, value in NO_HOSTS.items():

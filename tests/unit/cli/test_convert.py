@@ -24,9 +24,7 @@ def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pyt
     assert "promptfooconfig.yaml:4:1: hint[no-equivalent]: 'sharing' is omitted" in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_something_has_no_equivalent(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_where_something_has_no_equivalent(project, capsys):
     text = "prompts: a\nproviders: echo\ntests:\n  - assert: [{type: moderation}]\n  - assert: [{type: human}]\n"
     (project / "promptfooconfig.yaml").write_text(text)
     assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.WRONG
@@ -139,9 +137,7 @@ NAMES = named_by((AGENTV, *dialects()))
         ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv eval promptfoo.json"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_converted_says_what_to_do(
-    name: str, content: str, arguments: list[str], message: str, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_converted_says_what_to_do(name, content, arguments, message, project, capsys):
     (project / name).write_text(content)
     status, text = said(capsys, name, *arguments)
     assert status == ExitStatus.WRONG

@@ -1,7 +1,6 @@
 """`agentv schema`."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,7 @@ from agentv.cli.main import run
 from agentv.errors import ExitStatus
 
 
-def test_it_prints_the_schema_of_eval_files(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_prints_the_schema_of_eval_files(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # in a project, its own assertion types are part of it
     assert run(["schema"]) == ExitStatus.PASSED
     assert capsys.readouterr().out == schema_text("eval")

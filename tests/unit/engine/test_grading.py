@@ -69,9 +69,7 @@ def raises(error: BaseException) -> Any:
         (Grade(0.1, False), {"required": True, "negate": True}, 0.8, True),
     ],
 )
-def test_a_required_grade_reaches_the_threshold_of_the_case(
-    grade: Grade, settings: dict[str, Any], threshold: float, passed: bool
-):
+def test_a_required_grade_reaches_the_threshold_of_the_case(grade, settings, threshold, passed):
     (one,) = scores(entry(Given(grade), **settings), threshold=threshold)
     assert one.grade.passed is passed
 

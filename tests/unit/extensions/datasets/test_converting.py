@@ -193,9 +193,7 @@ def test_what_needs_a_sandbox_is_refused_and_every_problem_is_told_once(project:
         ("empty.jsonl", b'{"input": "a", "ideal": []}\n', (1, "checks-nothing")),
     ],
 )  # fmt: skip
-def test_hostile_files_are_refused_at_their_place_and_nothing_is_written(
-    name: str, data: bytes, found: tuple[int, str], project: Path
-) -> None:
+def test_hostile_files_are_refused_at_their_place_and_nothing_is_written(name, data, found, project):
     source = project / name
     source.write_bytes(data)
     assert [one[:2] for one in problems(source, "equals", form="openai-evals")][:1] == [found]
@@ -226,9 +224,7 @@ SAID = st.text(
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.tuples(SAID, SAID, SAID, SAID), st.lists(SAID, min_size=1, max_size=2), st.sampled_from(["yaml", "jsonl"]))
-def test_whatever_a_text_contains_it_arrives_as_it_is(
-    tmp_path_factory: Any, said: tuple[str, str, str, str], retrieved: list[str], to: str
-) -> None:
+def test_whatever_a_text_contains_it_arrives_as_it_is(tmp_path_factory, said, retrieved, to):
     asked, reference, identity, note = said
     folder = tmp_path_factory.mktemp("texts")
     (folder / ".git").mkdir()

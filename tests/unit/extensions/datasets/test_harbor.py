@@ -123,9 +123,7 @@ def test_a_dockerfile_that_does_more_than_copy_needs_docker(project: Path, docke
         ({"task.toml": "x ="}, "this is no TOML: Invalid value (at end of document)", None),
     ],
 )  # fmt: skip
-def test_what_is_not_supported_is_named(
-    project: Path, changed: dict[str, str | None], message: str, hint: str | None
-) -> None:
+def test_what_is_not_supported_is_named(project, changed, message, hint):
     task(**changed)
     with pytest.raises(LoadError) as caught:
         converted("tasks")

@@ -76,9 +76,7 @@ def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) ->
         converted("shop.jsonl")
 
 
-def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(
-    tasks: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(tasks, tmp_path, monkeypatch):
     require("pyarrow", "huggingface_hub")
     import pyarrow as pa
     from huggingface_hub import constants

@@ -77,9 +77,7 @@ TWO = f"{{description: a, assert: [{GRADED}]}}, {{description: b, threshold: 0.5
         (Z, TWO, ["failed", "passed"]),
     ],
 )
-def test_a_test_passes_where_it_passes_in_promptfoo(
-    shared: str, tests: str, statuses: list[str], tmp_path: Path
-) -> None:
+def test_a_test_passes_where_it_passes_in_promptfoo(shared, tests, statuses, tmp_path):
     text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{shared}]}}\ntests: [{tests}]\n"
     found = {one.trial.case.id: one.status for one in evaluate(str(write(tmp_path, text))).results}
     assert [status for _, status in sorted(found.items())] == statuses

@@ -53,9 +53,7 @@ def configuration(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]
         ("[{echo: {prompts: [two]}}]", ["two:b"]),
     ],
 )
-def test_prompts_that_all_providers_get_are_those_of_the_suite(
-    providers: str, labels: list[str], tmp_path: Path
-) -> None:
+def test_prompts_that_all_providers_get_are_those_of_the_suite(providers, labels, tmp_path):
     document, told = converted(providers, tmp_path)
     assert told == []
     assert [one["label"] for one in document["prompts"]] == labels
