@@ -45,10 +45,6 @@ def outcome_of(one: Any, **changes: Any) -> Outcome:
     return asyncio.run(main())
 
 
-def summary_of(one: Any) -> Any:
-    return json.loads("\n".join(one.lines("summary.json")))
-
-
 def test_an_interrupted_run_says_so_by_its_status(tmp_path):
     with opened(tmp_path, SUITE) as one:
         outcome = outcome_of(one, interrupted=True)
