@@ -157,10 +157,10 @@ def started(project, **options) -> tuple[subprocess.Popen[str], list[int]]:
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])
 def test_quit_and_a_closed_terminal_leave_no_program_behind(project, number):
     process, pids = started(project)
-    process.send_signal(number)
     if number == signal.SIGHUP:
-        stderr = stopped(process, signal.SIGTERM, status=130)
-    assert "--resume=out" in stderr
+        process.send_signal(number)
+        number = signal.SIGTERM
+    assert "--resume=out" in stopped(process, number, status=130)
     assert all_gone(pids)
 
 
