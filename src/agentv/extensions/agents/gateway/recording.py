@@ -107,9 +107,9 @@ class TrialRecording(_TrialTexts):
     def _recording(self) -> RecordedTrial | None:
         kept = []
         for number, one in enumerate(self._exchanges, 1):
-            again = any(later.prompt == one.prompt for later in self._exchanges[number:])
-            if not (one.failed and again):  # of requests that failed and were made again, only the last try is kept
-                kept.append(one)
+            if one.failed and any(later.prompt == one.prompt for later in self._exchanges[number:]):
+                continue  # of requests that failed and were made again, only the last try is kept
+            kept.append(one)
         if not kept:
             return None
         call, request = self._call, self._call.request
