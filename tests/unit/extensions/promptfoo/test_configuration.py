@@ -83,15 +83,6 @@ def test_a_test_passes_where_it_passes_in_promptfoo(shared, tests, statuses, tmp
     assert [status for _, status in sorted(found.items())] == statuses
 
 
-def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
-    source = sample("models", tmp_path)
-    found = [one for one in validate((str(source),), {}) if one.code == "no-equivalent" and one.severity == "error"]
-    lines = source.read_text().splitlines()
-    places = {lines[one.span.line - 1].strip() for one in found if one.span is not None}
-    for part in ("moderation", "secret.py", "sparkle"):
-        assert any(part in place for place in places), part
-
-
 def test_providers_become_targets(tmp_path: Path) -> None:
     targets = translated(sample("models", tmp_path))[0]["targets"]
     assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
@@ -126,135 +117,40 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ("groq:llama-4", "groq:llama-4"),
         ("togetherai:meta/llama-4", "together:meta/llama-4"),
         ("bedrock:converse:us.amazon.nova-pro-v1:0", "bedrock:us.amazon.nova-pro-v1:0"),
-        (
-            "docker:ai/llama3.2",
-            {
-                "provider": "openai:ai/llama3.2",
-                "base_url": "{{ env.DOCKER_MODEL_RUNNER_BASE_URL | default('http://localhost:12434') }}/engines/v1",
-            },
-        ),
-        (
-            {"id": "truefoundry:a/b", "config": {"metadata": {"u": 1}, "iteration_limit": 2, "temperature": 0}},
-            {
-                "provider": "openai:a/b",
-                "base_url": "https://llm-gateway.truefoundry.com",
-                "api_key": "{{ env.TRUEFOUNDRY_API_KEY }}",
-                "temperature": 0,
-                "headers": {"X-TFY-METADATA": '{"u": 1}'},
-                "extra": {"iteration_limit": 2},
-            },
-        ),
-        (
-            {"id": "llama:x", "config": {"temperature": 0}},
-            {
-                "provider": "http",
-                "url": "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion",
-                "method": "POST",
-                "output": "$.content",
-                "body": {"prompt": "{{ prompt }}", "n_predict": 512, "temperature": 0},
-            },
-        ),
-        (
-            {
-                "id": "sagemaker:jumpstart:e",
-                "config": {"region": "r", "maxTokens": 5, "responseFormat": {"path": "json.generated_text"}},
-            },
-            {
-                "provider": "litellm:sagemaker/e",
-                "max_tokens": 5,
-                "temperature": 0.7,
-                "top_p": 1,
-                "extra": {"aws_region_name": "r"},
-            },
-        ),
-        (
-            {
-                "id": "bedrock:m",
-                "config": {
-                    "toolConfig": {
-                        "toolChoice": {"any": {}},
-                        "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}],
-                    }
-                },
-            },
-            {
-                "provider": "bedrock:m",
-                "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
-                "tool_choice": "required",
-            },
-        ),
-        (
-            {
-                "id": "vertex:m",
-                "config": {
-                    "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
-                    "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}],
-                },
-            },
-            {
-                "provider": "vertex:m",
-                "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
-                "tool_choice": "auto",
-            },
-        ),
-        (
-            {"id": "bedrock:m", "config": {"region": "us-east-1", "inferenceConfig": {"maxTokens": 5}, "top_k": 3}},
-            {"provider": "bedrock:m", "region": "us-east-1", "max_tokens": 5, "extra": {"top_k": 3}},
-        ),
-        (
-            {"id": "vertex:m", "config": {"region": "r", "projectId": "p", "generationConfig": {"temperature": 0}}},
-            {"provider": "vertex:m", "location": "r", "project": "p", "temperature": 0},
-        ),
-        (
-            {"id": "cerebras:llama-4", "config": {"max_completion_tokens": 5}},
-            {
-                "provider": "openai:llama-4",
-                "base_url": "https://api.cerebras.ai/v1",
-                "api_key": "{{ env.CEREBRAS_API_KEY }}",
-                "max_tokens": 5,
-            },
-        ),
+        ("docker:ai/llama3.2",
+         {"provider": "openai:ai/llama3.2", "base_url": "{{ env.DOCKER_MODEL_RUNNER_BASE_URL | default('http://localhost:12434') }}/engines/v1"}),
+        ({"id": "truefoundry:a/b", "config": {"metadata": {"u": 1}, "iteration_limit": 2, "temperature": 0}},
+         {"provider": "openai:a/b", "base_url": "https://llm-gateway.truefoundry.com", "api_key": "{{ env.TRUEFOUNDRY_API_KEY }}", "temperature": 0, "headers": {"X-TFY-METADATA": '{"u": 1}'}, "extra": {"iteration_limit": 2}}),
+        ({"id": "llama:x", "config": {"temperature": 0}},
+         {"provider": "http", "url": "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion", "method": "POST", "output": "$.content", "body": {"prompt": "{{ prompt }}", "n_predict": 512, "temperature": 0}}),
+        ({"id": "sagemaker:jumpstart:e", "config": {"region": "r", "maxTokens": 5, "responseFormat": {"path": "json.generated_text"}}},
+         {"provider": "litellm:sagemaker/e", "max_tokens": 5, "temperature": 0.7, "top_p": 1, "extra": {"aws_region_name": "r"}}),
+        ({"id": "bedrock:m", "config": {"toolConfig": {"toolChoice": {"any": {}}, "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}}},
+         {"provider": "bedrock:m", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "required"}),
+        ({"id": "vertex:m", "config": {"toolConfig": {"functionCallingConfig": {"mode": "AUTO"}}, "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}]}},
+         {"provider": "vertex:m", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}], "tool_choice": "auto"}),
+        ({"id": "bedrock:m", "config": {"region": "us-east-1", "inferenceConfig": {"maxTokens": 5}, "top_k": 3}},
+         {"provider": "bedrock:m", "region": "us-east-1", "max_tokens": 5, "extra": {"top_k": 3}}),
+        ({"id": "vertex:m", "config": {"region": "r", "projectId": "p", "generationConfig": {"temperature": 0}}},
+         {"provider": "vertex:m", "location": "r", "project": "p", "temperature": 0}),
+        ({"id": "cerebras:llama-4", "config": {"max_completion_tokens": 5}},
+         {"provider": "openai:llama-4", "base_url": "https://api.cerebras.ai/v1", "api_key": "{{ env.CEREBRAS_API_KEY }}", "max_tokens": 5}),
         ("file://p.py", {"provider": "python", "function": "p.py:call_api"}),
-        (
-            {"id": "file://p.py:ask", "label": "mine", "config": {"a": 1, "pythonExecutable": "python3"}},
-            {"name": "mine", "provider": "python", "function": "p.py:ask", "config": {"a": 1}},
-        ),
+        ({"id": "file://p.py:ask", "label": "mine", "config": {"a": 1, "pythonExecutable": "python3"}},
+         {"name": "mine", "provider": "python", "function": "p.py:ask", "config": {"a": 1}}),
         ({"id": "file://p.ts", "config": {"a": 1}}, {"provider": "javascript", "function": "p.ts", "config": {"a": 1}}),
-        (
-            {"id": "exec:./ask", "config": {"a": 1, "basePath": "."}},
-            {
-                "name": "exec:./ask",
-                "provider": "cli",
-                "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}",
-                "cwd": ".",
-                "options": {"a": 1},
-            },
-        ),
-        (
-            "webhook:https://a.example/b",
-            {
-                "provider": "http",
-                "url": "https://a.example/b",
-                "method": "POST",
-                "body": {"prompt": "{{ prompt }}"},
-                "template": "nunjucks",
-                "output": "$.output",
-            },
-        ),
+        ({"id": "exec:./ask", "config": {"a": 1, "basePath": "."}},
+         {"name": "exec:./ask", "provider": "cli", "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}", "cwd": ".", "options": {"a": 1}}),
+        ("webhook:https://a.example/b",
+         {"provider": "http", "url": "https://a.example/b", "method": "POST", "body": {"prompt": "{{ prompt }}"}, "template": "nunjucks", "output": "$.output"}),
         ({"id": "openai:m", "delay": 500, "env": {"A": "b"}}, {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}}),
         ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
-        (
-            {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
-            {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]},
-        ),
-        (
-            {"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
-            {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}},
-        ),
-        (
-            {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
-            {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"},
-        ),
+        ({"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
+         {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]}),
+        ({"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
+         {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}}),
+        ({"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
+         {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"}),
         ({"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}}, {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2}),
     ],
 )  # fmt: skip
@@ -579,18 +475,6 @@ def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
     assert told == ["a variable cannot hold the file 'a.pdf'"]
     shown = document["tests"][0]["vars"]
     assert shown == {"a": "one", "b": '{"c":[1]}', "c": "see the end", "d": "the end", "e": "end"}
-
-
-def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
-    text = f"prompts: a\n{HEAD}passRate: 1\nx: &x {{a: 1}}\ntests: [{{name: n, assert: [{{type: contains, value: a, reason: r}}]}}]\n"
-    document, told = converted(text, tmp_path)
-    assert told == [
-        "'passRate' is omitted: promptfoo does not read it",
-        "'x' is omitted: promptfoo does not read it",
-        "'name' of a test is omitted: promptfoo does not read it",
-        "'reason' of an assertion is omitted: promptfoo does not read it",
-    ]
-    assert document["tests"] == [{"id": "test-1", "input": "a", "assert": [{"type": "contains", "value": "a"}]}]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from agentv.sdk import evaluate
-from doubles.translations import translated, translated_text
+from doubles.translations import translated_text
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,7 @@ ALL = "[{label: one, raw: 'A {{ x }}'}, {label: 'two:b', raw: 'B {{ x }}'}]"
 
 def converted(providers: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
     tests = "[{vars: {x: 1}, assert: [{type: contains, value: A}]}]"
-    return configuration(f"prompts: {ALL}\nproviders: {providers}\ntests: {tests}\n", tmp_path)
-
-
-def configuration(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
-    source = tmp_path / "promptfooconfig.yaml"
-    source.write_text(text)
-    document, found = translated(source)
-    return document, [one.message for one in found]
+    return translated_text(f"prompts: {ALL}\nproviders: {providers}\ntests: {tests}\n", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +80,14 @@ def test_prompts_that_some_providers_get_become_cases(tmp_path: Path) -> None:
     ],
 )
 def test_prompts_of_a_test_that_cannot_be_written_as_cases_are_reported(tests: str, tmp_path: Path) -> None:
-    _, told = configuration(f"prompts: {ALL}\nproviders: [echo]\ntests: {tests}\n", tmp_path)
+    _, told = translated_text(f"prompts: {ALL}\nproviders: [echo]\ntests: {tests}\n", tmp_path)
     assert "'prompts' of a test has no equivalent" in told
 
 
 def test_settings_of_a_prompt_become_those_of_a_target(tmp_path: Path) -> None:
     prompts = "[{label: one, raw: A}, {label: two, raw: B, config: {temperature: 1, max_tokens: 5}}]"
     text = f"prompts: {prompts}\nproviders: [{{id: 'openai:gpt-5', config: {{temperature: 0}}}}]\n"
-    document, told = configuration(text + "tests: [{assert: [{type: contains, value: A}]}]\n", tmp_path)
+    document, told = translated_text(text + "tests: [{assert: [{type: contains, value: A}]}]\n", tmp_path)
     assert told == []
     first = {"provider": "openai:gpt-5", "temperature": 0, "thoughts": "keep"}
     own = {**first, "name": "openai:gpt-5 two", "temperature": 1, "max_tokens": 5}
@@ -105,5 +98,5 @@ def test_settings_of_a_prompt_become_those_of_a_target(tmp_path: Path) -> None:
 
 def test_settings_of_a_prompt_that_a_provider_does_not_take_are_reported(tmp_path: Path) -> None:
     text = "prompts: [{label: one, raw: A, config: {temperature: 1}}]\nproviders: [echo]\n"
-    _, told = configuration(text + "tests: [{assert: [{type: contains, value: A}]}]\n", tmp_path)
+    _, told = translated_text(text + "tests: [{assert: [{type: contains, value: A}]}]\n", tmp_path)
     assert told == ["'config' of a prompt has no equivalent"]
