@@ -502,6 +502,11 @@ def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
             "tests: [{assert: [{type: is-json, value: {properties: {day: {type: string, format: date}}}}]}]",
             "agentv does not check the format 'date' of a JSON Schema",
         ),
+        ("tests: [{assert: [{type: sparkle, value: yes}]}]", "'sparkle' has no equivalent"),
+        (
+            "tests: [{assert: [{type: not-contains, value: file://secret.py}]}]",
+            "the computed value 'file://secret.py' has no equivalent",
+        ),
         (
             "providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}}}]",
             "promptfoo puts the model's thinking into the answer; agentv does not",

@@ -8,12 +8,15 @@ from hashlib import sha256
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
 from agentv.extensions.team import endpoints
 from agentv.extensions.team.database import DatabaseUnavailableError
 from agentv.extensions.team.endpoints import TeamState, read_body
 from agentv.extensions.team.serving import team_routes
+from agentv.model.run.labels import Label
+from agentv.store.labels import label_line
 from agentv.web.answers import RefusedError
 from doubles.team_servers import RUN_ID, row, team_server_in
 
@@ -209,21 +212,9 @@ def test_people_add_labels_of_their_own_and_those_who_push_add_any(server, clien
 
 
 def label(person, **other):
-    line = {
-        "case": "refund",
-        "output_sha256": "0" * 64,
-        "rubric_sha256": "1" * 64,
-        "label": "pass",
-        "person": person,
-        "time": "2026-11-21T14:03:22Z",
-        "suite": "support",
-        "assertion": "helpful",
-        "run": RUN_ID,
-        "judge_model": "gpt",
-        "prompt_sha256": "2" * 64,
-        "judge_pass": True,
-    }
-    return json.dumps({**line, **other}).encode()
+    hashes, at = ("0" * 64, "1" * 64), "2026-11-21T14:03:22Z"
+    given = Label("refund", *hashes, "pass", person, at, "support", "helpful", RUN_ID, "gpt", "2" * 64, True)
+    return label_line(replace(given, **other))
 
 
 def test_a_run_with_a_name_that_could_not_be_given_is_not_stored(client):

@@ -10,7 +10,7 @@ from agentv.extensions.team.live import LivePush, Waits
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.uploaded import RunName
 from agentv.store.files.directory import is_being_written
-from doubles.team_servers import RUN_ID, row, write_rows, write_run
+from doubles.team_servers import RUN_ID, row, wait_for, write_rows, write_run
 
 WAITS = Waits(first=0.01, longest=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
 NAME = RunName("support", RUN_ID, "test")
@@ -20,13 +20,6 @@ NAME = RunName("support", RUN_ID, "test")
 def remote(server):
     yield Remote.of(server.address, server.token())
     server.state.uploads.delete(NAME)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from agentv.extensions.view.api import endpoints
-from agentv.extensions.view.app import ENTRIES, static_files, static_version
+from agentv.extensions.view.app import static_files, static_version
 from agentv.extensions.view.events import STREAMS
 from agentv.extensions.view.state import ViewOptions
 from doubles.stored_runs import scoring
@@ -185,13 +185,6 @@ def test_static_files_may_be_kept_and_the_document_may_not(client):
     assert document.headers["Content-Type"] == "text/html; charset=utf-8"
     assert f'src="static/{static_version()}/app.js"' in document.text
     assert document.headers["Cache-Control"] == "no-store"
-
-
-def test_the_script_of_each_page_is_one_file():
-    for page in ENTRIES:
-        script = static_files()[page].decode()
-        assert "function element(" in script or page == "sign_in/sign_in.js", page
-        assert [line for line in script.splitlines() if line.startswith(("import ", "export "))] == [], page
 
 
 def test_an_answer_is_sent_again_only_if_something_changed(client, root):

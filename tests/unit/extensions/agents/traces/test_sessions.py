@@ -150,16 +150,9 @@ def test_values_of_the_wrong_type_never_raise(program):
 
 def test_claude_with_its_subagents_in_the_same_file():
     def row(uuid, parent, kind, content, *, side=False, **more):
-        message = {"role": kind, "content": content, **more}
-        return {
-            "type": kind,
-            "uuid": uuid,
-            "parentUuid": parent,
-            "isSidechain": side,
-            "message": message,
-            "sessionId": "s",
-            "timestamp": f"2025-08-01T10:00:0{uuid}.000Z",
-        }
+        said = {"type": kind, "message": {"role": kind, "content": content, **more}, "isSidechain": side}
+        time = f"2025-08-01T10:00:0{uuid}.000Z"
+        return {**said, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "timestamp": time}
 
     usage = {"input_tokens": 1, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 4, "output_tokens": 1}
     task = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "Look", "description": "d"}}
@@ -189,10 +182,10 @@ def test_claude_that_was_interrupted_and_one_that_was_refused():
     result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": refused}
     trace = read_claude(
         lines(
-            {"type": "user", "uuid": "1", "message": {"content": "Go"}},
+            claude_user("1", "Go"),
             {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": [call]}},
-            {"type": "user", "uuid": "3", "message": {"content": [result]}},
-            {"type": "user", "uuid": "4", "message": {"content": "[Request interrupted by user for tool use]"}},
+            claude_user("3", [result]),
+            claude_user("4", "[Request interrupted by user for tool use]"),
         )
     )
     assert (trace.tool_calls[0].status, trace.stop_reason, trace.partial) == ("denied", "aborted", "")
@@ -206,74 +199,87 @@ def codex_row(kind, **payload):
     return {"timestamp": "2025-10-29T00:59:38.317Z", "type": kind, "payload": payload}
 
 
-def claude_message(text, **more):
-    block = [{"type": "text", "text": text}]
-    return {
-        "type": "assistant",
-        "uuid": text,
-        "message": {"id": text, "stop_reason": "end_turn", "content": block},
-    } | more
+def item(kind, **payload):
+    return codex_row("response_item", type=kind, **payload)
+
+
+def event(kind, **payload):
+    return codex_row("event_msg", type=kind, **payload)
 
 
 def codex_question(text):
-    content = [{"type": "input_text", "text": text}]
-    return codex_row("response_item", type="message", role="user", content=content)
+    return item("message", role="user", content=[{"type": "input_text", "text": text}])
 
 
 def codex_message(text):
-    return codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": text}])
+    return item("message", role="assistant", content=[{"type": "output_text", "text": text}])
+
+
+def claude_user(uuid, content):
+    return {"type": "user", "uuid": uuid, "message": {"content": content}}
+
+
+def claude_message(text, **more):
+    message = {"id": text, "stop_reason": "end_turn", "content": [{"type": "text", "text": text}]}
+    return {"type": "assistant", "uuid": text, "message": message, **more}
+
+
+def copilot(kind, **data):
+    return {"type": kind, "data": data}
+
+
+def gemini(identity, kind, content, **more):
+    return {"id": identity, "type": kind, "content": content, "timestamp": "2025-09-01T10:00:01Z", **more}
 
 
 def pi_message(text, reason="stop", **more):
     usage = {"input": 10, "output": 5, "cost": {"total": 0}}
     content = [{"type": "text", "text": text}] if text else []
-    return {
-        "type": "message",
-        "message": {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more},
-    }
+    message = {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more}
+    return {"type": "message", "message": message}
 
 
 BEGUN = {
-    "claude": [{"type": "user", "uuid": "1", "message": {"content": "Go"}}, claude_message(LOOK)],
+    "claude": [claude_user("1", "Go"), claude_message(LOOK)],
     "codex": [codex_question("Go"), codex_message(LOOK)],
     "copilot": [
-        {"type": "user.message", "data": {"content": "Go"}},
-        {"type": "assistant.message", "data": {"content": LOOK}},
+        copilot("user.message", content="Go"),
+        copilot("assistant.message", content=LOOK),
     ],
     "gemini": [
         {"sessionId": "s"},
-        {"id": "1", "type": "user", "content": "Go"},
-        {"id": "2", "type": "gemini", "content": LOOK},
+        gemini("1", "user", "Go"),
+        gemini("2", "gemini", LOOK),
     ],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Go"}}, pi_message(LOOK)],
 }
 ENDINGS = {
     "claude": {
         "error": [claude_message(WHY, isApiErrorMessage=True)],
-        "aborted": [{"type": "user", "uuid": "9", "message": {"content": "[Request interrupted by user]"}}],
+        "aborted": [claude_user("9", "[Request interrupted by user]")],
     },
     "codex": {
-        "error": [codex_row("event_msg", type="error", message=WHY), codex_row("event_msg", type="task_complete")],
-        "aborted": [codex_row("event_msg", type="turn_aborted")],
+        "error": [event("error", message=WHY), event("task_complete")],
+        "aborted": [event("turn_aborted")],
     },
     "copilot": {
-        "error": [{"type": "session.error", "data": {"message": WHY}}],
-        "aborted": [{"type": "abort", "data": {}}],
+        "error": [copilot("session.error", message=WHY)],
+        "aborted": [copilot("abort")],
     },
     "gemini": {
-        "error": [{"id": "3", "type": "error", "content": WHY}],
-        "aborted": [{"id": "3", "type": "info", "content": "Request cancelled."}],
+        "error": [gemini("3", "error", WHY)],
+        "aborted": [gemini("3", "info", "Request cancelled.")],
     },
     "pi": {"error": [pi_message("", "error", errorMessage=WHY)], "aborted": [pi_message("", "aborted")]},
 }
 WENT_ON = {
-    "claude": [{"type": "user", "uuid": "10", "message": {"content": "Again"}}, claude_message(ON)],
-    "codex": [codex_message(ON), codex_row("event_msg", type="task_complete")],
+    "claude": [claude_user("10", "Again"), claude_message(ON)],
+    "codex": [codex_message(ON), event("task_complete")],
     "copilot": [
-        {"type": "user.message", "data": {"content": "Again"}},
-        {"type": "assistant.message", "data": {"content": ON}},
+        copilot("user.message", content="Again"),
+        copilot("assistant.message", content=ON),
     ],
-    "gemini": [{"id": "4", "type": "user", "content": "Again"}, {"id": "5", "type": "gemini", "content": ON}],
+    "gemini": [gemini("4", "user", "Again"), gemini("5", "gemini", ON)],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Again"}}, pi_message(ON)],
 }
 SAID = {"error": f"the session ended in an error: {WHY}", "aborted": "the session ended without an answer: aborted"}
@@ -292,9 +298,8 @@ def test_a_session_that_ended_in_an_error_or_was_aborted_has_no_answer_unless_it
 def test_codex_of_a_year_ago():
     def counted(total, last):
         usage = {"input_tokens": last, "cached_input_tokens": 2, "output_tokens": 3, "total_tokens": last + 3}
-        return codex_row(
-            "event_msg",
-            type="token_count",
+        return event(
+            "token_count",
             info={"total_token_usage": {"total_tokens": total}, "last_token_usage": usage},
         )
 
@@ -304,21 +309,17 @@ def test_codex_of_a_year_ago():
             codex_row("session_meta", id="s1", cwd="/p", cli_version="0.46.0"),
             codex_question("<environment_context>x"),
             codex_question("Go"),
-            codex_row("event_msg", type="user_message", message="Go"),
+            event("user_message", message="Go"),
             codex_row("turn_context", model="gpt-5-codex"),
-            codex_row("event_msg", type="agent_reasoning", text="Hm"),
-            codex_row("response_item", type="reasoning", summary=[{"type": "summary_text", "text": "Hm"}]),
-            codex_row(
-                "response_item", type="function_call", name="shell", arguments='{"command":["cat","x"]}', call_id="c1"
-            ),
+            event("agent_reasoning", text="Hm"),
+            item("reasoning", summary=[{"type": "summary_text", "text": "Hm"}]),
+            item("function_call", name="shell", arguments='{"command":["cat","x"]}', call_id="c1"),
             counted(13, 10),
             counted(13, 10),
-            codex_row("response_item", type="function_call_output", call_id="c1", output=output),
-            codex_row("response_item", type="function_call", name="shop__get", arguments="{not json", call_id="c2"),
-            codex_row(
-                "response_item", type="function_call_output", call_id="c2", output="exec command rejected by user"
-            ),
-            codex_row("event_msg", type="agent_message", message="Done."),
+            item("function_call_output", call_id="c1", output=output),
+            item("function_call", name="shop__get", arguments="{not json", call_id="c2"),
+            item("function_call_output", call_id="c2", output="exec command rejected by user"),
+            event("agent_message", message="Done."),
             codex_message("Done."),
             counted(28, 12),
         )
@@ -331,33 +332,17 @@ def test_codex_of_a_year_ago():
 
 
 def test_gemini_of_a_year_ago_is_one_object():
-    call = {
-        "id": "c",
-        "name": "run_shell_command",
-        "args": {"command": "ls"},
-        "status": "cancelled",
-        "timestamp": "2025-09-01T10:00:02Z",
-        "result": [
-            {"functionResponse": {"response": {"error": "[Operation Cancelled] Reason: User did not allow tool call"}}}
-        ],
-    }
-    document = {
-        "sessionId": "g1",
-        "messages": [
-            {"id": "1", "timestamp": "2025-09-01T10:00:00Z", "type": "user", "content": "Go"},
-            {
-                "id": "2",
-                "timestamp": "2025-09-01T10:00:01Z",
-                "type": "gemini",
-                "content": "Done.",
-                "toolCalls": [call],
-                "thoughts": [{"subject": "Plan", "description": "I list."}],
-                "model": "gemini-2.5-pro",
-                "tokens": {"input": 9, "output": 4, "cached": 1, "thoughts": 2, "tool": 0, "total": 15},
-            },
-            {"id": "3", "timestamp": "2025-09-01T10:00:03Z", "type": "error", "content": "quota"},
-        ],
-    }
+    denied = {"response": {"error": "[Operation Cancelled] Reason: User did not allow tool call"}}
+    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "status": "cancelled"}
+    call |= {"timestamp": "2025-09-01T10:00:02Z", "result": [{"functionResponse": denied}]}
+    tokens = {"input": 9, "output": 4, "cached": 1, "thoughts": 2, "tool": 0, "total": 15}
+    thoughts = [{"subject": "Plan", "description": "I list."}]
+    messages = [
+        gemini("1", "user", "Go"),
+        gemini("2", "gemini", "Done.", toolCalls=[call], thoughts=thoughts, model="gemini-2.5-pro", tokens=tokens),
+        gemini("3", "error", "quota"),
+    ]
+    document = {"sessionId": "g1", "messages": messages}
     trace = read_gemini(SessionFile(json.dumps(document, indent=2).encode()))
     assert (trace.session_id, trace.tool_calls[0].status, len(trace.denials)) == ("g1", "denied", 1)
     assert trace.steps[1].reasoning == "Plan: I list."
@@ -365,34 +350,24 @@ def test_gemini_of_a_year_ago_is_one_object():
 
 
 def test_gemini_that_was_rewound():
-    def row(identity, kind, text):
-        return {"id": identity, "type": kind, "content": text, "timestamp": "2026-01-01T00:00:00Z"}
-
-    first = [{"sessionId": "g"}, row("1", "user", "a"), row("2", "gemini", "b"), row("3", "user", "c")]
-    trace = read_gemini(lines(*first, {"$rewindTo": "3"}, row("4", "user", "d"), row("5", "gemini", "e")))
+    first = [{"sessionId": "g"}, gemini("1", "user", "a"), gemini("2", "gemini", "b"), gemini("3", "user", "c")]
+    trace = read_gemini(lines(*first, {"$rewindTo": "3"}, gemini("4", "user", "d"), gemini("5", "gemini", "e")))
     assert [text for _, text in said(trace)] == ["a", "b", "d", "e"]
 
 
 def test_copilot_without_records_of_single_calls():
     metrics = {"gpt-5": {"usage": {"inputTokens": 9, "outputTokens": 4, "cacheReadTokens": 3}}}
     call = {"toolCallId": "c", "name": "bash", "arguments": '{"command": "false"}'}
+    ended = {"result": {"content": "x"}, "shellExecution": {"exitCode": 1}}
     trace = read_copilot(
         lines(
-            {"type": "session.start", "data": {"sessionId": "c1", "copilotVersion": "0.0.369"}},
-            {"type": "user.message", "data": {"content": "Go"}},
-            {"type": "assistant.message", "data": {"content": "", "toolRequests": [call]}},
-            {"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "bash", "arguments": {}}},
-            {
-                "type": "tool.execution_complete",
-                "data": {
-                    "toolCallId": "c",
-                    "success": True,
-                    "result": {"content": "x"},
-                    "shellExecution": {"exitCode": 1},
-                },
-            },
-            {"type": "assistant.message", "data": {"content": "Done.", "toolRequests": []}},
-            {"type": "session.shutdown", "data": {"modelMetrics": metrics}},
+            copilot("session.start", sessionId="c1", copilotVersion="0.0.369"),
+            copilot("user.message", content="Go"),
+            copilot("assistant.message", content="", toolRequests=[call]),
+            copilot("tool.execution_start", toolCallId="c", toolName="bash", arguments={}),
+            copilot("tool.execution_complete", toolCallId="c", success=True, **ended),
+            copilot("assistant.message", content="Done.", toolRequests=[]),
+            copilot("session.shutdown", modelMetrics=metrics),
         )
     )
     shown = [(one.name, one.arguments, one.status) for one in trace.tool_calls]
@@ -403,8 +378,8 @@ def test_copilot_without_records_of_single_calls():
 def test_a_result_without_its_call_and_a_subagent_without_its_call():
     result = {"type": "tool_result", "tool_use_id": "gone", "content": "x"}
     session = lines(
-        {"type": "user", "uuid": "1", "message": {"content": "Go"}},
-        {"type": "user", "uuid": "2", "message": {"content": [result]}},
+        claude_user("1", "Go"),
+        claude_user("2", [result]),
         {"type": "assistant", "uuid": "3", "message": {"id": "m", "content": "Done."}},
     )
     other = lines({"type": "user", "uuid": "9", "agentId": "a9", "message": {"content": "Look"}}).data

@@ -150,77 +150,47 @@ def test_the_status_decides_whether_a_workspace_is_kept(keep, passes, kept):
     assert given.notes[-1] == f"close, keep {kept}"
 
 
-def test_changed_protected_files_fail_the_trial_whatever_else_passes():
+@pytest.mark.parametrize("other", [Grade.of(True, "seen", None), Grade.errored("script-failed", "no")])
+def test_changed_protected_files_fail_the_trial_whatever_else_passes_or_errs(other):
     changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
     given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
+    given.seen.grade_of = other
     result = given.result()
     assert (result.status, result.score, result.error) == ("failed", 0.0, None)
     assert [score.entry.name for score in result.scores] == ["seen", "protected-files"]
     assert "tests/a.py" in result.scores[-1].grade.reason
 
 
-def test_changed_protected_files_fail_the_trial_where_an_assertion_errs():
-    changed = WorkspaceChanges(CHANGED.files, "", ("tests/a.py",))
-    given = Given(workspace=GivenWorkspace([], changes=changed), spec=structs.replace(SPEC, protected=("tests/**",)))
-    given.seen.grade_of = Grade.errored("script-failed", "no")
+@pytest.mark.parametrize(
+    ("workspace", "code", "steps"),
+    [
+        (Failure("setup-failed", "npm ci ended with status 1"), "setup-failed", []),
+        (GivenWorkspace([], changes=Failure("workspace-failed", "no")), "workspace-failed", ["ask"]),
+        (GivenWorkspace([], closed=Failure("hook-failed", "no")), "hook-failed", ["ask", "grade"]),
+    ],
+)
+def test_a_failure_of_the_workspace_is_the_error_of_the_trial(workspace, code, steps):
+    given = Given(workspace=workspace)
     result = given.result()
-    assert (result.status, result.score, result.error) == ("failed", 0.0, None)
+    assert (result.status, result.score, result.error.code) == ("errored", None, code)
+    assert [note for note in given.notes if note in ("ask", "grade")] == steps
 
 
-def test_a_workspace_that_cannot_be_made_is_an_error_and_nobody_is_asked():
-    given = Given(workspace=Failure("setup-failed", "npm ci ended with status 1"))
-    result = given.result()
-    assert (result.status, result.error.code, given.notes) == ("errored", "setup-failed", ["open plain {'A': '1'}"])
-
-
-def test_a_workspace_that_cannot_be_compared_is_an_error_and_nothing_is_graded():
-    given = Given(workspace=GivenWorkspace([], changes=Failure("workspace-failed", "no")))
-    result = given.result()
-    assert (result.status, result.error.code, given.seen.contexts) == ("errored", "workspace-failed", [])
-
-
-def test_a_hook_that_fails_after_grading_is_an_error():
-    given = Given(workspace=GivenWorkspace([], closed=Failure("hook-failed", "no")))
-    result = given.result()
-    assert (result.status, result.score, result.error.code) == ("errored", None, "hook-failed")
-
-
-async def test_a_cancelled_trial_closes_its_workspace():
-    given = Given()
-
-    started = asyncio.Event()
-
-    async def hangs(_request):
-        started.set()
-        await asyncio.Event().wait()
-
-    given.agent.answer = hangs
-    task = asyncio.ensure_future(LocalExecutor(given.context).run(given.trial))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert given.notes[-1] == "close, keep False"
-
-
-def test_an_answer_of_an_earlier_process_is_not_taken_for_a_new_workspace():
-    given = Given()
+def with_a_kept_answer(**more):
+    given = Given(**more)
     request = request_of(given.trial, given.trial.case.input)
     given.store.keep(Call(call_key(given.trial.target, request), "agent", request), TargetResponse("of before"))
-    given.store.load_answers()
-    assert (given.result().output, given.notes[1]) == ("done", "ask")
-
-
-def recorded(**more):
-    given = Given(unanswered=no_answer, **more)
-    request = request_of(given.trial, given.trial.case.input)
-    given.store.keep(Call(call_key(given.trial.target, request), "agent", request), TargetResponse("recorded"))
     given.store.load_answers()
     return given
 
 
+def test_an_answer_of_an_earlier_process_is_not_taken_for_a_new_workspace():
+    given = with_a_kept_answer()
+    assert (given.result().output, given.notes[1]) == ("done", "ask")
+
+
 def test_a_recorded_answer_cannot_show_that_protected_files_are_unchanged():
-    result = recorded(spec=structs.replace(SPEC, protected=("tests/**",))).result()
+    result = with_a_kept_answer(unanswered=no_answer, spec=structs.replace(SPEC, protected=("tests/**",))).result()
     assert (result.status, result.score, result.error.code) == ("errored", None, "no-workspace")
 
 
