@@ -242,15 +242,8 @@ def pi_message(text, reason="stop", **more):
 BEGUN = {
     "claude": [claude_user("1", "Go"), claude_message(LOOK)],
     "codex": [codex_question("Go"), codex_message(LOOK)],
-    "copilot": [
-        copilot("user.message", content="Go"),
-        copilot("assistant.message", content=LOOK),
-    ],
-    "gemini": [
-        {"sessionId": "s"},
-        gemini("1", "user", "Go"),
-        gemini("2", "gemini", LOOK),
-    ],
+    "copilot": [copilot("user.message", content="Go"), copilot("assistant.message", content=LOOK)],
+    "gemini": [{"sessionId": "s"}, gemini("1", "user", "Go"), gemini("2", "gemini", LOOK)],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Go"}}, pi_message(LOOK)],
 }
 ENDINGS = {
@@ -258,27 +251,15 @@ ENDINGS = {
         "error": [claude_message(WHY, isApiErrorMessage=True)],
         "aborted": [claude_user("9", "[Request interrupted by user]")],
     },
-    "codex": {
-        "error": [event("error", message=WHY), event("task_complete")],
-        "aborted": [event("turn_aborted")],
-    },
-    "copilot": {
-        "error": [copilot("session.error", message=WHY)],
-        "aborted": [copilot("abort")],
-    },
-    "gemini": {
-        "error": [gemini("3", "error", WHY)],
-        "aborted": [gemini("3", "info", "Request cancelled.")],
-    },
+    "codex": {"error": [event("error", message=WHY), event("task_complete")], "aborted": [event("turn_aborted")]},
+    "copilot": {"error": [copilot("session.error", message=WHY)], "aborted": [copilot("abort")]},
+    "gemini": {"error": [gemini("3", "error", WHY)], "aborted": [gemini("3", "info", "Request cancelled.")]},
     "pi": {"error": [pi_message("", "error", errorMessage=WHY)], "aborted": [pi_message("", "aborted")]},
 }
 WENT_ON = {
     "claude": [claude_user("10", "Again"), claude_message(ON)],
     "codex": [codex_message(ON), event("task_complete")],
-    "copilot": [
-        copilot("user.message", content="Again"),
-        copilot("assistant.message", content=ON),
-    ],
+    "copilot": [copilot("user.message", content="Again"), copilot("assistant.message", content=ON)],
     "gemini": [gemini("4", "user", "Again"), gemini("5", "gemini", ON)],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Again"}}, pi_message(ON)],
 }
@@ -298,10 +279,7 @@ def test_a_session_that_ended_in_an_error_or_was_aborted_has_no_answer_unless_it
 def test_codex_of_a_year_ago():
     def counted(total, last):
         usage = {"input_tokens": last, "cached_input_tokens": 2, "output_tokens": 3, "total_tokens": last + 3}
-        return event(
-            "token_count",
-            info={"total_token_usage": {"total_tokens": total}, "last_token_usage": usage},
-        )
+        return event("token_count", info={"total_token_usage": {"total_tokens": total}, "last_token_usage": usage})
 
     output = json.dumps({"output": "no such file\n", "metadata": {"exit_code": 1, "duration_seconds": 0.1}})
     trace = read_codex(
