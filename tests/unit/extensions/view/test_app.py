@@ -76,27 +76,18 @@ def damaged(root):
 
 def test_no_answer_says_where_files_of_this_machine_lie(root):
     asked = [
-        "/api/runs",
-        "/api/judges",
-        "/api/trend?suite=refunds",
-        "/api/prompts",
-        "/api/prompts/none",
-        "/api/runs/none",
+        f"/api/{path}" for path in ("runs", "runs/none", "judges", "trend?suite=refunds", "prompts", "prompts/none")
     ]
     runs = damaged(root)
     for run in runs:
         asked += [f"/api/runs/{run}{path}" for path in ("", "/cases", "/trials/1", "/cases/x/y/z", "/events")]
         asked += [f"/api/compare?run={OLD}&run={run}", f"/api/compare/moved?run={OLD}&run={run}"]
         asked += [f"/api/judges?run={run}", f"/api/labels/queue?run={run}"]
-    changes = [
-        ("POST", "/name", {"name": "x"}),
-        ("POST", "/trials/1/run", None),
-        ("POST", "/run", None),
-        ("DELETE", "", None),
-    ]
+    changes = [("POST", "/name"), ("POST", "/trials/1/run"), ("POST", "/run"), ("DELETE", "")]
     with viewed(root, ViewOptions(edit=True, label=True, run=True)) as client:
         told = {path: client.get(path).text for path in asked if not path.endswith("/events")}
-        for method, path, body in changes:
+        for method, path in changes:
+            body = {"name": "x"} if path == "/name" else None
             for run in runs:
                 told[f"{method} {path} {run}"] = client.request(method, f"/api/runs/{run}{path}", json=body).text
     assert "cannot" in "".join(told.values())

@@ -6,16 +6,8 @@ from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
 
 BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
-RECORD = {
-    "suites": [
-        {
-            "name": "refunds",
-            "path": "evals/refund.eval.yaml",
-            "prompts": [{"id": "brief"}, {"id": "polite"}],
-            "targets": [{"name": "small"}, {"name": "large"}],
-        }
-    ]
-}
+RAN_WITH = {"prompts": [{"id": "brief"}, {"id": "polite"}], "targets": [{"name": "small"}, {"name": "large"}]}
+RECORD = {"suites": [{"name": "refunds", "path": "evals/refund.eval.yaml", **RAN_WITH}]}
 COLUMNS = [("brief", "small"), ("brief", "large"), ("polite", "small"), ("polite", "large")]
 STATUSES = {  # of each case in the order of the columns; rows are written from the last case to the first
     "lamp": ("passed", "passed", "passed", "passed"),
@@ -29,19 +21,11 @@ def results(statuses):
     cases = list(statuses)
     for case in reversed(cases):
         for (prompt, target), status in zip(reversed(COLUMNS), reversed(statuses[case]), strict=True):
-            given = {
-                "prompt_id": prompt,
-                "target": target,
-                "position": cases.index(case) + 1,
-                "metadata": {"of": [case]},
-            }
-            variables = {"thing": case.title(), "count": 2, "long": "x" * 2500}
-            yield finished(
-                status,
-                trial=trial(case, vars=variables, tags=("big",) if case == "sofa" else (), **given),
-                output=None if status == "errored" else f"{case} {prompt} {target} {status}",
-                cost_usd=0.25,
-            )
+            given = {"prompt_id": prompt, "target": target, "position": cases.index(case) + 1}
+            given |= {"metadata": {"of": [case]}, "tags": ("big",) if case == "sofa" else ()}
+            asked = trial(case, vars={"thing": case.title(), "count": 2, "long": "x" * 2500}, **given)
+            output = None if status == "errored" else f"{case} {prompt} {target} {status}"
+            yield finished(status, trial=asked, output=output, cost_usd=0.25)
 
 
 @pytest.fixture(scope="module")

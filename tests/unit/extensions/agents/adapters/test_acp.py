@@ -44,6 +44,12 @@ def gone(directory):
     return all_gone([agent])
 
 
+def costs(amount, currency="USD"):
+    """A step that reports what the session has cost so far."""
+    cost = {"amount": amount, "currency": currency}
+    return {"update": {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": cost}}
+
+
 def test_the_answer_is_the_last_message_and_all_updates_are_the_trace():
     steps = [{"think": "hm"}, {"say": "Let me "}, {"say": "look."}, call(rawInput={"command": "ls"}, rawOutput="a.txt")]
     found = said(acp(*steps, {"say": "It is a.txt."}))
@@ -93,8 +99,7 @@ async def test_turns_are_one_session():
 
 def test_usage_and_cost_where_the_agent_gives_them():
     counts = {"totalTokens": 30, "inputTokens": 20, "outputTokens": 10, "cachedReadTokens": 5, "thoughtTokens": 1}
-    cost = {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": {"amount": 0.25, "currency": "USD"}}
-    found = said(acp({"say": "yes"}, {"update": cost}, {"usage": counts}))
+    found = said(acp({"say": "yes"}, costs(0.25), {"usage": counts}))
     usage = found.token_usage
     assert (usage.total, usage.input, usage.output, usage.cached, usage.reasoning) == (30, 20, 10, 5, 1)
     assert found.cost_usd == 0.25
@@ -103,22 +108,11 @@ def test_usage_and_cost_where_the_agent_gives_them():
 
 
 def test_unknown_usage_is_unknown_and_another_currency_is_no_dollars():
-    cost = {"sessionUpdate": "usage_update", "used": 1, "size": 9, "cost": {"amount": 0.25, "currency": "EUR"}}
-    found = said(acp({"say": "yes"}, {"update": cost}))
+    found = said(acp({"say": "yes"}, costs(0.25, "EUR")))
     assert (found.token_usage, found.cost_usd) == (None, None)
 
 
 async def test_the_cost_of_a_turn_is_what_it_added():
-    def costs(amount):
-        return {
-            "update": {
-                "sessionUpdate": "usage_update",
-                "used": 1,
-                "size": 9,
-                "cost": {"amount": amount, "currency": "USD"},
-            }
-        }
-
     settings = acp(prompts=[[{"say": "a"}, costs(0.25)], [{"say": "b"}, costs(1.0)]])
 
     target = settings.connect(spec_of(settings), None)
@@ -128,15 +122,9 @@ async def test_the_cost_of_a_turn_is_what_it_added():
 
 
 def test_the_model_is_set_by_the_agents_option():
-    option = {
-        "type": "select",
-        "id": "m",
-        "name": "Model",
-        "category": "model",
-        "currentValue": "small",
-        "options": [{"value": "small", "name": "S"}, {"value": "large", "name": "L"}],
-    }
-    found = said(acp({"say": "{asked}"}, options=[option], model="large"))
+    choices = [{"value": "small", "name": "S"}, {"value": "large", "name": "L"}]
+    option = {"type": "select", "id": "m", "name": "Model", "category": "model", "currentValue": "small"}
+    found = said(acp({"say": "{asked}"}, options=[{**option, "options": choices}], model="large"))
     assert found.output == "['m=large', 'hello']"
     assert found.metadata["model"] == "large"
     assert failure(acp({"say": "x"}, model="large")).code == "agent-protocol"

@@ -9,22 +9,17 @@ from hypothesis import strategies as st
 
 from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError, ending
 
+SAID = {"delta": {"content": '{"usage": {"prompt_tokens": 1}}'}, "finish_reason": None}
 CHAT = [
-    {
-        "model": "gpt-4o-2024",
-        "choices": [{"delta": {"content": '{"usage": {"prompt_tokens": 1}}'}, "finish_reason": None}],
-    },
+    {"model": "gpt-4o-2024", "choices": [SAID]},
     {"model": "gpt-4o-2024", "choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 10}},
     {"choices": [], "usage": {"prompt_tokens": None, "completion_tokens": 5}},
 ]
+COUNTED = {"output_tokens": 42, "input_tokens": None}
 MESSAGES = [
     {"type": "message_start", "message": {"model": "claude-x", "usage": {"input_tokens": 9, "output_tokens": 1}}},
     {"type": "content_block_delta", "delta": {"type": "text_delta", "text": 'data: {"usage":1}\n\n'}},
-    {
-        "type": "message_delta",
-        "delta": {"stop_reason": "end_turn"},
-        "usage": {"output_tokens": 42, "input_tokens": None},
-    },
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": COUNTED},
     {"type": "message_stop"},
 ]
 RESPONSES = [

@@ -12,52 +12,40 @@ from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageSte
 from agentv.model.values.usage import TokenUsage
 from doubles.traces import WORK, mutations
 
+REASONED = {"reasoning_tokens": 1}
+LOOKED = {
+    "message": "I look",
+    "reasoning_content": "hm",
+    "tool_calls": [
+        {"tool_call_id": "c1", "function_name": "Bash", "arguments": {"command": "ls"}},
+        {"tool_call_id": "c2", "function_name": "Task", "arguments": {}},
+    ],
+    "observation": {
+        "results": [
+            {"source_call_id": "c1", "content": "a.py"},
+            {"source_call_id": "c2", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]},
+            {"content": "the terminal was cleared"},
+        ]
+    },
+    "metrics": {"prompt_tokens": 10, "completion_tokens": 4, "cached_tokens": 3, "cost_usd": 0.5, "extra": REASONED},
+}
+SUB_AGENT = {
+    "schema_version": "ATIF-v1.7",
+    "trajectory_id": "sub",
+    "agent": {"name": "sub", "version": "1", "model_name": "small"},
+    "steps": [{"step_id": 1, "source": "agent", "message": "tested", "metrics": {"prompt_tokens": 2}}],
+}
+ASKED = {"source": "user", "message": [{"type": "text", "text": "mend it"}]}
 DOCUMENT = {
     "schema_version": "ATIF-v1.7",
     "session_id": "s",
     "agent": {"name": "terminus-2", "version": "2.0", "model_name": "m"},
     "steps": [
         {"step_id": 1, "source": "system", "message": "be kind"},
-        {
-            "step_id": 2,
-            "timestamp": "2026-01-01T00:00:00Z",
-            "source": "user",
-            "message": [{"type": "text", "text": "mend it"}],
-        },
-        {
-            "step_id": 3,
-            "timestamp": "2026-01-01T00:00:02.500Z",
-            "source": "agent",
-            "message": "I look",
-            "reasoning_content": "hm",
-            "tool_calls": [
-                {"tool_call_id": "c1", "function_name": "Bash", "arguments": {"command": "ls"}},
-                {"tool_call_id": "c2", "function_name": "Task", "arguments": {}},
-            ],
-            "observation": {
-                "results": [
-                    {"source_call_id": "c1", "content": "a.py"},
-                    {"source_call_id": "c2", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]},
-                    {"content": "the terminal was cleared"},
-                ]
-            },
-            "metrics": {
-                "prompt_tokens": 10,
-                "completion_tokens": 4,
-                "cached_tokens": 3,
-                "cost_usd": 0.5,
-                "extra": {"reasoning_tokens": 1},
-            },
-        },
+        {"step_id": 2, "timestamp": "2026-01-01T00:00:00Z", **ASKED},
+        {"step_id": 3, "timestamp": "2026-01-01T00:00:02.500Z", "source": "agent", **LOOKED},
     ],
-    "subagent_trajectories": [
-        {
-            "schema_version": "ATIF-v1.7",
-            "trajectory_id": "sub",
-            "agent": {"name": "sub", "version": "1", "model_name": "small"},
-            "steps": [{"step_id": 1, "source": "agent", "message": "tested", "metrics": {"prompt_tokens": 2}}],
-        }
-    ],
+    "subagent_trajectories": [SUB_AGENT],
     "final_metrics": {"total_prompt_tokens": 12},
 }
 
