@@ -23,13 +23,7 @@ from agentv.extensions.team.people import Members, Person, Sessions, Tokens, mem
 from agentv.extensions.team.postgresql import PostgresDatabase
 from agentv.extensions.team.replica import Replica
 from agentv.extensions.team.serving import copying
-from agentv.extensions.team.uploaded import (
-    OtherTokenError,
-    RowBatch,
-    RunName,
-    UploadConflictError,
-    UploadRefusedError,
-)
+from agentv.extensions.team.uploaded import OtherTokenError, RowBatch, RunName, UploadConflictError, UploadRefusedError
 from agentv.extensions.team.uploads import Uploads
 from agentv.model.run.labels import Label
 from agentv.store.files.directory import is_being_written
@@ -427,8 +421,7 @@ def test_any_order_and_repetition_of_batches_gives_the_file(uploads, database, c
     pieces = [b"".join(lines[first:last]) for first, last in itertools.pairwise(borders)]
     whole = b"".join(pieces)
     for _ in range(len(pieces)):
-        shuffled = order.sample(range(len(pieces)), len(pieces))
-        for number in shuffled:
+        for number in order.sample(range(len(pieces)), len(pieces)):
             try:
                 uploads.add_rows(NAME, batch(len(b"".join(pieces[:number])), pieces[number]))
             except UploadConflictError:

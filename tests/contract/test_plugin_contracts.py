@@ -180,8 +180,7 @@ def test_a_target_that_raises_is_found():
 )
 def test_facts_of_a_wrong_type_are_found(fact, value):
     contract = contract_of()
-    kind = type(contract.settings())
-    wrong = type("Shout", (kind,), {"__slots__": (), fact: value})
+    wrong = type("Shout", (type(contract.settings()),), {"__slots__": (), fact: value})
     contract.settings = wrong  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match=f"{fact}.* returned"):
         contract.test_its_facts_have_the_right_types()

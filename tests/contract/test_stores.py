@@ -17,13 +17,9 @@ from doubles.trials import ROOT, finished, trial
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
-def on_disk(path):
-    return Journal(RunDirectory.create(path, NOW), ROOT)
-
-
 @pytest.fixture(params=["memory", "disk"])
 def store(request, tmp_path):
-    made = MemoryStore() if request.param == "memory" else on_disk(tmp_path)
+    made = MemoryStore() if request.param == "memory" else Journal(RunDirectory.create(tmp_path, NOW), ROOT)
     yield made
     made.close()
 

@@ -108,8 +108,7 @@ OTHERS = frozenset({"local", "bedrock", "vertex"}) | AGENTS
 
 
 def _hosted(name: str, model: str, place: Place) -> ProviderSettings:
-    provider = registry().find(name)
-    return provider.settings(model, base_url=place.models.openai, api_key="key")
+    return registry().find(name).settings(model, base_url=place.models.openai, api_key="key")
 
 
 ECHOING: dict[str, Make] = {

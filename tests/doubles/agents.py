@@ -13,11 +13,7 @@ AGENT = Path(__file__).with_name("acp_agent.py")
 
 
 def acp(
-    *steps: dict,
-    begin: dict | None = None,
-    options: list | None = None,
-    prompts: list | None = None,
-    **settings: Any,
+    *steps: dict, begin: dict | None = None, options: list | None = None, prompts: list | None = None, **settings: Any
 ) -> Acp:
     """An agent that does these steps at each prompt, or those of `prompts` one after the other."""
     script = {"begin": begin or {}, "options": options, "prompts": prompts or [list(steps)]}

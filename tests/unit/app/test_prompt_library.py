@@ -373,6 +373,5 @@ EXAM = Exam("diff", "/prompts/diff", queries=QUERIES)
     ],
 )
 def test_each_query_counts_once_and_what_was_not_judged_in_no_share(verdicts, table, errored, not_run):
-    outcomes = dict(zip(QUERIES, verdicts.split(), strict=False))
-    found = confusion(EXAM, {**outcomes, "a case": "failed"})
+    found = confusion(EXAM, {**dict(zip(QUERIES, verdicts.split(), strict=False)), "a case": "failed"})
     assert (*found.skills, found.errored, found.not_run) == (table.of_skill("diff"), errored, not_run)

@@ -76,8 +76,7 @@ BROKEN = {
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_broken_assertion_is_an_error_where_it_is_used(site, tmp_path, how):
     value, text, why, place = BROKEN[how]
-    files = {"acme_evals/__init__.py": "", "acme_evals/bad.py": text}
-    install(site, {"assertions": {"bad": value}}, files)
+    install(site, {"assertions": {"bad": value}}, {"acme_evals/__init__.py": "", "acme_evals/bad.py": text})
     (found,) = (one for one in said(tmp_path, entry("bad")) if one.severity == "error")
     assert found.code == "bad-plugin"
     assert found.span.file.endswith("suite.eval.yaml")
@@ -129,8 +128,7 @@ SHADOWS = {
 @pytest.mark.parametrize("name", SHADOWS)
 def test_a_name_that_is_built_in_loses_and_is_never_imported(site, tmp_path, name):
     install(site, {"assertions": {name: "acme:Twice"}}, {"acme.py": "raise ValueError('imported')\n"})
-    found = [one for one in said(tmp_path, entry("contains")) if one.code == "shadowed-plugin"]
-    (warning,) = found
+    (warning,) = [one for one in said(tmp_path, entry("contains")) if one.code == "shadowed-plugin"]
     assert warning.severity == "warning"
     assert warning.span.file.endswith("entry_points.txt")
     assert astuple(warning.span)[1:] == (2, 1, 2, len(name) + 1)
@@ -147,17 +145,7 @@ def test_targets_and_reports_lose_likewise(site, group, name):
     assert [one.code for one in registries().warnings] == ["shadowed-plugin"]
 
 
-RESERVED = [
-    "not-nice",
-    "Nice",
-    "weight",
-    "type",
-    "п",
-    "c\u043entains",
-    "nice\u200b",
-    "-nice",
-    "a:b",
-]
+RESERVED = ["not-nice", "Nice", "weight", "type", "п", "c\u043entains", "nice\u200b", "-nice", "a:b"]
 
 
 @pytest.mark.parametrize("name", RESERVED)
@@ -236,12 +224,11 @@ def test_a_report_must_be_a_function(site, text, why):
 
 
 RUN = RunData("run", {"run_id": "run"}, {"schema_version": 1}, iter(()))
-ROWS = [{"test_id": "a"}, {"test_id": "b"}]
 
 
 def text_of(render) -> str:
     report = ReportFormat("tap", render, PluginCode("report format 'tap' of acme-evals 1.2", "acme-evals 1.2", "x"))
-    return "".join(render_report(report, replace(RUN, rows=iter(ROWS))))
+    return "".join(render_report(report, replace(RUN, rows=iter([{"test_id": "a"}, {"test_id": "b"}]))))
 
 
 def later(run):

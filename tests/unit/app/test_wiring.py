@@ -167,12 +167,7 @@ def test_vectors_are_guarded_likewise(given, expected):
 UNUSED = {
     "agentv.user_code.command_process": {"ctypes", "click", "pathlib", "agentv.cli"},
     "agentv.app.authored.validate": {"asyncio", "ssl", "tempfile", "agentv.engine.run", "agentv.store.journal.journal"},
-    "agentv.cli.progress": {
-        "tempfile",
-        "html",
-        "agentv.store.cassettes.cassette",
-        "agentv.judge",
-    },
+    "agentv.cli.progress": {"tempfile", "html", "agentv.store.cassettes.cassette", "agentv.judge"},
 }
 
 

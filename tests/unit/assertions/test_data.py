@@ -29,10 +29,6 @@ INVOICE = {
 }
 
 
-def field(**options):
-    return Field("it", **options)
-
-
 # how fields are compared
 
 
@@ -71,7 +67,9 @@ def field(**options):
     ids=repr,
 )
 def test_ways_of_matching(options, expected, found, right):
-    grade = graded(FieldAccuracy((field(**options),)), answer(json.dumps({"it": found}), reference={"it": expected}))
+    grade = graded(
+        FieldAccuracy((Field("it", **options),)), answer(json.dumps({"it": found}), reference={"it": expected})
+    )
     assert grade.error is None
     assert (grade.passed, grade.score) == (right, float(right))
     assert len(grade.checks[0].evidence) <= LIMIT

@@ -108,8 +108,7 @@ def test_verdicts_are_counted(aggregator, score, passed):
 
 @pytest.mark.parametrize("aggregator", KINDS, ids=lambda one: one.type)
 def test_an_errored_child_errs_the_set_whatever_the_aggregator(aggregator):
-    grade = graded(of(aggregator, child(YES, "a"), child(BROKEN, "b")), "")
-    assert grade.error.code == "timeout"
+    assert graded(of(aggregator, child(YES, "a"), child(BROKEN, "b")), "").error.code == "timeout"
 
 
 @pytest.mark.parametrize("aggregator", KINDS[:4], ids=lambda one: one.type)
@@ -126,8 +125,7 @@ def test_a_threshold_of_the_set_decides_whether_it_counts():
 
 
 def test_names_that_stand_twice_get_a_number():
-    scores = [Score(child(YES, "a"), YES, 1.0), Score(child(NO, "a"), NO, 1.0)]
-    results = results_of(scores)
+    results = results_of([Score(child(YES, "a"), YES, 1.0), Score(child(NO, "a"), NO, 1.0)])
     assert [*results] == ["a", "a (2)"]
     assert results["a (2)"]["verdict"] == "fail"
     assert results["a"]["assertions"] == [{"text": "is so", "passed": True, "evidence": "seen"}]

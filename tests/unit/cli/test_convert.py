@@ -81,8 +81,7 @@ def test_a_suite_in_python_is_made_and_a_mapping_that_people_edit_comes_out(proj
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    status = run(["convert", *arguments])
-    return status, capsys.readouterr().err
+    return run(["convert", *arguments]), capsys.readouterr().err
 
 
 def test_a_dataset_says_what_it_is_checked_with(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

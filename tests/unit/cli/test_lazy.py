@@ -26,8 +26,7 @@ def words(text):
 
 
 def first_sentence(command):
-    paragraph = " ".join((command.help or "").split("\n\n")[0].split())
-    return paragraph.split(". ")[0].removesuffix(".")
+    return " ".join((command.help or "").split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

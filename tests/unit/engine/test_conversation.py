@@ -89,8 +89,7 @@ def run(trial: Trial, *answers: Any) -> tuple[TrialResult, Script, MemoryStore]:
 
 
 def test_every_turn_is_asked_with_the_transcript_so_far():
-    call = ToolCall("look_up", {"id": 1}, "x")
-    spoken = (assistant("", call), Message("tool", "found"), assistant("One"))
+    spoken = (assistant("", ToolCall("look_up", {"id": 1}, "x")), Message("tool", "found"), assistant("One"))
     trial = trial_of(Turn((user("a"),)), Turn((user("b"),)), opening=(Message("system", "Be kind"),))
     _, target, _ = run(trial, TargetResponse("One", spoken), TargetResponse("Two"))
     first = (Message("system", "Be kind"), user("a"))

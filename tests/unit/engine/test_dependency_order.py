@@ -126,8 +126,7 @@ def test_the_verdict_over_all_samples_counts():
             broken = request.case_id == "a" and request.sample == 2
             return Failure("timeout", "late") if broken else await Recording.answer(self, request)
 
-    suite = linked(case("a"), case("b"), needs={"b": ["a"]})
-    found, _ = ran(suite, Once(), settings=PlanSettings(repeat=2))
+    found, _ = ran(linked(case("a"), case("b"), needs={"b": ["a"]}), Once(), settings=PlanSettings(repeat=2))
     assert found["t", "a", 1].status == "passed"
     assert {found["t", "b", sample].status for sample in (1, 2)} == {"skipped"}
     assert found["t", "b", 1].error == Failure("dependency-not-passed", "'a', which it depends on, errored")
@@ -211,8 +210,7 @@ def test_every_case_ends_once_and_runs_only_after_all_that_it_needs_passed(graph
 
 def test_what_an_earlier_run_kept_is_gone_on_from():
     talk = [case("a", conversation_id="x"), case("b", conversation_id="x"), case("c")]
-    suite = linked(*talk, needs={"c": ["a"]})
-    plan = Plan([suite], PlanSettings())
+    plan = Plan([linked(*talk, needs={"c": ["a"]})], PlanSettings())
     first = next(iter(plan))
     kept = TrialResult(
         first, "failed", 0.0, "hi", first.case.input, (), None, 1.0, "now", turns=(TargetResponse("hi"),)

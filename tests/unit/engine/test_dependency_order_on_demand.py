@@ -29,8 +29,7 @@ class Answering:
 
 def suite_of(*names, failing=(), needs=None):
     def case(name):
-        grade = Grade.of(name not in failing, "good")
-        entries = (AssertionEntry("given", Given(grade), AssertionSettings()),)
+        entries = (AssertionEntry("given", Given(Grade.of(name not in failing, "good")), AssertionSettings()),)
         return Case(name, (Message("user", name),), entries, sha256=name)
 
     links = {name: Link(tuple(others)) for name, others in (needs or {}).items()}

@@ -92,14 +92,7 @@ def test_one_answer_that_is_left_is_not_the_best(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        "the second",
-        '{"best": "ffffffff"}',
-        '{"best": ["x"]}',
-        '{"a":' * 4_000,
-        "x" * 30_000,
-    ],
+    "reply", ["the second", '{"best": "ffffffff"}', '{"best": ["x"]}', '{"a":' * 4_000, "x" * 30_000]
 )
 def test_a_reply_without_a_choice_errs_all_after_one_repair(tmp_path, reply):
     prompts: list[str] = []
@@ -169,8 +162,7 @@ def test_a_torn_group_is_judged_anew_as_a_whole_and_nobody_is_paid_twice(tmp_pat
 
 def test_max_errors_ends_between_groups(tmp_path):
     cases = "".join(case(f"unknown-{number}") for number in range(5))
-    found = ran(tmp_path, cases, workers=1, max_errors=2)
-    assert len(found.results) == 6
+    assert len(ran(tmp_path, cases, workers=1, max_errors=2).results) == 6
 
 
 def test_an_interrupted_group_leaves_no_row(tmp_path, monkeypatch):
@@ -196,5 +188,4 @@ def test_an_interrupted_group_leaves_no_row(tmp_path, monkeypatch):
     cases = (
         "  - {id: a, vars: {x: 1}, assert: [{select-best: y}]}\n  - {id: b, vars: {x: 1}, assert: [{select-best: y}]}\n"
     )
-    found = ran(tmp_path, cases, head=head, target=target, workers=1)
-    assert (found.results, len(calls)) == ((), 1)
+    assert (ran(tmp_path, cases, head=head, target=target, workers=1).results, len(calls)) == ((), 1)

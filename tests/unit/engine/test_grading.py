@@ -212,13 +212,12 @@ def emptied(tmp_path: Any, name: str, output: str, **given: Any) -> Any:
     return scores(entry(check, transform=placed), output=output, **given)[0].grade
 
 
-ANSWERS = {"an expression": "secret"}
 NULLS = '{"empty": "", "none": null, "said": "the secret"}'
 
 
 @pytest.mark.parametrize("name", EMPTYING)
 def test_a_transform_that_makes_an_answer_empty_is_an_errored_grade(name, tmp_path):
-    grade = emptied(tmp_path, name, ANSWERS.get(name, NULLS))
+    grade = emptied(tmp_path, name, {"an expression": "secret"}.get(name, NULLS))
     assert not grade.passed
     assert grade.error.code == "empty-output"
     made = "nothing" if "without" in name or "null" in name else "an empty text"

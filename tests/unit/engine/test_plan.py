@@ -32,8 +32,7 @@ def order(plan: Plan) -> list[tuple[str, str, int]]:
 @pytest.mark.parametrize("flagged", [False, True])
 def test_a_question_for_the_judge_is_asked_of_the_judge_alone_whatever_targets_are_named(flagged):
     asked = (case("q", asks_judge=True), case("a", target=CLAUDE))
-    subject = suite(*asked, targets=(GPT, CLAUDE), judge=JUDGE)
-    plan = Plan([subject], PlanSettings(flagged_targets=flagged))
+    plan = Plan([suite(*asked, targets=(GPT, CLAUDE), judge=JUDGE)], PlanSettings(flagged_targets=flagged))
     assert [one for one in order(plan) if one[1] == "q"] == [("judge", "q", 1)]
     assert plan.counts() == ((2, 3) if flagged else (2, 2))
 
@@ -107,8 +106,7 @@ def test_chosen_cases_bring_along_what_they_need():
 
 
 def test_a_limit_brings_along_what_the_first_ones_need():
-    several = linked(*map(case, "abcd"), needs={"a": "d"})
-    plan = Plan([several], PlanSettings(limit=2))
+    plan = Plan([linked(*map(case, "abcd"), needs={"a": "d"})], PlanSettings(limit=2))
     assert [one for _, one, _ in order(plan)] == ["a", "b", "d"]
     assert list(plan.added()) == ["d"]
 
@@ -162,13 +160,12 @@ def test_a_shuffled_order_depends_on_its_seed_and_keeps_samples_together():
     assert order(fewer) == [one for one in order(plan) if one[1] in ids[3:]]
 
 
-TARGET = TargetSpec("echo", "x", None)
 ids = st.lists(st.text(max_size=3), unique=True, max_size=40)
 
 
 def sampled_suite(names, path="/repo/a.eval.yaml", prompts=(None,)) -> Suite:
     cases = tuple(Case(name, (Message("user", "hi"),), (), prompt_id=one) for name in names for one in prompts)
-    return Suite("s", cases, path=path, targets=(TARGET,))
+    return Suite("s", cases, path=path, targets=(TargetSpec("echo", "x", None),))
 
 
 def drawn(suites, number, *, seed=1, root="/repo", chosen=everyone, limit=None) -> list[str]:

@@ -203,8 +203,7 @@ async def test_cases_are_pulled_one_by_one():
             return 1000
 
     target = Scripted(gate=asyncio.Event())
-    plan = Plan([replace(suite(), cases=Counting())], PlanSettings())
-    run, _ = run_of(plan, target, workers=5)
+    run, _ = run_of(Plan([replace(suite(), cases=Counting())], PlanSettings()), target, workers=5)
     pulled.clear()
     watching = asyncio.create_task(happened(run))
     await until(lambda: target.at_once == 5)

@@ -48,10 +48,7 @@ class Executing:
 
 
 def running(
-    *trials: Trial,
-    executor: Executing,
-    comparison_group: Iterable[Trial] = (),
-    failure: CallFailure | None = None,
+    *trials: Trial, executor: Executing, comparison_group: Iterable[Trial] = (), failure: CallFailure | None = None
 ) -> tuple[list[Sequence[TrialResult]], RunState]:
     """What each trial came to, and the state of the run afterwards; `failure`: has stopped the trials' target."""
 

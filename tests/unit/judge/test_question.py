@@ -23,13 +23,10 @@ def task(rubric, context):
     return question.messages[1].text, question.delimiter
 
 
-CONFIRM = "\n\nGive the JSON object one more key"
-
-
 def custom(prompt, context=None, **more):
     """The prompt of a user's, without the instruction of ours behind it; the fence."""
     text, fence = task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
-    filled, behind, _ = text.partition(CONFIRM)
+    filled, behind, _ = text.partition("\n\nGive the JSON object one more key")
     assert behind
     return filled, fence
 

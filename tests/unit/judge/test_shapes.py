@@ -6,7 +6,6 @@ from agentv.judge.shapes import SHAPES, UnreadableError
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric, RubricItem
 
-PROSE = Rubric("freeform", text="is right")
 LIST = Rubric(
     "checklist",
     items=(RubricItem("r1", "says 42", weight=3), RubricItem("tone", "is polite", weight=1, required=False)),
@@ -24,7 +23,7 @@ POINTS = Rubric(
 
 
 def freeform(text):
-    return SHAPES["freeform"].read(json.loads(text), PROSE)
+    return SHAPES["freeform"].read(json.loads(text), Rubric("freeform", text="is right"))
 
 
 def checklist(*checks, **more):

@@ -267,8 +267,7 @@ async def test_a_cancelled_call_is_cancelled():
 
 def test_a_bare_question_gets_the_judges_words():
     target = Saying(["YES"])
-    answer = asyncio.run(TargetJudge(target, "strict", timeout_s=7).ask("Would you?"))
-    assert answer.output == "YES"
+    assert asyncio.run(TargetJudge(target, "strict", timeout_s=7).ask("Would you?")).output == "YES"
     assert (target.requests[0].prompt, target.requests[0].timeout_s) == ("Would you?", 7)
 
 
@@ -282,5 +281,4 @@ def test_a_bare_question_gets_the_judges_words():
     ],
 )
 def test_a_bare_question_without_an_answer_is_a_failure(reply, code):
-    failure = asyncio.run(TargetJudge(Saying([reply]), "strict").ask("Would you?"))
-    assert failure.code == code
+    assert asyncio.run(TargetJudge(Saying([reply]), "strict").ask("Would you?")).code == code

@@ -39,8 +39,7 @@ def test_takes_every_occurrence_out(redactor):
 
 
 def test_a_longer_secret_goes_before_one_that_it_holds():
-    redactor = Redactor(["abcd1234", "abcd1234efgh"])
-    assert redactor.redact("abcd1234efgh abcd1234") == "[redacted] [redacted]"
+    assert Redactor(["abcd1234", "abcd1234efgh"]).redact("abcd1234efgh abcd1234") == "[redacted] [redacted]"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +133,7 @@ def test_data_is_redacted_to_its_depth_keys_included():
 
 
 def test_a_number_that_is_the_secret_goes_too():
-    redactor = Redactor(["1234567890123"])
-    assert redactor.redact_json([1234567890123, 1234567, 0.5]) == ["[redacted]", 1234567, 0.5]
+    assert Redactor(["1234567890123"]).redact_json([1234567890123, 1234567, 0.5]) == ["[redacted]", 1234567, 0.5]
 
 
 def test_an_answer_is_redacted_in_every_field(redactor):

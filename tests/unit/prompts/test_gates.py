@@ -168,8 +168,7 @@ def test_the_hash_is_the_same_where_nothing_changed_and_only_there(one, other):
 
 
 def test_changes_are_named_by_path():
-    before = {"a": "1", "b": "2", DESCRIPTION: "3"}
-    found = changes(before, {"b": "9", "c": "4", DESCRIPTION: "5"})
+    found = changes({"a": "1", "b": "2", DESCRIPTION: "3"}, {"b": "9", "c": "4", DESCRIPTION: "5"})
     assert found == (
         TextChange("a", "removed"),
         TextChange("b", "edited"),

@@ -143,8 +143,7 @@ def test_the_loader_reads_the_same_but_for_the_status(data, to):
         after = with_status(data, to)
     except RewriteError:
         return  # nothing was written, so nothing is broken; the forms that must work stand above
-    found = read(after)
-    assert found == {**before, "status": to}
+    assert read(after) == {**before, "status": to}
     mark = b"\xef\xbb\xbf"  # stands before the first line, whichever that is
     kept = [
         line

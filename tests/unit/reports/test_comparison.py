@@ -16,14 +16,7 @@ from agentv.model.run.comparison import (
     RunLabel,
 )
 from agentv.model.run.matrix import UsageDifference
-from agentv.reports.comparison import (
-    headline,
-    lost_line,
-    render_comparison,
-    render_matrix,
-    verdict_line,
-    warnings,
-)
+from agentv.reports.comparison import headline, lost_line, render_comparison, render_matrix, verdict_line, warnings
 from agentv.reports.comparison_json import comparison_json
 from agentv.reports.run_comparison import lost_lines, render_run_comparison, run_warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
@@ -226,8 +219,7 @@ def test_of_one_run_it_is_said_that_it_is_one_and_how_its_targets_are_compared()
 
 
 def test_cases_that_are_lost_are_named_with_what_became_of_them():
-    lost = {key("a"): "missing", key("b"): "errored"}
-    assert lost_line(comparison(lost=lost)) == (
+    assert lost_line(comparison(lost={key("a"): "missing", key("b"): "errored"})) == (
         "2 cases passed in the base and do not in the candidate 20261122T090000Z-11ab:"
         " refunds: a (missing), refunds: b (errored)"
     )

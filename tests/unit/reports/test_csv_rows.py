@@ -118,8 +118,7 @@ def test_a_trial_is_a_row_with_types():
         token_usage=TokenUsage(5, 6, 11),
         metadata={"area": "north"},
     )
-    second = finished(trial=trial("b", vars={"n": 2, "half": 0.5}))
-    frame = frame_of([first, second], root="/repo")
+    frame = frame_of([first, finished(trial=trial("b", vars={"n": 2, "half": 0.5}))], root="/repo")
     assert list(frame["test_id"]) == ["a", "b"]
     assert list(frame["tags"]) == [["x", "y"], []]
     assert list(frame.columns[:5]) == list(COLUMNS)[:5]

@@ -132,8 +132,7 @@ def test_no_text_is_read_as_markdown_or_html(output, said, name):
         finished("failed", trial=subject, output=output, scores=[score]),
         finished("errored", trial=subject, error=error),
     ]
-    summary = replace(SUMMARY, by_suite={name: GROUP, f"{name}1": GROUP})
-    page = page_of(*results, summary=summary)
+    page = page_of(*results, summary=replace(SUMMARY, by_suite={name: GROUP, f"{name}1": GROUP}))
     assert set(page.elements) <= OURS
     assert set(page.attributes) <= {"class", "style"}
     assert page.elements.count("details") == 2

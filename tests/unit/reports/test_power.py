@@ -99,8 +99,7 @@ def test_what_a_run_showed_is_told_from_what_it_did_not():
     text = render_power(FOUND)
     assert "pass rate 80.0% (20261121T140322Z-7f3a: 140 of 200 trials passed);" in text
     assert "of the variance is between cases (20261121T140322Z-7f3a);" in text
-    once = replace(PILOT, trials=(40, 40), disagreement=None)
-    text = render_power(PlanShown(PLAN, None, once))
+    text = render_power(PlanShown(PLAN, None, replace(PILOT, trials=(40, 40), disagreement=None)))
     assert "(a guess; 20261121T140322Z-7f3a: 40 of 40 trials passed);" in text
     assert "(assumed, because no case has two samples; --alike);" in text
     alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"))

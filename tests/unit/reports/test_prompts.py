@@ -124,8 +124,7 @@ def test_the_same_for_programs():
     assert one["changes"] == [{"path": "prompt.md", "kind": "edited"}]
     assert list(one["last"])[:5] == ["ts", "all_passed", "total", "passed", "failed_cases"]
     assert "line" not in one["last"]
-    unknown = listed_data(replace(READY, compared=False), "/repo")
-    assert unknown["changes"] is None
+    assert listed_data(replace(READY, compared=False), "/repo")["changes"] is None
     told = json.loads(json.dumps(prompt_data(SHOWN, "/repo"), default=str))
     shown = told["promotion"]["reasons"]
     assert shown == [{"message": "it was changed since its exam", "notes": ["prompt.md: edited"]}]

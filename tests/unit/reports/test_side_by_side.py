@@ -10,8 +10,6 @@ from agentv.reports.stored_run import ShowOptions
 from agentv.reports.text import cells, safe
 from doubles.trials import errored_score, finished, trial
 
-LONG = "word " * 300
-
 
 def shown(answers, width=80, *, full=False, color=False, targets=("gpt", "claude"), prompts=(None,), variants=(None,)):
     case = CaseAnswers("refunds", "/repo/a.yaml", "late\x1b[2J", answers)
@@ -37,7 +35,7 @@ def test_answers_stand_beside_each_other_with_their_status():
 
 def test_no_line_is_wider_than_the_terminal_whatever_was_answered():
     answers = {
-        ("gpt", None, None): answered(output=LONG),
+        ("gpt", None, None): answered(output=("word " * 300)),
         ("claude", None, None): answered("failed", "漢" * 500),
         ("third", None, None): answered(output="x" * 5000),
     }
@@ -70,8 +68,7 @@ def test_of_several_samples_the_worst_is_shown_with_how_many_passed():
 
 
 def test_how_many_cases_are_not_shown():
-    found = SideBySide((), 5, (), (), ())
-    assert render_rest(found) == "0 of 5 cases shown; --limit N shows more"
+    assert render_rest(SideBySide((), 5, (), (), ())) == "0 of 5 cases shown; --limit N shows more"
     assert render_rest(SideBySide((), 0, (), (), ())) == "no matching trials in this run"
 
 

@@ -7,14 +7,7 @@ from agentv.model.run.runs import ListedRun
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.stored_run import (
-    LONGEST_DIFF,
-    ShowOptions,
-    render_head,
-    render_rest,
-    render_trial,
-    text_diff,
-)
+from agentv.reports.stored_run import LONGEST_DIFF, ShowOptions, render_head, render_rest, render_trial, text_diff
 from doubles.listed_runs import listed
 from doubles.trials import errored_score, finished, graded, scored, trial
 

@@ -168,7 +168,6 @@ def test_unequal_numbers_by_the_formulas_of_searle_casella_and_mcculloch():
     target = (of_answers - 3 * judge) / (7 - in_case)
     whole = 3.9 / 7
     of_cases = 3 * (0.3 - whole) ** 2 + 4 * (0.75 - whole) ** 2
-    noise = judge + (in_case - (4 + 1 + 1 + 4 + 1) / 7) * target
-    cases = (of_cases - noise) / (7 - (9 + 16) / 7)
+    cases = (of_cases - (judge + (in_case - (4 + 1 + 1 + 4 + 1) / 7) * target)) / (7 - (9 + 16) / 7)
     assert (found.judge, found.target, found.cases) == pytest.approx((judge, target, cases))
     assert found.counts == (2, 5, 7)

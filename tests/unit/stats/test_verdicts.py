@@ -191,11 +191,9 @@ def test_a_loss_within_the_margin_is_no_regression():
 def test_pass_rates_are_not_compared_where_one_case_was_judged_by_another_threshold():
     some = [gated(number, 0.5, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
     for changed in ({"threshold": 0.5}, {"repeat": 30, "alpha": 0.05}):
-        other = [replace(some[0], after=replace(some[0].after, **changed)), *some[1:]]
-        found = judge(other, USUAL)
+        found = judge([replace(some[0], after=replace(some[0].after, **changed)), *some[1:]], USUAL)
         assert (found.rates_compare, found.rate, found.moves.same_rule) == (False, None, False), changed
-    more = [replace(some[0], after=replace(some[0].after, repeat=5)), *some[1:]]
-    found = judge(more, USUAL)
+    found = judge([replace(some[0], after=replace(some[0].after, repeat=5)), *some[1:]], USUAL)
     assert (found.rates_compare, found.moves.same_rule) == (True, False)
     assert found.rate is not None
     assert judge(some, USUAL).moves.same_rule

@@ -57,8 +57,7 @@ def test_an_answer_object_says_more():
 
 @pytest.mark.parametrize("printed", ['{"output": 5}', '{"output": {"a": 1}}', '{"text": ["a"]}', '{"output": ["a"]}'])
 def test_an_answer_object_of_the_wrong_type_is_not_graded_as_text(printed):
-    found = answer(words("cat"), request(printed))
-    assert found.code == "bad-answer"
+    assert answer(words("cat"), request(printed)).code == "bad-answer"
 
 
 def test_every_placeholder(tmp_path):
@@ -84,8 +83,7 @@ def test_a_file_of_agentv_is_named_inside_quotes_and_scripts_too(settings):
 
 
 def test_a_command_that_writes_no_output_file_has_not_answered():
-    found = answer(line("echo here >/dev/stdout; true {OUTPUT_FILE}"))
-    assert found.code == "no-output-file"
+    assert answer(line("echo here >/dev/stdout; true {OUTPUT_FILE}")).code == "no-output-file"
     assert answer(line("mkdir {OUTPUT_FILE}")).code == "no-output-file"
     started = time.monotonic()
     assert answer(line("mkfifo {OUTPUT_FILE}")).code == "no-output-file"

@@ -12,10 +12,6 @@ from agentv.targets.placeholders import NAMES, command_issues, plan_command, wor
 HOSTILE = "'; touch pwned; $(touch pwned) `touch pwned` \" \\ \n * ~ {FILES} {{ x }} %s -n"
 
 
-def contexts(line):
-    return [(found.name, found.where) for found in words_in_braces(line)]
-
-
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -52,7 +48,7 @@ def contexts(line):
     ],
 )
 def test_where_a_placeholder_stands(line, found):
-    assert contexts(line) == found
+    assert [(found.name, found.where) for found in words_in_braces(line)] == found
 
 
 @given(st.text(alphabet="{}PROMT'\"`$()\\#<EOF \n\t-a:", max_size=60))

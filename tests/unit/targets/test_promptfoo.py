@@ -98,8 +98,7 @@ def test_what_goes_wrong_is_a_failure(write, text, kind, said):
 
 
 def test_its_process_ends_with_it(write):
-    settings = write("export default () => String(process.pid);")
-    pid = int(answer(settings, request(env=write.env)).output)
+    pid = int(answer(write("export default () => String(process.pid);"), request(env=write.env)).output)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -138,8 +137,7 @@ def test_counts_of_other_spellings_are_read(usage, found):
     "value", [7, ["a"], {"output": "a", "cost": "much"}, {"output": "a", "tokenUsage": {"total": "many"}}]
 )
 def test_anything_else_is_no_answer(value):
-    found = from_provider(value)
-    assert found.code == "bad-answer"
+    assert from_provider(value).code == "bad-answer"
 
 
 def test_a_value_that_holds_itself_is_no_answer():

@@ -117,12 +117,10 @@ class TestCallApi:
     """promptfoo's `call_api(prompt, options, context)`."""
 
     def made(self, python, text, name="call_api", **config):
-        settings = python(text, name)
-        return Python(settings.function, config)
+        return Python(python(text, name).function, config)
 
     @pytest.mark.parametrize("way", ["def", "async def"])
     def test_it_gets_prompt_options_and_context_by_position(self, python, way):
         text = f"{way} call_api(p, o, c): return {{'output': [p, o['config']['k'], c['vars'], c['test']['metadata']]}}"
         one = request("ask", vars={"x": 1}, metadata={"m": 2})
-        found = answer(self.made(python, text, k="v"), one)
-        assert found.output == '["ask","v",{"x":1},{"m":2}]'
+        assert answer(self.made(python, text, k="v"), one).output == '["ask","v",{"x":1},{"m":2}]'

@@ -118,8 +118,7 @@ def test_among_very_many_none_is_called_nearest(replay):
     ],
 )
 def test_one_bad_line_spoils_the_file(replay, line, says):
-    settings = replay({"id": "case", "output": "good"}, b"\n", line)
-    found = answers(settings, request(), request())
+    found = answers(replay({"id": "case", "output": "good"}, b"\n", line), request(), request())
     assert [one.code for one in found] == ["bad-recording"] * 2
     assert says in found[0].message
 

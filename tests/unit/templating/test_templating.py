@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from agentv.templating import JINJA, RenderError, Scope, evaluate, render, undeclared
 from agentv.templating.templates import compiled, run
 
-ENV = {"HOME": "/root", "KEY": "value"}
-
 
 def rendered(text: str, **variables):
-    return render(text, Scope(variables, ENV))
+    return render(text, Scope(variables, {"HOME": "/root", "KEY": "value"}))
 
 
 @pytest.mark.parametrize(
@@ -53,8 +51,7 @@ def test_what_a_text_becomes(text, variables, value):
 @pytest.mark.parametrize("key", ["items", "keys", "values", "get", "pop", "update", "copy"])
 @pytest.mark.parametrize("text", ["{{ order.%s }}", "{{ order.%s }}!", "{{ vars.order.%s }}"])
 def test_a_key_of_a_variable_is_no_method_of_pythons(text, key):
-    found = rendered(text % key, order={key: ["book"]})
-    assert found == ('["book"]!' if text.endswith("!") else ["book"])
+    assert rendered(text % key, order={key: ["book"]}) == ('["book"]!' if text.endswith("!") else ["book"])
 
 
 @pytest.mark.parametrize(

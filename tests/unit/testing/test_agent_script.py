@@ -136,8 +136,7 @@ def respond(server, tools, *before):
     client = openai.OpenAI(base_url=server.openai, api_key="k")
     said = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}, *before]
     with client.responses.stream(model="m", input=said, tools=tools) as stream:
-        names = [event.type for event in stream]
-        return names, stream.get_final_response().output[-1]
+        return [event.type for event in stream], stream.get_final_response().output[-1]
 
 
 def answered(number):
@@ -302,8 +301,7 @@ def test_what_is_no_script(value, message):
 
 def test_faults_in_a_file():
     hang = script_from_json([{"fault": "hang"}])
-    call = type("Call", (), {"body": {"messages": []}, "text": ""})()
-    assert hang(call) == Hang()
+    assert hang(type("Call", (), {"body": {"messages": []}, "text": ""})()) == Hang()
 
 
 def test_a_script_needs_steps():

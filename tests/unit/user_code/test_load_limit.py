@@ -42,8 +42,7 @@ def test_memory_ends_without_a_crash() -> None:
         while len(held) < 300:
             held.append(bytes(20_000_000))
 
-    found = within_limits(hoard, memory=1_000_000_000)
-    assert found == GivenUp("uses more than 1,000 MB of memory", None)
+    assert within_limits(hoard, memory=1_000_000_000) == GivenUp("uses more than 1,000 MB of memory", None)
     assert len(bytes(1_100_000_000)) == 1_100_000_000  # and the limit is gone
 
 

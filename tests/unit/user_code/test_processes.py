@@ -13,14 +13,7 @@ from agentv.user_code import command_process, processes
 from agentv.user_code.command_process import SignalError, acting_on_signals
 from agentv.user_code.files import is_alive, sweep
 from agentv.user_code.orphans import tree_of
-from agentv.user_code.processes import (
-    STDERR_KEPT,
-    Finished,
-    kill_all,
-    kill_group,
-    run_program,
-    start_program,
-)
+from agentv.user_code.processes import STDERR_KEPT, Finished, kill_all, kill_group, run_program, start_program
 from doubles.processes_alive import all_gone, ids_in
 from needs import needs
 
@@ -108,8 +101,7 @@ def test_a_child_that_keeps_the_output_open_holds_nobody_up(tmp_path):
 @needs("setsid")
 def test_nor_does_one_that_left_the_group(tmp_path):
     started = time.monotonic()
-    found = run("setsid sleep 60 & echo $! >ids; echo done", cwd=str(tmp_path))
-    assert found.stdout == b"done\n"
+    assert run("setsid sleep 60 & echo $! >ids; echo done", cwd=str(tmp_path)).stdout == b"done\n"
     assert time.monotonic() - started < 2
     os.kill(ids_in(tmp_path / "ids", 1)[0], 9)
 

@@ -115,8 +115,7 @@ def test_a_missing_ref_tells_which_there_are(hosts, remote):
 
 
 def test_a_missing_repository_leaves_nothing_behind(hosts):
-    refusal = refused(hosts, "main/docs/a.md")
-    assert refusal.code == "missing-repository"
+    assert refused(hosts, "main/docs/a.md").code == "missing-repository"
     assert hosts.kept() == []
 
 
@@ -280,8 +279,7 @@ def test_nothing_that_a_repository_brings_is_run(hosts, remote):
     for number, (key, value) in enumerate(config.items(), int(env["GIT_CONFIG_COUNT"])):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": str(value)}
     env["GIT_CONFIG_COUNT"] = str(int(env["GIT_CONFIG_COUNT"]) + len(config))
-    checkout = Repositories().checkout(wanted("main/b.md"), env)
-    assert text(checkout) == "$Id$\n"
+    assert text(Repositories().checkout(wanted("main/b.md"), env)) == "$Id$\n"
     assert not ran.exists()
 
 

@@ -96,8 +96,7 @@ NEEDS = {"bad-dataset": "pyarrow"}
     ],
 )
 def test_wrong_files_give_that_code_and_right_ones_do_not(code, project):
-    example = explanation(code)
-    diagnostics = found(code, written(example.wrong, project))
+    diagnostics = found(code, written(explanation(code).wrong, project))
     assert {one.code for one in diagnostics} == {code}
     checked(code, render_diagnostics(diagnostics, source_of, here=str(project), counted=False))
 

@@ -107,7 +107,6 @@ def test_json_lines_are_rewritten_in_place(project: Path) -> None:
     path.write_text(
         '{"name": "a", "input_messages": "b", "assertions": [{"type": "matches", "value": "b"}]}\n\n' + right + "\n"
     )
-    fixed = fix((str(path),), {})
-    assert fixed == Fixed({str(path): 4}, ())
+    assert fix((str(path),), {}) == Fixed({str(path): 4}, ())
     shown = path.read_text()
     assert shown == '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"

@@ -91,8 +91,7 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
         *scoring(BAD, target="claude", prompt_id="brief"),
         *scoring(BAD, target="claude", prompt_id="long"),
     ]
-    suites = [{"targets": [{"name": "gpt"}, {"name": "claude"}]}]
-    run = store("both", results, suites=suites)
+    run = store("both", results, suites=[{"targets": [{"name": "gpt"}, {"name": "claude"}]}])
     found = compare(CompareRequest((run,)), ComparisonSettings())
     told = [(one.by, one.base, one.candidate, one.verdict, one.cases, one.pairs) for one in found.comparisons]
     assert told == [("target", "gpt", "claude", "worse", 8, 16), ("prompt", "brief", "long", "inconclusive", 8, 16)]

@@ -269,14 +269,6 @@ def test_a_process_that_was_killed_lasted_until_its_last_row_whatever_the_date_w
     assert 30_000 <= document("run.json")["duration_before_ms"] < 35_000
 
 
-def test_a_summary_of_an_earlier_process_is_not_taken_for_the_killed_ones(project):
-    run()
-    run(resume="last")
-    told = document("summary.json")
-    Path("run", "summary.json").write_text(json.dumps(told | {"processes": 1, "duration_ms": 7e9}))
-    assert run(resume="last")[0].summary.duration_ms < 1e9
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -217,8 +217,7 @@ def test_a_suite_with_another_name_or_place_is_refused(project):
         "the suite 'b' is in c.eval.yaml, but was in b.eval.yaml when the run r started",
         "move the file back to resume, or start a new run",
     )
-    two = begun_with(A, ("a2", "a.eval.yaml"))
-    assert added(two, A, ("a2", "a.eval.yaml")) == []
+    assert added(begun_with(A, ("a2", "a.eval.yaml")), A, ("a2", "a.eval.yaml")) == []
     assert refused(begun_with(("made", "")), ("built", ""))[0] == "the run r is one of made"
     assert refused(begun_with(("made", ""), A), ("made", "c.eval.yaml"), A)[0].endswith("leaves out made")
 
@@ -238,8 +237,7 @@ def test_a_command_that_leaves_a_suite_out_is_given_all_paths(project):
         assert refused(begun_with(*suites, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths
     Path("b.eval.yaml").unlink()
     assert refused(begun_with(*suites), A) == (what, "restore b.eval.yaml to resume, or start a new run")
-    left = refused(begun_with(A, ("made", "")), A)
-    assert left == (
+    assert refused(begun_with(A, ("made", "")), A) == (
         "the run r is one of a.eval.yaml, made, and this command leaves out made",
         "give every path that the run started with",
     )

@@ -54,8 +54,7 @@ def test_an_interrupted_run_says_so_by_its_status(tmp_path):
 def test_exports_are_written_and_named(tmp_path):
     path = str(tmp_path / "report.json")
     with opened(tmp_path, SUITE, exports=(path,)) as one:
-        outcome = outcome_of(one)
-        assert outcome.exports == (path,)
+        assert outcome_of(one).exports == (path,)
         assert (tmp_path / "report.json").exists()
 
 

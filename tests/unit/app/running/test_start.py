@@ -60,8 +60,7 @@ def test_rows_of_cases_that_are_gone_are_superseded(tmp_path):
 
 def test_failed_trials_that_are_asked_for_run_again(tmp_path):
     ran(tmp_path, TWO)
-    settings = {"resume": str(tmp_path / "run"), "rerun": "failed"}
-    with opened(tmp_path, TWO, **settings) as one:
+    with opened(tmp_path, TWO, resume=str(tmp_path / "run"), rerun="failed") as one:
         assert pending(started(one)) == ["b"]
 
 

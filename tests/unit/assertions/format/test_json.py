@@ -69,13 +69,11 @@ def test_fails(assertion, output):
     ],
 )
 def test_patterns_of_a_schema_have_a_time_limit(schema, value):
-    found = Schema(schema, limit_s=0.05).complaints(value)
-    assert found.code == "regex-timeout"
+    assert Schema(schema, limit_s=0.05).complaints(value).code == "regex-timeout"
 
 
 def test_many_slow_searches_share_one_time_limit():
-    schema = Schema({"items": {"pattern": "^(a|a)*$"}}, limit_s=0.2)
-    found = schema.complaints(["a" * 14 + "!"] * 100_000)
+    found = Schema({"items": {"pattern": "^(a|a)*$"}}, limit_s=0.2).complaints(["a" * 14 + "!"] * 100_000)
     assert isinstance(found, Failure) or len(found) == 3  # 3 complaints end it early
 
 
@@ -86,8 +84,7 @@ def test_a_schema_that_leads_back_to_itself_is_no_verdict():
 
 
 def test_too_much_json_to_try_is_no_verdict():
-    grade = graded(ContainsJson(TOTAL), "[]" * 10_001)
-    assert grade.error.code == "schema-limit"
+    assert graded(ContainsJson(TOTAL), "[]" * 10_001).error.code == "schema-limit"
 
 
 # the keywords that are replaced
@@ -235,5 +232,4 @@ def test_a_value_of_too_many_parts_is_no_verdict(monkeypatch):
     monkeypatch.setattr(json_schema, "MOST_STEPS", 1_000)
     schema = Schema({"items": {"type": "integer"}})
     assert schema.complaints([1] * 900) == ()
-    found = schema.complaints([1] * 1_100)
-    assert found.code == "schema-limit"
+    assert schema.complaints([1] * 1_100).code == "schema-limit"

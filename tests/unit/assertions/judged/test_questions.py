@@ -9,7 +9,6 @@ from agentv.model.values.message import Message
 from doubles.judging import judged
 
 REFERENCE = (Message("assistant", "Paris is the capital."),)
-YES = {"criterion_met": True, "reason": "it does"}
 
 
 @pytest.mark.parametrize(("category", "passed"), [("A", True), ("B", True), ("C", True), ("D", False), ("E", True)])
@@ -41,7 +40,7 @@ def test_without_a_reference_nothing_is_compared():
 
 @pytest.mark.parametrize("kind", [Factuality("a"), ClosedQa("a"), GoalSuccess("a"), AnswerRelevance()])
 def test_without_an_answer_there_is_nothing_to_judge(kind):
-    grade, run = judged(kind, YES, None)
+    grade, run = judged(kind, {"criterion_met": True, "reason": "it does"}, None)
     assert grade.error.code == "no-output"
     assert run.judge_target.requests == []
 

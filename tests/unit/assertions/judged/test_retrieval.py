@@ -75,8 +75,7 @@ def test_what_was_retrieved_is_never_outside_its_markers():
 
 @pytest.mark.parametrize("kind", [ContextRecall(value="It is Paris.", context=TEXT), ContextRelevance(context=TEXT)])
 def test_retrieval_can_be_judged_without_an_answer(kind):
-    verdict = recalled(t1=True) | relevant(s1=True, s2=True)
-    grade, _ = judged(kind, verdict, None)
+    grade, _ = judged(kind, recalled(t1=True) | relevant(s1=True, s2=True), None)
     assert grade.passed
     assert judged(ContextFaithfulness(context=TEXT), CLAIMS, None)[0].error.code == "no-output"
 

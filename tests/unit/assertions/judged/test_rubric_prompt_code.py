@@ -149,8 +149,7 @@ def script(text):
 def test_a_command_gets_the_case_on_stdin_and_prints_the_prompt():
     text = "import json, sys; row = json.load(sys.stdin); print(row['criteria'], row['config'], row['output'])"
     known = {"metadata": {"a": 1}, "expected_output": (Message("assistant", "Paris"),)}
-    run = asked(script(text), **known)
-    assert run.asked.startswith("is polite {'strict': True} <answer-")
+    assert asked(script(text), **known).asked.startswith("is polite {'strict': True} <answer-")
     names = ("question", "answer", "candidate_answer", "reference_answer", "expected_outcome", "sidecar", "rubrics")
     text = f"import json, sys; row = json.load(sys.stdin); print([row[one] for one in {names}], row['output'])"
     shown = asked(script(text), **known).asked
@@ -193,8 +192,7 @@ def written(lab, text, assertion=None, *, name=None, file="judge-prompt.mjs", co
     prompt = PromptCode(script=JavaScriptSource(path=str(path), name=name), config=config or {})
     run = Run(YES, javascript=lab.host)
     made = assertion(prompt) if assertion else ClosedQa("is polite", prompt)
-    grade = lab.runner.run(judged_within(made, run, "It is Paris."))
-    return grade, run
+    return lab.runner.run(judged_within(made, run, "It is Paris.")), run
 
 
 SDK = "import { definePromptTemplate } from '@agentv/sdk';\n"

@@ -85,8 +85,7 @@ def test_an_answer_that_was_cut_cannot_be_read(reason):
 
 
 def test_without_an_answer_there_is_nothing_to_read():
-    grade = Triggering(False).grade(AssertionContext((), None))
-    assert grade.error.code == "no-output"
+    assert Triggering(False).grade(AssertionContext((), None)).error.code == "no-output"
 
 
 def test_it_is_named_by_the_word_that_is_expected():

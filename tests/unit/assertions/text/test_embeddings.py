@@ -26,8 +26,7 @@ class Services:
 
 def said(output, *, embedding=None, reference=None):
     services = Services(embedding or CountingEmbedder())
-    context = answer(output, reference=reference)
-    return replace(context, _services=services), services
+    return replace(answer(output, reference=reference), _services=services), services
 
 
 def grade_of(assertion, output, **given):

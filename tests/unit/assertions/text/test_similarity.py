@@ -25,8 +25,7 @@ def test_bleu_is_what_sacrebleu_computes(output):
     import sacrebleu
 
     expected = sacrebleu.sentence_bleu(output, [REFERENCE, GUIDE], lowercase=True).score / 100
-    grade = graded(Bleu((REFERENCE, GUIDE)), output)
-    assert grade.score == pytest.approx(min(expected, 1), abs=1e-12)
+    assert graded(Bleu((REFERENCE, GUIDE)), output).score == pytest.approx(min(expected, 1), abs=1e-12)
 
 
 @pytest.mark.parametrize("references", [(FORCED,), (ALWAYS,), (FORCED, ALWAYS)])

@@ -121,8 +121,7 @@ MARKED = """
     ],
 )
 def test_the_marked_function_is_the_assertion(tmp_path, imports, decorator):
-    source = dedent(MARKED).format(imports=imports, decorator=decorator)
-    assertion = built(tmp_path, source)
+    assertion = built(tmp_path, dedent(MARKED).format(imports=imports, decorator=decorator))
     assert assertion.function == "chosen"
     if "*" not in imports:
         assert grade(assertion).passed
@@ -294,8 +293,7 @@ def test_what_a_function_raises_is_an_error_with_its_last_frame(tmp_path, prefix
 
 
 def test_a_result_that_is_no_verdict_is_an_error(tmp_path):
-    found = grade(built(tmp_path, "def assertion(ctx): ctx.output"))
-    assert found.error.code == "bad-result"
+    assert grade(built(tmp_path, "def assertion(ctx): ctx.output")).error.code == "bad-result"
 
 
 async def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path):
@@ -307,8 +305,7 @@ async def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tm
         def assertion(ctx): return True
     """
     log.write_text("")
-    assertion = built(tmp_path, source)
-    found = await graded_at_once(assertion, 2)
+    found = await graded_at_once(built(tmp_path, source), 2)
     assert [one.error.code for one in found] == ["cannot-load", "cannot-load"]
     assert "boom (min_words.py:4, in <module>)" in found[0].error.message
     assert log.read_text() == "x"

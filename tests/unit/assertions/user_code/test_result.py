@@ -121,8 +121,7 @@ def test_details_nested_too_deeply_are_an_error():
     details = {}
     for _ in range(5000):
         details = {"a": details}
-    error = grade_of({"pass": True, "details": details}, "mine").error
-    assert "nested too deeply" in error.message
+    assert "nested too deeply" in grade_of({"pass": True, "details": details}, "mine").error.message
 
 
 def test_the_wire_object_has_the_order_of_the_seed():
@@ -163,8 +162,7 @@ class Result:
 
 
 def graded(value, threshold=None):
-    answer = from_python(value)
-    return at_threshold(grade_of(answer, "python"), threshold, "python")
+    return at_threshold(grade_of(from_python(value), "python"), threshold, "python")
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,7 @@ def test_output_that_takes_too_long_to_be_read_is_an_error(made, said):
 
 
 def test_deeply_nested_output_is_no_crash():
-    found = grade(shell("""python3 -c 'print("{\\"a\\":" * 50000)'"""))
-    assert found.error.code == "bad-result"
+    assert grade(shell("""python3 -c 'print("{\\"a\\":" * 50000)'""")).error.code == "bad-result"
 
 
 # --- script: what it is given
@@ -116,9 +115,8 @@ def test_the_case_is_on_stdin_under_its_newer_and_older_names(tmp_path):
         import json, sys
         print(json.dumps({"pass": True, "details": json.load(sys.stdin)}))
     """
-    script = program(tmp_path, source, config={"limit": 3})
     given = grade(
-        script,
+        program(tmp_path, source, config={"limit": 3}),
         "the answer ☃",
         input=(Message("user", "what?"),),
         expected_output=(Message("assistant", "right"),),

@@ -133,5 +133,4 @@ def test_the_prompt_of_a_directory(tmp_path):
     assert prompt_file_of(tmp_path) is None
     for name in ("prompt.txt", "prompt.md", "prompt.xml"):
         (tmp_path / name).write_text("x")
-        found = prompt_file_of(tmp_path)
-        assert found.name == name
+        assert prompt_file_of(tmp_path).name == name

@@ -19,8 +19,7 @@ def same(text: str) -> str:
 
 
 def test_a_place_that_holds_something_else_is_left_alone() -> None:
-    place = Span("s.yaml", 1, 1, 1, 5)
-    assert rewritten("name: a\n", [Rename(place, "dataset", "name")]) == "name: a\n"
+    assert rewritten("name: a\n", [Rename(Span("s.yaml", 1, 1, 1, 5), "dataset", "name")]) == "name: a\n"
 
 
 def test_all_of_a_container_moves_out_of_it_with_its_comments() -> None:

@@ -53,5 +53,4 @@ def test_code_is_known_by_its_form_and_all_other_texts_are_templates(tmp_path, p
     ],
 )
 def test_what_only_a_run_can_tell_is_left_to_it(tmp_path, source):
-    case = case_of(tmp_path, CASE.format(prompt="p.py:ask"), {"p.py": source})
-    assert case.assertions
+    assert case_of(tmp_path, CASE.format(prompt="p.py:ask"), {"p.py": source}).assertions

@@ -110,8 +110,7 @@ def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it
         return exam_of_suite(tmp_path / folder, text, made, for_run=for_run, process_env=env).texts
 
     run = sat("a", for_run=True, env={"KEY": "hush-hush-hush"})
-    doctor = sat("b", for_run=False, env={"KEY": "another-secret"}, other_py="X = 1\n" + code)
-    assert run == doctor
+    assert run == sat("b", for_run=False, env={"KEY": "another-secret"}, other_py="X = 1\n" + code)
     assert set(run) == {"prompt.md", "eval.yml", DESCRIPTION, own}
     assert b"hush" not in run[own]
     edited = sat("c", for_run=False, env={"KEY": "hush-hush-hush"}, m_py="X = 1\n" + code)

@@ -53,5 +53,4 @@ def test_a_mistake_in_a_file_that_a_config_names_shows_there(tmp_path):
 
 def test_a_sidecar_is_checked_with_its_cases(tmp_path):
     files = {"s.yaml": "nmae: x\n", "s.jsonl": '{"id": "a", "input": "x", "asert": [], "criteria": "c"}\n'}
-    found = checked(tmp_path, "s.yaml", files)
-    assert found == [("unknown-key", "s.jsonl", 1), ("unknown-key", "s.yaml", 1)]
+    assert checked(tmp_path, "s.yaml", files) == [("unknown-key", "s.jsonl", 1), ("unknown-key", "s.yaml", 1)]

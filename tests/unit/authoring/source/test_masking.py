@@ -183,9 +183,6 @@ def test_a_key_is_told_at_its_place_and_never_quoted(key: str, owner: str) -> No
     assert key not in f"{found.message}{found.hint}"
 
 
-AT = Span("t.yaml", 3, 5, 3, 9)
-
-
 @pytest.mark.parametrize(
     ("values", "codes"),
     [
@@ -202,7 +199,7 @@ AT = Span("t.yaml", 3, 5, 3, 9)
 )
 def test_a_literal_under_a_secrets_key_is_told_once(values, codes) -> None:
     report = Report(hints=True)
-    check_settings({key: node_of(value, AT) for key, value in values.items()}, report)
+    check_settings({key: node_of(value, Span("t.yaml", 3, 5, 3, 9)) for key, value in values.items()}, report)
     assert [found.code for found in report.diagnostics] == codes
 
 

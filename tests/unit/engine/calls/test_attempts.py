@@ -69,10 +69,7 @@ class Called:
 
 
 def channel(
-    limiter: ServerLimiter | None = None,
-    stop: TargetStop | None = None,
-    news: CallNews | None = None,
-    **given: Any,
+    limiter: ServerLimiter | None = None, stop: TargetStop | None = None, news: CallNews | None = None, **given: Any
 ) -> TargetChannel:
     spec = TargetSpec("t", "x", None, **given)
     return TargetChannel(
@@ -128,8 +125,7 @@ def test_a_server_that_has_no_room_for_longer_than_a_call_has_left_is_not_waited
         retried = asyncio.ensure_future(call(server, limiter=limiter).outcome())
         waits = asyncio.ensure_future(call(other, limiter=limiter, timeout_s=10_000.0).outcome())
         found, _ = await retried
-        ended = now() - 1000
-        return found, ended, (await waits)[0]
+        return found, now() - 1000, (await waits)[0]
 
     found, ended, waited = run_at_once(main())
     assert found.message.startswith("not called: the server asked an earlier call to wait 5e+03 s longer")
@@ -184,8 +180,7 @@ def after(failure: Failure, tries: Tries, retry: Retry = DEFAULT_RETRY, *, left_
 
 
 def test_what_cannot_pass_is_not_tried_again():
-    refused = CallFailure("http-status", "HTTP 400", status=400)
-    assert after(refused, Tries(failed=1)) == GiveUp()
+    assert after(CallFailure("http-status", "HTTP 400", status=400), Tries(failed=1)) == GiveUp()
     assert after(Failure("bad-answer", "no JSON"), Tries(failed=1)) == GiveUp()
 
 
@@ -196,14 +191,12 @@ def test_a_limit_slows_down_and_uses_up_no_retry():
 
 
 def test_a_server_is_not_asked_sooner_than_it_asks():
-    asks = replace(LIMITED, retry_after_s=7.5)
-    assert after(asks, Tries(limited=1), chance=0.0) == Again(7.5)
+    assert after(replace(LIMITED, retry_after_s=7.5), Tries(limited=1), chance=0.0) == Again(7.5)
     assert after(replace(BROKEN, retry_after_s=7.5), Tries(failed=1), chance=0.0) == Again(7.5)
 
 
 def test_a_wait_past_the_deadline_is_not_begun():
-    asks = replace(LIMITED, retry_after_s=3600.0)
-    found = after(asks, Tries(limited=1), left_s=240)
+    found = after(replace(LIMITED, retry_after_s=3600.0), Tries(limited=1), left_s=240)
     assert found == GiveUp("gave up after 1 attempt: the server asks to wait 3600 s, but the call has 240 s left")
     assert after(BROKEN, Tries(failed=2), left_s=1.5) == GiveUp("gave up after 2 attempts: no time left for the call")
 

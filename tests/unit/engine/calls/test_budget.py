@@ -116,8 +116,7 @@ def test_what_is_under_way_never_overshoots_whatever_it_costs():
 
 
 def test_a_server_that_is_taken_to_be_free_and_reports_a_cost_does_not_overshoot():
-    shop = Shop([0.1])
-    found, budget_limiter = bought(shop, Budget(usd=0.45), calls=9, settings=Priced(0.0))
+    found, budget_limiter = bought(Shop([0.1]), Budget(usd=0.45), calls=9, settings=Priced(0.0))
     assert codes(found) == ["yes"] * 4 + ["budget-spent"] * 5
     assert budget_limiter.budget.spent.usd == pytest.approx(0.4)
 
@@ -125,8 +124,7 @@ def test_a_server_that_is_taken_to_be_free_and_reports_a_cost_does_not_overshoot
 def test_attempts_that_failed_cost_what_was_reserved_for_them_but_those_that_were_refused():
     late = CallFailure("bad-answer", "half of it", retryable=True)
     busy = CallFailure("http-status", "HTTP 503", retryable=True, status=503)
-    shop = Shop([late, busy, 0.05])
-    found, budget_limiter = bought(shop, Budget(usd=1.0), calls=1)
+    found, budget_limiter = bought(Shop([late, busy, 0.05]), Budget(usd=1.0), calls=1)
     assert codes(found) == ["yes"]
     assert budget_limiter.budget.spent.usd == pytest.approx(0.15)
 

@@ -30,8 +30,7 @@ def test_a_text_is_embedded_once():
     first = embedded(remembering, "hello", "hi", "hello")
     assert first.vectors == (of_words("hello"), of_words("hi"), of_words("hello"))
     assert (first.token_usage.total, first.cost_usd) == (2, 0.001)
-    again = embedded(remembering, "hi", "bye")
-    assert again.vectors == (of_words("hi"), of_words("bye"))
+    assert embedded(remembering, "hi", "bye").vectors == (of_words("hi"), of_words("bye"))
     assert counting.asked == [["hello", "hi"], ["bye"]]
     known = embedded(remembering, "bye")
     assert (known.vectors, known.token_usage, known.cost_usd) == ((of_words("bye"),), None, 0.0)

@@ -28,12 +28,7 @@ async def test_the_latest_of_each_agent_is_news_once():
     asked.on_activity(AgentActivity("shell", 1))
     asked.on_activity(AgentActivity("edit", 2))
     (news,) = agents.news()
-    assert (news.case, news.target, news.variant, news.activity) == (
-        "one",
-        "agent",
-        "bare",
-        AgentActivity("edit", 2),
-    )
+    assert (news.case, news.target, news.variant, news.activity) == ("one", "agent", "bare", AgentActivity("edit", 2))
     assert list(agents.news()) == []
     assert len(calls) == 4
     agents.end(ONE)

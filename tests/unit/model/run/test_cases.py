@@ -15,7 +15,6 @@ def failed(score=0.0, *gates):
     return Sample("failed", score, gates)
 
 
-ERRORED = Sample("errored", None)
 SKIPPED = Sample("skipped", None)
 
 
@@ -25,8 +24,7 @@ def verdict(samples, aggregate="mean", *, repeat=None, threshold=0.8):
 
 
 def test_the_mean_decides_unless_another_rule_is_named():
-    samples = [passed(1.0), failed(0.7)]
-    assert case_verdict(samples, repeat=2, threshold=0.8) == "passed"
+    assert case_verdict([passed(1.0), failed(0.7)], repeat=2, threshold=0.8) == "passed"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,7 @@ def test_a_gate_that_one_sample_lacks_counts_nothing_there():
 
 @given(st.lists(st.sampled_from([passed(), failed()]), max_size=4), st.sampled_from(AGGREGATES))
 def test_an_errored_sample_errs_the_case(samples, aggregate):
-    assert verdict([*samples, ERRORED], aggregate) == "errored"
+    assert verdict([*samples, Sample("errored", None)], aggregate) == "errored"
 
 
 @given(

@@ -17,7 +17,6 @@ ALL = Grade(
     threshold_checks=1,
 )
 UNDECIDED = Grade(0.3, False, undecided=True, threshold_checks=1)
-ERRORED = Grade.errored("timeout", "too late")
 
 
 def test_an_error_says_why_and_is_no_pass():
@@ -31,7 +30,7 @@ def test_the_complement_inverts_score_verdict_and_checks_and_keeps_the_rest():
     assert ALL.negated().negated() == ALL
 
 
-@pytest.mark.parametrize("grade", [UNDECIDED, ERRORED])
+@pytest.mark.parametrize("grade", [UNDECIDED, Grade.errored("timeout", "too late")])
 def test_what_was_not_judged_has_no_complement_and_no_other_mark(grade):
     assert grade.negated() is grade
     assert grade.passing_at(0.0) is grade

@@ -133,8 +133,7 @@ def test_assertions_know_a_tool_by_its_native_and_its_canonical_name(assertion, 
 )  # fmt: skip
 def test_a_partial_trace_gives_no_verdict(assertion):
     trace = Trace((MessageStep("assistant", "done"),), partial="the stream ends early")
-    grade = assertion.grade(seen(trace))
-    assert grade.error.code == "no-data"
+    assert assertion.grade(seen(trace)).error.code == "no-data"
 
 
 def test_why_a_partial_trace_gives_no_verdict():

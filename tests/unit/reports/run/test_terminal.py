@@ -167,8 +167,7 @@ def test_what_was_held_back_says_why_and_a_failed_turn_which_it_is():
     view.add(finished("failed", scores=[scored(False, text="contains 'Ann'", name="turn 2: contains: 'Ann'")]))
     why = Failure("dependency-not-passed", "'case-1', which it depends on, failed")
     view.add(finished("skipped", trial=trial("case-2"), error=why))
-    lines = render_plain(view, SUMMARY, **LOOKS).split("\n")
-    assert lines[:3] == [
+    assert render_plain(view, SUMMARY, **LOOKS).split("\n")[:3] == [
         "FAILED case-1: score 0.00, needs 0.80",
         "  evals/refund.eval.yaml:14: failed: turn 2: contains 'Ann'",
         "NOT RUN case-2: dependency-not-passed: 'case-1', which it depends on, failed",

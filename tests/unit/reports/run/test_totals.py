@@ -55,10 +55,6 @@ def test_totals_say_everything():
     ]
 
 
-def _sure(**changed):
-    return certainty(replace(SUMMARY, **changed))
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -75,7 +71,7 @@ def _sure(**changed):
     ],
 )
 def test_an_interval_says_what_it_counts(changed, said):
-    assert _sure(**changed, trials=Counts(98, 95, 3, 0, 0)) == said
+    assert certainty(replace(SUMMARY, **changed, trials=Counts(98, 95, 3, 0, 0))) == said
 
 
 def test_the_rate_of_samples_and_the_cases_that_meet_the_rule_are_named_apart():
@@ -190,14 +186,7 @@ def test_targets_are_shown_side_by_side_where_there_are_several():
 
 @pytest.mark.parametrize(
     ("share", "said"),
-    [
-        (1.0, "100.0%"),
-        (0.9999, "99.99%"),
-        (0.999, "99.9%"),
-        (0.0001, "0.01%"),
-        (0.0, "0.0%"),
-        (1 - 1e-16, "100.0%"),
-    ],
+    [(1.0, "100.0%"), (0.9999, "99.99%"), (0.999, "99.9%"), (0.0001, "0.01%"), (0.0, "0.0%"), (1 - 1e-16, "100.0%")],
 )
 def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):
     shown = f"pass rate {said} of 98 judged (95% CI {said} to {said};"

@@ -222,8 +222,7 @@ def test_it_is_the_part_of_the_ways_that_begin_with_a_pass():
         last = stopped
     for _, stopped in ends(RULE, ("pass", "fail")):
         begun = found[stopped.why, stopped.samples, stopped.passed]
-        rate = unbiased_rate(stopped, threshold=0.6, alpha=0.2, repeat=9)
-        assert rate == pytest.approx(sum(begun) / len(begun))
+        assert unbiased_rate(stopped, threshold=0.6, alpha=0.2, repeat=9) == pytest.approx(sum(begun) / len(begun))
     assert last.samples <= 9
 
 

@@ -76,10 +76,6 @@ def test_refusals_are_told_in_words(number, words):
     assert str(error) == f"cannot write /x/index.jsonl: {words}"
 
 
-def no_bang(line):
-    return b"!" not in line
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -97,7 +93,7 @@ def no_bang(line):
 def test_a_torn_end_is_cut(tmp_path, before, after):
     path = tmp_path / "a"
     path.write_bytes(before)
-    assert cut_torn_end(path, no_bang) == len(before) - len(after)
+    assert cut_torn_end(path, lambda line: b"!" not in line) == len(before) - len(after)
     assert path.read_bytes() == after
 
 

@@ -66,8 +66,7 @@ def test_what_json_cannot_say_is_replaced():
     for _ in range(500):
         deep = [deep]
     call = ToolCallStep("t\ud800", {"a": float("inf"), "b": 10**400, "c": deep, "d": object()}, result="\udfff")
-    found = parse(document(Trace((call,))))
-    step = found.tool_calls[0]
+    step = parse(document(Trace((call,)))).tool_calls[0]
     assert (step.name, step.result) == ("t\ufffd", "\ufffd")
     assert (step.arguments["a"], step.arguments["b"], step.arguments["d"]) == (None, None, "<object>")
     assert "nested too deeply" in json.dumps(step.arguments["c"])

@@ -115,8 +115,7 @@ def test_it_is_made_anew_where_it_is_not_of_these_rows(run, change):
     assert RowIndex.there(run) is None
     with RowIndex.of(run) as index:
         assert index.counts(Selection(cases=("new",))).total == 1
-    kept = RowIndex.there(run)
-    kept.close()
+    RowIndex.there(run).close()
 
 
 def test_a_directory_that_cannot_be_written_works_without_it(run, monkeypatch):

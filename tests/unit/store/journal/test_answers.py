@@ -85,8 +85,7 @@ def test_a_journal_begins_with_its_format():
 
 def test_an_answer_comes_back_field_for_field():
     for answer in (FULL, TargetResponse(None), TargetResponse("", (Message("user", ()),), TokenUsage())):
-        line = answer_line("k", "c", answer)
-        assert answer_of(verified(line[:-1])) == ("k", answer)
+        assert answer_of(verified(answer_line("k", "c", answer)[:-1])) == ("k", answer)
     found = body_of(answer_line("k", "c", FULL))
     extra = ("attempts", "earlier", "metered", "context")
     assert [name in found for name in extra] == [True] * 4
@@ -164,7 +163,6 @@ def test_a_line_that_was_changed_says_nothing():
 
 
 PAID = TargetResponse("yes", cost_usd=0.25, token_usage=TokenUsage(90, 10))
-UNPRICED = structs.replace(PAID, cost_usd=None)
 
 
 def call_for(key, case="case", *, judge=False, **changed):
@@ -177,8 +175,7 @@ def call_for(key, case="case", *, judge=False, **changed):
 def row(key="row", case="case", judged=None, **more):
     """The line of a row; `judged`: the answer of a judge whose cost it reports."""
     took = {} if judged is None else {"judge_cost_usd": judged.cost_usd, "judge_token_usage": judged.token_usage}
-    result = finished(trial=trial(case, key=key, **more), **took)
-    return to_json(row_of(result, RelativePaths(ROOT)))
+    return to_json(row_of(finished(trial=trial(case, key=key, **more), **took), RelativePaths(ROOT)))
 
 
 @pytest.fixture
@@ -227,7 +224,7 @@ def test_a_row_without_a_checksum_or_that_is_none_counts_for_nothing(of):
     assert call_for("k") not in found
 
 
-@pytest.mark.parametrize("answer", [PAID, UNPRICED])
+@pytest.mark.parametrize("answer", [PAID, structs.replace(PAID, cost_usd=None)])
 @pytest.mark.parametrize("superseded", [True, False])
 def test_as_many_verdicts_count_as_the_journal_has_and_no_row_reports(of, answer, superseded):
     keys = ("one", "two", "three")

@@ -239,8 +239,7 @@ def test_a_journal_that_was_cut_before_the_checksum_of_a_row_gives_its_answers_b
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
 def test_another_journal_is_refused(directory, header):
-    path = directory.path / "journal.jsonl"
-    path.write_bytes(header + header)
+    (directory.path / "journal.jsonl").write_bytes(header + header)
     with pytest.raises(StoreError, match="is not a journal of format 1"):
         Journal(directory, ROOT)
 

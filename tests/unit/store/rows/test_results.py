@@ -66,8 +66,7 @@ def written(path, results):
 
 def test_a_trial_that_was_read_back_makes_the_same_row(tmp_path):
     path = written(tmp_path / "index.jsonl", RESULTS)
-    again = written(tmp_path / "again.jsonl", read_results(path, ROOT))
-    assert again.read_bytes() == path.read_bytes()
+    assert written(tmp_path / "again.jsonl", read_results(path, ROOT)).read_bytes() == path.read_bytes()
 
 
 def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):

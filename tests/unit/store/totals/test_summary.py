@@ -163,8 +163,7 @@ def test_a_sample_tells_of_all_cases_that_it_was_drawn_from():
 @pytest.mark.parametrize("failing", [0, 1, 3, 0.2, 0.5])
 def test_the_interval_of_all_cases_holds_their_rate(drawn, of, failing):
     failed = failing if failing >= 1 else round(failing * of)
-    chance = np.random.default_rng(1)
-    found = Counter(chance.hypergeometric(of - failed, failed, drawn, 4000).tolist())
+    found = Counter(np.random.default_rng(1).hypergeometric(of - failed, failed, drawn, 4000).tolist())
     held = 0
     for passed, number in found.items():
         tally = GroupTally(clustered=False)

@@ -13,7 +13,6 @@ from doubles.asking import answer, at_home, request
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-ant-a-very-secret-key"
-PNG = b"\x89PNG\r\n\x1a\n rest"
 SCHEMA = {
     "type": "object",
     "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}},
@@ -64,7 +63,7 @@ def test_an_older_model_gets_it_within_the_turn_of_the_user(model):
 
 
 def test_pictures_and_files_are_blocks(tmp_path):
-    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
     content = (
         TextBlock("look"),
         TextBlock(""),

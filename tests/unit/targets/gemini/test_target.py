@@ -16,8 +16,6 @@ from agentv.testing import Answer, ContentFilter, ModelServer, Status
 from doubles.asking import answer, answers, at_home, embedded, request
 from doubles.documents import PDF_BASE64, pdf
 
-KEY = "AIza-a-very-secret-key"
-PNG = b"\x89PNG\r\n\x1a\n rest"
 SCHEMA = {
     "type": "object",
     "properties": {"score": {"type": "number", "minimum": 0}},
@@ -27,7 +25,7 @@ SCHEMA = {
 
 
 def settings(server: ModelServer, model: str = "gemini-2.5-flash", **others: object) -> Gemini:
-    return Gemini(model, **{"api_key": KEY, "base_url": server.gemini, **others})
+    return Gemini(model, **{"api_key": "AIza-a-very-secret-key", "base_url": server.gemini, **others})
 
 
 def told(*said: object, one: object = None, **others: object):
@@ -76,7 +74,7 @@ def test_the_first_system_messages_are_the_instruction_and_later_ones_stay_in_pl
 
 
 def test_pictures_and_files_are_parts(tmp_path):
-    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
     content = (
         TextBlock("look"),
         ImageBlock("./a.png", str(tmp_path / "a.png")),

@@ -160,8 +160,7 @@ def test_what_is_kept_beside_an_answer_is_bounded_too():
     ],
 )
 def test_what_is_wrong_with_it_is_named(response, says):
-    found = checked(response)
-    assert found == Failure("bad-answer", f"TargetResponse.{says}")
+    assert checked(response) == Failure("bad-answer", f"TargetResponse.{says}")
 
 
 texts = st.text(alphabet="aZ0 ü€\n\ud83d", max_size=5)

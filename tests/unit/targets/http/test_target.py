@@ -214,17 +214,7 @@ def test_a_path_picks_the_answer(server, path, output):
 
 @pytest.mark.parametrize(
     ("status", "retryable"),
-    [
-        (302, False),
-        (400, False),
-        (401, False),
-        (404, False),
-        (408, True),
-        (409, True),
-        (429, True),
-        (500, True),
-        (503, True),
-    ],
+    [*((status, False) for status in (302, 400, 401, 404)), *((status, True) for status in (408, 409, 429, 500, 503))],
 )
 def test_any_other_status_than_success_is_a_failure(server, status, retryable):
     found = answer(Http(server.url(str(status))))

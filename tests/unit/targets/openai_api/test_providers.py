@@ -14,14 +14,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.targets.catalogue import registry
 from agentv.targets.openai_api.hosted import Hosted, OpenRouter
 from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
-from agentv.testing import (
-    Answer,
-    Hang,
-    ModelServer,
-    SlowDrip,
-    Status,
-    StoppedStream,
-)
+from agentv.testing import Answer, Hang, ModelServer, SlowDrip, Status, StoppedStream
 from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answer, asked, at_home, embedded, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
@@ -56,8 +49,7 @@ BOTH = pytest.mark.parametrize("api", ["chat", "responses"])
 @BOTH
 def test_an_answer_comes_with_all_that_is_known_of_it(api):
     usage = TokenUsage(input=100, output=50, total=150, cached=40, reasoning=30)
-    said = Answer("Hi", usage=usage)
-    with ModelServer(said) as server:
+    with ModelServer(Answer("Hi", usage=usage)) as server:
         found = answer(openai(server, api=api))
     assert found.output == "Hi"
     assert found.messages == ()
@@ -125,27 +117,13 @@ def test_cookies_are_not_kept():
 def test_settings_are_sent_by_the_names_of_the_api(api, server):
     settings = openai(server, api=api, temperature=0.5, top_p=0.9, max_tokens=100, reasoning_effort="low")
     body = body_of(replace(settings, extra={"user": "me"}, system="Be brief."), server=server)
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
+    both = {"model": "gpt-4o", "temperature": 0.5, "top_p": 0.9, "user": "me"}
     if api == "chat":
-        assert body == {
-            "model": "gpt-4o",
-            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
-            "temperature": 0.5,
-            "top_p": 0.9,
-            "max_tokens": 100,
-            "reasoning_effort": "low",
-            "user": "me",
-        }
+        assert body == {**both, "messages": messages, "max_tokens": 100, "reasoning_effort": "low"}
     else:
-        assert body == {
-            "model": "gpt-4o",
-            "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
-            "store": False,
-            "temperature": 0.5,
-            "top_p": 0.9,
-            "max_output_tokens": 100,
-            "reasoning": {"effort": "low"},
-            "user": "me",
-        }
+        own = {"input": messages, "store": False, "max_output_tokens": 100, "reasoning": {"effort": "low"}}
+        assert body == {**both, **own}
 
 
 def picture(tmp_path):
@@ -247,31 +225,6 @@ def judging(**others):
     return request(temperature=0.0, schema=SCHEMA, **others)
 
 
-def refusing(name, message=None):
-    """A server that refuses a key of the body."""
-    said = message or f"Unsupported value: '{name}' does not support 0 with this model."
-    return lambda call: Status(400, said) if name in call.body else "fine"
-
-
-def asked_twice(settings, one):
-    async def twice():
-        target = settings.connect(spec_of(settings), DaemonThreads())
-        try:
-            return [await target.answer(one), await target.answer(one)]
-        finally:
-            await target.close()
-
-    return asyncio.run(twice())
-
-
-@pytest.mark.parametrize("api", ["chat", "responses"])
-def test_a_judges_temperature_that_is_refused_is_left_out_from_then_on(api):
-    with ModelServer(refusing("temperature")) as server:
-        found = asked_twice(openai(server, "my-model", api=api), judging())
-        assert ["temperature" in call.body for call in server.calls] == [True, False, False]
-    assert [one.output for one in found] == ["fine", "fine"]
-
-
 def test_a_schema_is_sent_strictly_where_the_server_keeps_to_it(server):
     body = body_of(openai(server, strict_schemas=True), judging(), server)
     wanted = {"name": "answer", "strict": True, "schema": SCHEMA}
@@ -298,12 +251,26 @@ def test_who_is_known_to_keep_to_schemas(settings, sent):
     assert settings.dialect().strict_schemas is sent
 
 
-@pytest.mark.parametrize("message", ["response_format is not supported", "Bad Request"])
-def test_a_gateway_that_knows_no_schemas_is_asked_for_text_from_then_on(message):
-    with ModelServer(refusing("response_format", message)) as server:
-        found = asked_twice(openai(server, "my-model", strict_schemas=True), judging())
-        assert ["response_format" in call.body for call in server.calls] == [True, False, False]
-    assert [one.output for one in found] == ["fine", "fine"]
+@pytest.mark.parametrize(
+    ("key", "message", "settings"),
+    [
+        ("temperature", "Unsupported value: 'temperature' does not support 0 with this model.", {}),
+        ("temperature", "Unsupported value: 'temperature' does not support 0 with this model.", {"api": "responses"}),
+        ("response_format", "response_format is not supported", {"strict_schemas": True}),
+        ("response_format", "Bad Request", {"strict_schemas": True}),
+    ],
+)
+def test_what_a_judge_asks_for_and_a_server_refuses_is_left_out_from_then_on(key, message, settings):
+    with ModelServer(lambda call: Status(400, message) if key in call.body else "fine") as server:
+        target = openai(server, "my-model", **settings).connect(spec_of(None), DaemonThreads())
+
+        async def twice():
+            found = [await target.answer(judging()), await target.answer(judging())]
+            await target.close()
+            return [one.output for one in found]
+
+        assert asyncio.run(twice()) == ["fine", "fine"]
+        assert [key in call.body for call in server.calls] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,7 @@ def test_columns_follow_the_rules_of_csv(tmp_path):
     assert [code for code, _ in codes].count("nearly-a-column") == 1
     twice = pa.table([["a"], ["b"]], names=["q", "q"])
     assert [one[0] for one in loaded(tmp_path / "b", twice)[1]] == ["duplicate-key"]
-    listed = pa.table({"q": ["a"], "__expected": [["contains: a"]]})
-    shown = loaded(tmp_path / "c", listed)[1][0][2]
+    shown = loaded(tmp_path / "c", pa.table({"q": ["a"], "__expected": [["contains: a"]]}))[1][0][2]
     assert shown == "row 1, column '__expected': '__expected' needs text, found a list"
 
 

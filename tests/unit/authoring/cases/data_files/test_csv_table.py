@@ -96,5 +96,4 @@ def test_a_file_of_the_project_does_not_change_what_a_prefix_means(tmp_path, pre
 
 def test_a_threshold_of_its_own_column_wins():
     mark = parsed("0.3")
-    found = expectations().entry("llm-rubric(0.5):x", AT, mark, Report())
-    assert found.items["min_score"] is mark
+    assert expectations().entry("llm-rubric(0.5):x", AT, mark, Report()).items["min_score"] is mark

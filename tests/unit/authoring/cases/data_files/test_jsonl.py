@@ -11,14 +11,12 @@ from agentv.authoring.source.json_text import nested_too_deep
 from agentv.authoring.source.yaml import DEPTH_LIMIT
 from doubles.loading import outcome, repository
 
-SIDECAR = "target: echo\n"
-
 
 def line(number: int, **more) -> str:
     return json.dumps({"id": f"c{number}", "input": f"Say {number}", "assert": [{"contains": "Say"}], **more}) + "\n"
 
 
-def suite(folder: Path, text: str | bytes, sidecar: str = SIDECAR):
+def suite(folder: Path, text: str | bytes, sidecar: str = "target: echo\n"):
     path = repository(folder, {"suite.jsonl": text, "suite.yaml": sidecar}) / "suite.jsonl"
     suites, found = outcome(path)
     return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
