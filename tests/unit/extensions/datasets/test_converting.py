@@ -309,19 +309,11 @@ def test_without_the_tools_only_calls_that_change_something_are_checked(project:
 
 def test_tasks_of_tau2_bench_say_what_they_are_graded_by(project: Path) -> None:
     (project / "shop.py").write_text(SHOP)
-    said = {
-        "reason_for_call": "a refund",
-        "task_instructions": "Be short.",
-        "known_info": "Ann",
-        "unknown_info": "the number",
-    }
+    said = {"reason_for_call": "a refund", "task_instructions": "Be short.", "known_info": "Ann"}
+    said["unknown_info"] = "the number"
     action = {"action_id": "1", "name": "refund", "arguments": {"order_id": "7"}}
-    graded = {
-        "actions": [action],
-        "communicate_info": ["40"],
-        "nl_assertions": ["It is kind."],
-        "reward_basis": ["DB", "NL_ASSERTION"],
-    }
+    graded = {"actions": [action], "communicate_info": ["40"], "nl_assertions": ["It is kind."]}
+    graded["reward_basis"] = ["DB", "NL_ASSERTION"]
     task = {"id": "a", "user_scenario": {"persona": "calm", "instructions": said}, "evaluation_criteria": graded}
     source = project / "tasks.json"
     source.write_text(json.dumps([task]))
@@ -338,12 +330,12 @@ def test_tasks_of_tau2_bench_say_what_they_are_graded_by(project: Path) -> None:
 @pytest.mark.parametrize("to", ["yaml", "jsonl"])
 def test_a_task_whose_calls_have_no_tool_is_named(project: Path, to: Any) -> None:
     (project / "shop.py").write_text(SHOP)
-    calls = (("a", "refund"), ("b", "cancel"))
+    calls, order = (("a", "refund"), ("b", "cancel")), {"arguments": {"order_id": "7"}}
     tasks = [
         {
             "id": name,
             "user_scenario": {"instructions": "x"},
-            "evaluation_criteria": {"actions": [{"name": tool, "arguments": {"order_id": "7"}}]},
+            "evaluation_criteria": {"actions": [{**order, "name": tool}]},
         }
         for name, tool in calls
     ]

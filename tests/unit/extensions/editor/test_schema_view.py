@@ -19,31 +19,18 @@ from doubles.thorough import each_third, examples
 
 ROOT = Path(__file__).parents[4]
 OWN_KEYS = {
-    *(
-        "vars", "knows", "tool-state", "metadata", "env", "input", "expected_output", "value", "schema", "headers",
-        "body", "config",
-    ),
-    *(
-        "responses", "args", "output", "minimums", "score_ranges", "files", "hidden", "overlay", "tools", "tags",
-        "content",
-    ),
-    *("sidecar", "governance", "faults", "json-schema", "json-match", "is-json", "equals"),
+    "vars", "knows", "tool-state", "metadata", "env", "input", "expected_output", "value", "schema", "headers", "body",
+    "config", "responses", "args", "output", "minimums", "score_ranges", "files", "hidden", "overlay", "tools", "tags",
+    "content", "sidecar", "governance", "faults", "json-schema", "json-match", "is-json", "equals",
 }  # fmt: skip
 """Keys under which everybody writes keys of their own."""
 
 OTHERS = {
-    "word-count.eval.yaml",
-    *(
-        "agentv-project",
-        "assertions-of-promptfoo",
-        "agentv-providers",
-        "agentv-provider-of-a-file",
-        "a-prompt-of-the-library",
-    ),
-    *("custom-assertions", "custom-named-as-a-built-in", "code-that-changes-its-context"),
-    *("config-of-a-script", "five-forms-of-an-entry", "quickstart"),
-    *("promptfoo-simulated-users", "scores-outside-of-0-to-1"),
-}
+    "word-count.eval.yaml", "agentv-project", "assertions-of-promptfoo", "agentv-providers", "agentv-provider-of-a-file",
+    "a-prompt-of-the-library", "custom-assertions", "custom-named-as-a-built-in", "code-that-changes-its-context",
+    "config-of-a-script", "five-forms-of-an-entry", "quickstart", "promptfoo-simulated-users",
+    "scores-outside-of-0-to-1",
+}  # fmt: skip
 """Folders with keys of other programs, or of assertion types of their own; a project may replace `word-count`."""
 
 

@@ -22,13 +22,9 @@ TOKENS = 100_000  # of each call
 PASSES = '{"score": 1.0, "reason": "by the number of days"}'
 
 
-def verdict_text(passes):
-    return PASSES if passes else PASSES.replace("1.0", "0.0")
-
-
 def verdict(call):
-    passes = "within 30 days" in call.text
-    return Answer(verdict_text(passes), usage=TokenUsage(input=TOKENS, output=0))
+    text = PASSES if "within 30 days" in call.text else PASSES.replace("1.0", "0.0")
+    return Answer(text, usage=TokenUsage(input=TOKENS, output=0))
 
 
 @pytest.fixture

@@ -164,14 +164,12 @@ def test_what_must_not_leave_stays(server, remote, tmp_path):
 
 
 def test_refusals_are_said_plainly_and_never_show_the_token(server, remote, tmp_path):
-    run = write_run(tmp_path, row(1))
+    run, other = write_run(tmp_path, row(1)), f"{server.root}/projects/other"
     wrong = {
         "does not know this token; check AGENTV_TOKEN, or make": Remote(remote.address, "agentv_wrong"),
-        "the token is for the project 'support', not for 'other'": Remote(
-            f"{server.root}/projects/other", remote.token
-        ),
+        "the token is for the project 'support', not for 'other'": Remote(other, remote.token),
         "does not have the scope 'push'": Remote(remote.address, server.token("read")),
-        "no project 'other'": Remote(f"{server.root}/projects/other", server.token("push", project=None)),
+        "no project 'other'": Remote(other, server.token("push", project=None)),
         "nothing at this address": Remote(f"{server.root}/x/projects/support", remote.token),
     }
     for message, one in wrong.items():

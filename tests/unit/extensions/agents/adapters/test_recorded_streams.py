@@ -205,11 +205,9 @@ sys.stdout.write(open(sys.argv[1]).read())
     assert b"message_update" not in found.trace.native
 
 
+USE = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
 AFTER_THE_END = {
-    "claude": {
-        "type": "assistant",
-        "message": {"id": "m", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]},
-    },
+    "claude": {"type": "assistant", "message": {"id": "m", "content": [USE]}},
     "codex": {"type": "item.started", "item": {"id": "i", "type": "command_execution", "command": "rm -r ."}},
     "gemini-cli": {"type": "tool_use", "tool_id": "t", "tool_name": "run_shell_command", "parameters": {}},
     "copilot-cli": {"type": "tool.execution_start", "data": {"toolCallId": "t", "toolName": "bash"}},

@@ -34,11 +34,7 @@ def make(tmp_path):
         path.mkdir()
         (path / "index.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
         for one in rows:
-            if (
-                isinstance(one.get("trace_path"), str)
-                and one["trace_path"].startswith("artifacts/")
-                and one.get("score") is not None
-            ):
+            if one.get("trace_path", "").startswith("artifacts/") and one["score"] is not None:
                 write(WORK, (path / one["trace_path"]).parent)
         return StoredRun(path, str(tmp_path), "run-1", {}, {})
 

@@ -55,18 +55,8 @@ def test_long_traces_are_shortened_unless_all_is_asked_for():
     assert "x" * 5000 in render_trace("a", trace, replace(WIDE, full=True))
 
 
-FIGURES = RunFigures(
-    3,
-    {
-        "score": distribution_of([0.0, 1.0]),
-        "duration_ms": distribution_of([1000.0]),
-        "cost_usd": None,
-        "tokens": distribution_of([1500.0]),
-        "tool_calls": None,
-    },
-    (),
-    1,
-)
+MEASURED = {"score": [0.0, 1.0], "duration_ms": [1000.0], "cost_usd": [], "tokens": [1500.0], "tool_calls": []}
+FIGURES = RunFigures(3, {name: distribution_of(of) if of else None for name, of in MEASURED.items()}, (), 1)
 
 
 def test_figures_are_a_table():

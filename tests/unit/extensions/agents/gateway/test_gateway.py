@@ -58,6 +58,12 @@ async def gateway(reply: Any = "fine", *, budget=None, answers=None, **server: A
             await connections.close()
 
 
+@asynccontextmanager
+async def one_session(reply: Any = "fine", **server: Any):
+    async with gateway(reply, **server) as opened:
+        yield opened, await opened.session()
+
+
 def openai_of(session):
     client = openai.AsyncOpenAI(api_key=session.access.token, base_url=session.access.base_url("openai"), max_retries=0)
     CLIENTS.append(client)
@@ -94,8 +100,7 @@ async def post(session, path, body: Any = None, headers=None, method="POST"):
 async def test_openais_sdk_in_all_its_ways():
     usage = TokenUsage(input=100, output=7, total=107, cached=20, reasoning=3)
 
-    async with gateway(Answer("fine", usage=usage)) as opened:
-        session = await opened.session()
+    async with one_session(Answer("fine", usage=usage)) as (_opened, session):
         client = openai_of(session)
         whole = await client.chat.completions.create(model="gpt-4o", messages=HI)
         plain = [one async for one in await client.chat.completions.create(model="gpt-4o", messages=HI, stream=True)]
@@ -164,8 +169,7 @@ async def test_googles_sdk(streamed):
 )
 @pytest.mark.parametrize("token", ["", KEY, "agentv-trial-guessed"])
 async def test_only_the_token_of_a_live_trial_is_taken(path, shape, token):
-    async with gateway() as opened:
-        session = await opened.session()
+    async with one_session() as (opened, session):
         status, text = await post(session, path, {}, {"Authorization": f"Bearer {token}"})
         assert not opened.server.calls
         assert (status, json.loads(text)[shape[0]][shape[1]]) == (401, shape[2])
@@ -189,8 +193,7 @@ async def test_a_token_is_of_one_trial_and_ends_with_it():
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example:80", "169.254.169.254", ""]
 )
 async def test_a_page_that_is_led_here_by_its_name_is_refused(host):
-    async with gateway() as opened:
-        session = await opened.session()
+    async with one_session() as (_opened, session):
         headers = {"Authorization": f"Bearer {session.access.token}", "Host": host}
         shown = (await post(session, "/openai/v1/chat/completions", {"model": "m", "messages": HI}, headers))[0]
         assert shown in {400, 401}
@@ -215,8 +218,7 @@ async def test_a_page_that_is_led_here_by_its_name_is_refused(host):
     ],
 )
 async def test_what_cannot_be_counted_is_not_forwarded(path, body):
-    async with gateway() as opened:
-        session = await opened.session()
+    async with one_session() as (opened, session):
         status, _ = await post(session, path, body)
         assert (status in {400, 404}, len(opened.server.calls)) == (True, 0)
 
@@ -234,8 +236,7 @@ def test_no_path_leads_to_what_else_the_key_opens(path):
 @pytest.mark.parametrize("step", [ClosedConnection(), Truncated()])
 async def test_a_reply_that_does_not_come_whole_counts_in_full(step):
     limiter = BudgetLimiter(Budget(tokens=3000))
-    async with gateway(step, budget=limiter) as opened:
-        session = await opened.session()
+    async with one_session(step, budget=limiter) as (_opened, session):
         with pytest.raises(openai.OpenAIError):
             await openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
         spent, code = (limiter.budget.spent.tokens, session.failure.code)
@@ -246,15 +247,13 @@ async def test_a_reply_that_does_not_come_whole_counts_in_full(step):
 async def test_bodies_are_bounded(monkeypatch):
     monkeypatch.setattr("agentv.extensions.agents.gateway.server.LONGEST", 1000)
 
-    async with gateway() as opened:
-        session = await opened.session()
+    async with one_session() as (opened, session):
         status, _ = await post(session, "/openai/v1/chat/completions", {"model": "m", "x": "y" * 5000})
         assert (status, len(opened.server.calls)) == (413, 0)
 
 
 async def test_a_websocket_is_refused_at_once():
-    async with gateway() as opened:
-        session = await opened.session()
+    async with one_session() as (_opened, session):
         headers = {
             "Authorization": f"Bearer {session.access.token}",
             "Connection": "Upgrade",
@@ -267,8 +266,7 @@ async def test_a_websocket_is_refused_at_once():
 
 async def test_errors_before_the_first_byte_are_tried_again_and_later_ones_break_the_stream():
     steps = [Status(500), ClosedConnection(), "fine", StoppedStream(), Truncated()]
-    async with gateway(steps) as opened:
-        session = await opened.session()
+    async with one_session(steps) as (opened, session):
         client = openai_of(session)
         assert (await client.chat.completions.create(model="m", messages=HI)).choices[0].message.content == "fine"
         assert (len(opened.server.calls), len(session.usages())) == (3, 1)
@@ -313,8 +311,7 @@ async def test_a_last_answer_that_was_cut_off_is_none_whatever_the_agent_makes_o
 @pytest.mark.parametrize("ends", ["agent", "trial"])
 async def test_whoever_closes_early_hides_nothing(ends):
     limiter = BudgetLimiter(Budget(tokens=5_000_000))
-    async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
-        session = await opened.session()
+    async with one_session(Answer("fine", delay_s=20), budget=limiter) as (opened, session):
         call = asyncio.ensure_future(
             openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
         )
@@ -337,8 +334,7 @@ async def test_whoever_closes_early_hides_nothing(ends):
 
 async def test_calls_without_a_known_ceiling_that_break_off_take_what_was_reserved():
     limiter = BudgetLimiter(Budget(tokens=5_000))
-    async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
-        session = await opened.session()
+    async with one_session(Answer("fine", delay_s=20), budget=limiter) as (opened, session):
         call = asyncio.ensure_future(openai_of(session).chat.completions.create(model="no-such-model", messages=HI))
         await until(lambda: opened.server.calls)
         call.cancel()
@@ -362,8 +358,7 @@ async def test_a_spent_budget_is_an_error_that_no_sdk_tries_again():
 
 
 async def test_the_key_is_never_returned_and_the_token_never_forwarded():
-    async with gateway(Status(400, f"bad key {KEY}", headers={"x-debug": KEY})) as opened:
-        session = await opened.session()
+    async with one_session(Status(400, f"bad key {KEY}", headers={"x-debug": KEY})) as (opened, session):
         token = session.access.token
         headers = {"x-api-key": token, "x-copy": token, "Cookie": f"a={token}", "x-fine": "1", "Host": "localhost"}
         async with aiohttp.ClientSession() as client:

@@ -44,13 +44,8 @@ class AtGateway:
 
 def test_the_agent_gets_the_gateway_and_not_the_key():
     at = AtGateway(Given())
-    at.given.trial = replace(
-        at.given.trial,
-        target=replace(
-            at.given.trial.target,
-            env={"KEY": UPSTREAM.api_key, "T": f"x{UPSTREAM.api_key}", "URL": "{{ gateway.anthropic }}"},
-        ),
-    )
+    env = {"KEY": UPSTREAM.api_key, "T": f"x{UPSTREAM.api_key}", "URL": "{{ gateway.anthropic }}"}
+    at.given.trial = replace(at.given.trial, target=replace(at.given.trial.target, env=env))
     at.result()
     asked = at.given.agent.asked[0]
     assert asked.env["URL"] == "http://127.0.0.1:1/anthropic"

@@ -12,7 +12,6 @@ from agentv.extensions.agents.trial.scripted_tools import LocalScriptedTools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
 from agentv.user_code.threads import DaemonThreads
-from needs import needs
 
 FUNCTIONS = """
 import asyncio, os, sys
@@ -194,23 +193,6 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
 
     assert asyncio.run(start(tools("strange"))).code == "bad-signature"
     assert asyncio.run(start(tools("absent"))).code == "cannot-load"
-
-
-@needs("bwrap")
-async def test_tools_are_reached_without_a_network(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-
-    running = await LocalScriptedTools(DaemonThreads()).start(
-        [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], str(home)
-    )
-    words = running.servers[0].command
-    inside = ["--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(home), str(home), "--unshare-net", "--"]
-    try:
-        async with Client(StdioServerParameters(command="bwrap", args=[*inside, *words])) as client:
-            assert (await text(client, "a")) == "x"
-    finally:
-        await running.close()
 
 
 async def test_an_agent_that_talks_nonsense_harms_nobody():

@@ -32,10 +32,8 @@ class Shop:
         self.asked.append(model)
         if model == "player":
             place = said.count('{"message"') - 1  # the instructions show one
-            done = (
-                json.dumps({"done": "achieved"}) if "refunded" in said else json.dumps({"message": f"Please {place}"})
-            )
-            return done, 0.001
+            done = {"done": "achieved"} if "refunded" in said else {"message": f"Please {place}"}
+            return json.dumps(done), 0.001
         return ("I refunded it.", 0.5) if "Please 2" in said else ("Why?", 0.01)
 
 
