@@ -83,20 +83,6 @@ def test_a_test_passes_where_it_passes_in_promptfoo(shared, tests, statuses, tmp
     assert [status for _, status in sorted(found.items())] == statuses
 
 
-def test_providers_become_targets(tmp_path: Path) -> None:
-    targets = translated(sample("models", tmp_path))[0]["targets"]
-    assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
-    assert targets[5] == {
-        "provider": "http",
-        "url": "https://support.example.com/ask",
-        "method": "POST",
-        "headers": {"Authorization": "Bearer {{ env.SUPPORT_TOKEN }}"},
-        "body": {"question": "{{ prompt }}"},
-        "template": "nunjucks",
-        "output": "$.choices[0].message.content",
-    }
-
-
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
@@ -141,6 +127,8 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ({"id": "file://p.ts", "config": {"a": 1}}, {"provider": "javascript", "function": "p.ts", "config": {"a": 1}}),
         ({"id": "exec:./ask", "config": {"a": 1, "basePath": "."}},
          {"name": "exec:./ask", "provider": "cli", "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}", "cwd": ".", "options": {"a": 1}}),
+        ({"id": "https://support.example.com/ask", "config": {"method": "post", "headers": {"A": "{{ env.T }}"}, "body": {"q": "{{ prompt }}"}, "transformResponse": "json.choices[0].text"}},
+         {"provider": "http", "url": "https://support.example.com/ask", "method": "POST", "headers": {"A": "{{ env.T }}"}, "body": {"q": "{{ prompt }}"}, "template": "nunjucks", "output": "$.choices[0].text"}),
         ("webhook:https://a.example/b",
          {"provider": "http", "url": "https://a.example/b", "method": "POST", "body": {"prompt": "{{ prompt }}"}, "template": "nunjucks", "output": "$.output"}),
         ({"id": "openai:m", "delay": 500, "env": {"A": "b"}}, {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}}),
