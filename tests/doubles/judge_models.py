@@ -39,8 +39,7 @@ class JudgeModels:
             self.asked[model] += 1
             self.texts.append(text)
             number, good = (found := _SHOWN.search(text))[1], found[2] == "good"
-            rule = self.rules.get(model, lambda _number, is_good, _text: is_good)
-            said = rule(int(number), good, text)
+            said = self.rules.get(model, lambda _number, is_good, _text: is_good)(int(number), good, text)
             return said if isinstance(said, str) else json.dumps({"score": float(said), "reason": f"says {said}"}), (
                 MODELS[model]
             )

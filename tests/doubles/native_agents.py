@@ -35,8 +35,7 @@ def read(reader: StreamReader, path: Path) -> Ending:
 def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, Ending]:
     """What a recorded stream comes to."""
     recording = Recording("Do the task.")
-    ending = read(settings.reader(recording, Memory()), stream(settings.program.name, situation))
-    return recording, ending
+    return recording, read(settings.reader(recording, Memory()), stream(settings.program.name, situation))
 
 
 def target_of(agent: str, situations: dict[str, str], **more: object) -> str:

@@ -36,8 +36,7 @@ def entry(name: str) -> str:
 
 
 def said(tmp_path: Path, text: str):
-    path = repository(tmp_path / "project", {"suite.eval.yaml": text}) / "suite.eval.yaml"
-    return outcome(path)[1]
+    return outcome(repository(tmp_path / "project", {"suite.eval.yaml": text}) / "suite.eval.yaml")[1]
 
 
 BROKEN = {

@@ -29,8 +29,7 @@ def store(tmp_path, monkeypatch):
         ]
         suites = [{"name": suite, "targets": [{"name": target, "model": record.pop("model", "x")}]}]
         counts = {"trials": planned or len(results), "cases": planned or len(results)}
-        given = {"suites": suites, "planned": counts, "git_commit": f"{number:040}"} | record
-        write_run(run, results, given)
+        write_run(run, results, {"suites": suites, "planned": counts, "git_commit": f"{number:040}"} | record)
         return run
 
     return write

@@ -189,8 +189,7 @@ def server():
 
 
 def fix(settings, key=None):
-    spec = TargetSpec("a", "openai", settings, variables=(KEY,))
-    (found,) = check_all([CheckedTarget(spec, key)], {}, 10.0)
+    (found,) = check_all([CheckedTarget(TargetSpec("a", "openai", settings, variables=(KEY,)), key)], {}, 10.0)
     assert found.state == "failed"
     return found.fix
 

@@ -151,8 +151,7 @@ def test_each_target_has_its_own_verdict():
             return Failure("timeout", "late") if request.env else TargetResponse("fine")
 
     targets = (TargetSpec("t", "x", None), TargetSpec("u", "x", None, env={"BROKEN": "1"}))
-    suite = replace(linked(case("a"), case("b"), needs={"b": ["a"]}), targets=targets)
-    found, _ = ran(suite, Half())
+    found, _ = ran(replace(linked(case("a"), case("b"), needs={"b": ["a"]}), targets=targets), Half())
     assert (found["t", "b", 1].status, found["u", "b", 1].status) == ("passed", "skipped")
 
 
@@ -166,8 +165,7 @@ def test_a_bug_of_ours_ends_the_run_though_others_wait():
         def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
-    suite = linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})
-    plan = Plan([suite], PlanSettings())
+    plan = Plan([linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})], PlanSettings())
 
     async def main() -> None:
         target = Recording()
@@ -233,8 +231,7 @@ def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is
     cases = [case(name, conversation_id="x" if name in "de" else None) for name in "abcdef"]
     plan = Plan([linked(*cases, needs={"a": ["c"], "b": ["a"], "d": ["b"]}), linked(case("z"))], PlanSettings())
     keys = [trial.key for trial in plan]
-    without_c = [key for number, key in enumerate(keys) if number != 2]
-    assert parted(plan, set(without_c), 0)[0] == keys[5:]
+    assert parted(plan, {key for number, key in enumerate(keys) if number != 2}, 0)[0] == keys[5:]
     assert parted(plan, set(keys), 0)[0] == keys
     assert parted(plan, set(keys[:5]), 0)[0] == keys[:5]
 

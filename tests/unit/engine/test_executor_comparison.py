@@ -47,8 +47,7 @@ def case(name: str, more: str = "") -> str:
 
 @pytest.mark.parametrize("workers", [1, 2, 10])
 def test_the_best_passes_and_the_others_fail(tmp_path, workers):
-    found = statuses(ran(tmp_path, case("a") + case("b", ", repeat: 2") + case("c"), workers=workers))
-    assert found == {
+    assert statuses(ran(tmp_path, case("a") + case("b", ", repeat: 2") + case("c"), workers=workers)) == {
         (name, target, sample): "passed" if target == "long" else "failed"
         for name, samples in (("a", 1), ("b", 2), ("c", 1))
         for target in ("short", "long", "middle")

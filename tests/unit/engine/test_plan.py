@@ -213,8 +213,7 @@ def test_every_case_is_drawn_equally_often():
 
 
 def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
-    names = [str(number) for number in range(10)]
-    found = drawn([sampled_suite(names, prompts=("brief", "long", "odd"))], 2)
+    found = drawn([sampled_suite([str(number) for number in range(10)], prompts=("brief", "long", "odd"))], 2)
     assert sorted(Counter(found).values()) == [3, 3]
 
 

@@ -130,8 +130,7 @@ def test_an_errored_grade_errs_the_trial_and_leaves_no_score():
 def test_what_judging_took_is_counted_apart_and_that_of_errored_grades_too():
     first = replace(GOOD, cost_usd=0.25, token_usage=TokenUsage(10, 1, 11))
     broken = replace(Grade.errored("judge-timeout", "7 s"), cost_usd=0.5, token_usage=TokenUsage(5))
-    plan = Plan([suite(case("a", first, GOOD, broken), case("b"))], PlanSettings())
-    events = run_all(plan, Scripted())
+    events = run_all(Plan([suite(case("a", first, GOOD, broken), case("b"))], PlanSettings()), Scripted())
     found = {one.result.trial.case.id: one.result for one in events if isinstance(one, TrialFinished)}
     assert (found["a"].judge_cost_usd, found["a"].judge_token_usage) == (0.75, TokenUsage(15, 1, 11))
     assert (found["a"].cost_usd, found["a"].token_usage) == (None, None)

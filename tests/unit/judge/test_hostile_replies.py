@@ -186,8 +186,7 @@ def test_what_counts_as_a_verdict(mode):
 )
 def test_a_reply_that_was_cut_at_its_length_limit_is_no_verdict(mode, reason):
     for template in ("«pass»", "<think>«pass»", "<think>a</think>«pass»", "«pass»\nbecause"):
-        reply = TargetResponse(reply_of(template, mode, ""), finish_reason=reason)
-        outcome, _ = assess(mode, Saying([reply]))
+        outcome, _ = assess(mode, Saying([TargetResponse(reply_of(template, mode, ""), finish_reason=reason)]))
         assert counted(outcome) is None
         said = outcome.message if isinstance(outcome, JudgeFailure) else outcome.reason
         assert f"it was cut off at its length limit ({reason}); raise the judge's 'max_tokens'" in said
@@ -240,8 +239,7 @@ def test_an_answer_that_quotes_the_shape_of_a_word_or_a_thought_confirms_nothing
 )
 def test_a_choice_is_read_as_a_verdict_is(template, best):
     def reply(request):
-        names = re.findall(r"<answer-(\w+)-\w+>\n(\w+)", request.messages[1].text)
-        ids = {text: name for name, text in names}
+        ids = {text: name for name, text in re.findall(r"<answer-(\w+)-\w+>\n(\w+)", request.messages[1].text)}
 
         def choice(found):
             row = {"best": ids["good" if found[1] == "0" else "bad"], "reason": WHY}

@@ -164,8 +164,7 @@ def test_a_confirmed_verdict_is_the_judges_whatever_else_is_quoted():
 
 
 def test_a_judge_that_repeats_the_question_says_nothing():
-    rubric = Rubric("freeform", prompt='Reply as {"score": 1}. {{ output }}')
-    question = question_about(rubric, answered("42"))
+    question = question_about(Rubric("freeform", prompt='Reply as {"score": 1}. {{ output }}'), answered("42"))
     echoed = "\n\n".join(f"{message.role}:\n{message.text}" for message in question.messages)
     with pytest.raises(UnreadableError, match="not the whole reply"):
         read_reply(echoed, question)
@@ -245,8 +244,7 @@ def test_an_object_with_the_word_and_no_verdict_in_it_confirms_nothing():
 
 def test_a_judge_that_says_the_same_again_when_it_is_called_again_is_read():
     said = '{"score": 0.7}'
-    question = question_about(PROSE, answered("42")).again(said, "no verdict")
-    assert read_reply(said, question).score == 0.7
+    assert read_reply(said, question_about(PROSE, answered("42")).again(said, "no verdict")).score == 0.7
 
 
 def test_a_reply_of_100_000_characters_is_read_and_one_more_is_not():

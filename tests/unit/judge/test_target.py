@@ -213,8 +213,7 @@ def test_a_failure_of_the_target_is_passed_on(code, shown):
 
 def test_what_all_calls_took_is_added_up():
     first = TargetResponse("?", token_usage=TokenUsage(10, 5, 15), cost_usd=0.25)
-    second = TargetResponse(GOOD, token_usage=TokenUsage(30, 1, 31), cost_usd=0.5)
-    verdict = assess(Saying([first, second]))
+    verdict = assess(Saying([first, TargetResponse(GOOD, token_usage=TokenUsage(30, 1, 31), cost_usd=0.5)]))
     assert (verdict.token_usage, verdict.cost_usd) == (TokenUsage(40, 6, 46), 0.75)
     unknown = assess(Saying([first, GOOD]))
     assert (unknown.token_usage, unknown.cost_usd) == (TokenUsage(10, 5, 15), 0.25)

@@ -270,8 +270,7 @@ def test_any_sitting_survives_its_line(exam_row):
 @given(exam_rows, st.data())
 def test_a_line_that_is_cut_off_anywhere_is_never_a_row(exam_row, data):
     line = line_of(exam_row)
-    end = data.draw(st.integers(0, len(line) - 2))
-    assert not isinstance(exam_row_of(line[:end], 1), ExamRow)
+    assert not isinstance(exam_row_of(line[: data.draw(st.integers(0, len(line) - 2))], 1), ExamRow)
 
 
 # -- locks, and systems that refuse ---------------------------------------------------------------

@@ -26,8 +26,7 @@ GOLD = Path(__file__).parent / "gold"
 
 
 def test_gold():
-    rendered = render_comparison(EVERYTHING) + "\n"
-    assert rendered == (GOLD / "comparison.txt").read_text(encoding="utf-8")
+    assert render_comparison(EVERYTHING) + "\n" == (GOLD / "comparison.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,7 @@ def test_noise_that_is_not_known():
 
 
 def test_a_variance_that_is_small_is_not_shown_as_nothing():
-    lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4)))).split("\n")
-    assert lines[-4:-2] == [
+    assert render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4)))).split("\n")[-4:-2] == [
         "  between cases: variance 2.1e-05 (100.0%)",
         "  between answers to one case, judge included: no variance observed",
     ]

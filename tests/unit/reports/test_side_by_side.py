@@ -127,8 +127,7 @@ def test_errors_samples_and_what_did_not_run():
     }
     _, line = grid(answers, 140, prompts=("p", "q"))
     assert words(line)[1:] == ["! timeout", "no answer after 3 s", "✗ 2/3 0.67", "answer 2", "✓ 1.00", "yes"]
-    two = grid(answers | {("claude", "q", None): ()}, 140, prompts=("p", "q"))
-    assert words(two[1])[-1] == "did not run"
+    assert words(grid(answers | {("claude", "q", None): ()}, 140, prompts=("p", "q"))[1])[-1] == "did not run"
 
 
 @pytest.mark.parametrize(

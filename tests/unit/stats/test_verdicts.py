@@ -122,8 +122,7 @@ def test_the_same_loss_in_every_case_is_shown(drop, cases):
 
 
 def test_four_losses_are_no_claim_and_their_interval_holds_zero():
-    four = pairs(*((1.0, 0.0) for number in range(4)), *((1.0, 1.0) for _ in range(16)))
-    found = judge(four, USUAL)
+    found = judge(pairs(*((1.0, 0.0) for number in range(4)), *((1.0, 1.0) for _ in range(16))), USUAL)
     assert (found.score.p, found.verdict) == (pytest.approx(0.125), "inconclusive")
     assert found.score.interval[1] > 0
 
@@ -172,8 +171,7 @@ def test_measures_that_contradict_each_other_give_no_verdict_either_way_and_the_
 
 
 def test_what_is_shown_better_in_one_measure_and_in_the_other_not_at_all_is_better():
-    near = [gated(number, 0.2, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
-    found = judge(near, USUAL)
+    found = judge([gated(number, 0.2, 0.6 + number / 100, (False, number % 2)) for number in range(20)], USUAL)
     assert (found.verdict, found.shown_by) == ("better", ("mean score", "pass rate"))
     mixed = [gated(number, 0.2, 0.6 + number / 100, (number % 2, not number % 2)) for number in range(20)]
     assert (judge(mixed, USUAL).verdict, judge(mixed, USUAL).shown_by) == ("better", ("mean score",))

@@ -145,10 +145,9 @@ def test_each_prompt_gets_its_own_answer(replay):
         for sample in (1, 2)
     ]
     settings = replay(*rows, {"test_id": "other", "prompt_id": "brief", "output": "x"}, {"id": "plain", "output": "y"})
-    asked = [request(prompt_id=prompt, sample=sample) for prompt in ("brief", "long") for sample in (1, 2)]
     found = answers(
         settings,
-        *asked,
+        *[request(prompt_id=prompt, sample=sample) for prompt in ("brief", "long") for sample in (1, 2)],
         request(case_id="other", prompt_id="long"),
         request(case_id="other"),
         request(case_id="plain", prompt_id="long"),

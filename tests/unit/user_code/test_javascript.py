@@ -81,8 +81,7 @@ class Lab:
         return self.runner.run(all_of_them())
 
     def pid(self) -> int:
-        found = self.handler("return { pass: true, details: { pid: process.pid } }")
-        return found["details"]["pid"]
+        return self.handler("return { pass: true, details: { pid: process.pid } }")["details"]["pid"]
 
     def close(self) -> None:
         self.runner.run(self.host.close())

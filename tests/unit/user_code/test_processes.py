@@ -92,8 +92,7 @@ def test_what_it_leaves_running_is_killed_at_its_end(tmp_path):
 
 def test_a_child_that_keeps_the_output_open_holds_nobody_up(tmp_path):
     started = time.monotonic()
-    found = run("sleep 60 & echo $! >ids; echo done; exit 4", cwd=str(tmp_path))
-    assert found == Finished(4, b"done\n", b"")
+    assert run("sleep 60 & echo $! >ids; echo done; exit 4", cwd=str(tmp_path)) == Finished(4, b"done\n", b"")
     assert time.monotonic() - started < 2
     assert all_gone(ids_in(tmp_path / "ids", 1))
 
@@ -133,8 +132,7 @@ async def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
     ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
     kill_all()
     assert not processes._alive
-    found = await task
-    assert found.status == -9
+    assert (await task).status == -9
     assert all_gone(ids)
 
 

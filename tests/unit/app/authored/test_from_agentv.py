@@ -55,11 +55,9 @@ PROJECTS = sorted(
 def test_every_suite_means_the_same_without_older_spellings(name: str, project: Path) -> None:
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     before = meant(project)
-    done = convert_project(project, None, ENV)
-    assert not done.wrong
+    assert not convert_project(project, None, ENV).wrong
     assert meant(project) == before
-    found = validate((str(project),), ENV)
-    assert [one for one in found if one.code == "older-spelling"] == []
+    assert [one for one in validate((str(project),), ENV) if one.code == "older-spelling"] == []
 
 
 SUITE = """\

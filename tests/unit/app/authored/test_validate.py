@@ -67,8 +67,7 @@ COMMENT = re.compile(r"# [^\n]*")
 
 
 def meaning(path: Path) -> list[tuple[object, ...]]:
-    request = LoadRequest((str(path),), judge="mock:no", targets=("echo",))
-    (suite,) = load(request, registries()).suites
+    (suite,) = load(LoadRequest((str(path),), judge="mock:no", targets=("echo",)), registries()).suites
     return [
         (suite.name, suite.run.workers),
         *((one.id, one.sha256, one.threshold, one.metadata) for one in suite.cases),

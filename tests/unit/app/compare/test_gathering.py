@@ -84,8 +84,7 @@ def test_what_a_case_takes_is_compared_by_case_over_its_repeats_and_an_unknown_c
     assert cost.delta == pytest.approx(0.25)
     assert cost.interval == pytest.approx((0.25 - 12.706205 * 0.05, 0.25 + 12.706205 * 0.05))  # R: t.test(c(.2, .3))
     assert (tokens.before, tokens.after, tokens.cases, took.delta) == (100, pytest.approx(400 / 3), 3, 0)
-    whole = compare(CompareRequest(("run",), ("small", "big")), ComparisonSettings()).whole
-    assert whole.usage == one.usage
+    assert compare(CompareRequest(("run",), ("small", "big")), ComparisonSettings()).whole.usage == one.usage
     mirrored = compare(CompareRequest(("run",), ("big", "small")), ComparisonSettings()).whole
     assert [each.delta for each in mirrored.usage] == [-each.delta for each in one.usage]
 

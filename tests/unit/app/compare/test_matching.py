@@ -169,8 +169,7 @@ KEYS = [CaseKey("refunds", case, prompt, "gpt") for case in "abc" for prompt in 
 
 def pairs(*, filled=False):
     base = held({key: replace(PASSED, score=number / 10) for number, key in enumerate(KEYS)})
-    candidate = held(dict.fromkeys(KEYS, replace(PASSED, status="errored", score=None)))
-    found = Pairs(base, candidate, filled=filled)
+    found = Pairs(base, held(dict.fromkeys(KEYS, replace(PASSED, status="errored", score=None))), filled=filled)
     for number in range(len(KEYS)):
         found.add(number, number)
     return found

@@ -78,8 +78,7 @@ def test_code_that_grades_is_imported_before_a_target_is_called(tmp_path, loads)
         "from pathlib import Path\nPath(__file__).with_name('imported').touch()\ndef grade(output): return True\n",
         encoding="utf-8",
     )
-    suite = SUITE.replace("contains: hi", "{type: python, value: 'grade.py:grade'}")
-    with opened(tmp_path, suite) as one:
+    with opened(tmp_path, SUITE.replace("contains: hi", "{type: python, value: 'grade.py:grade'}")) as one:
         started(one, loads_code=loads)
     assert (tmp_path / "imported").exists() is loads
 

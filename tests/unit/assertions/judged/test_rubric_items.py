@@ -55,8 +55,7 @@ def test_holes_overlaps_and_bounds_are_told_at_their_place(authored, found):
 def test_beginnings_with_0_among_them_cover_all_points(begins):
     authored = {str(low): f"from {low}" for low in {0, *begins}}
     assert range_issues(authored) == []
-    covered = [points for low, high, _ in ranges_of(authored) for points in range(low, high + 1)]
-    assert covered == [*range(11)]
+    assert [points for low, high, _ in ranges_of(authored) for points in range(low, high + 1)] == [*range(11)]
 
 
 @given(st.lists(st.tuples(st.integers(-2, 12), st.integers(-2, 12)), min_size=1, max_size=5))

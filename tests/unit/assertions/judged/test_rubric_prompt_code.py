@@ -236,8 +236,7 @@ def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
 
     from agentv.user_code.javascript import runtime
 
-    sdk = tmp_path / "node_modules" / "@agentv"
-    shutil.copytree(runtime.SDK, sdk / "sdk")
+    shutil.copytree(runtime.SDK, (tmp_path / "node_modules" / "@agentv") / "sdk")
     file = tmp_path / "prompt.mjs"
     file.write_text(SDK + "export default definePromptTemplate(({ question }) => `Judge ${question}`);")
     program = next((lab.folder / "bin").iterdir())

@@ -119,8 +119,7 @@ def test_the_messages_that_a_text_makes(text, expected):
 
 def test_places_count_in_the_file():
     found, _ = sectioned("<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
-    spans = [astuple(span_of(section.text.at))[1:] for section in found]
-    assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
+    assert [astuple(span_of(section.text.at))[1:] for section in found] == [(3, 1, 3, 12), (5, 7, 6, 4)]
 
 
 def test_a_long_prompt_of_tags_is_read_at_once():

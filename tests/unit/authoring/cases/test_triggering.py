@@ -81,8 +81,7 @@ def test_a_name_cannot_begin_a_line_of_its_own():
 def test_the_mark_is_exact_at_any_number_of_runs(threshold):
     share = Fraction(threshold)
     for runs, yes in ((most, one) for most in range(1, 13) for one in range(most + 1)):
-        expected = {True: Fraction(yes, runs) >= share, False: Fraction(yes, runs) < share}
-        for loads, passes in expected.items():
+        for loads, passes in {True: Fraction(yes, runs) >= share, False: Fraction(yes, runs) < share}.items():
             right = yes if loads else runs - yes
             mark = mark_of(float(threshold), loads)
             samples = [sample(1.0 if place < right else 0.0, mark) for place in range(runs)]

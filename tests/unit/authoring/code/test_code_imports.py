@@ -52,8 +52,7 @@ def test_what_code_imports(tmp_path, name, text, found):
         **dict.fromkeys(("lib/index.mjs", "checks/node_modules/x.js"), ""),
     }
     (tmp_path / "outside.js").write_text("")
-    folder = repository(tmp_path / "here", {**files, f"checks/{name}": text})
-    assert imported(folder, f"checks/{name}") == found
+    assert imported(repository(tmp_path / "here", {**files, f"checks/{name}": text}), f"checks/{name}") == found
 
 
 def test_a_closure_ends(tmp_path, monkeypatch):

@@ -30,6 +30,5 @@ def test_what_writes_a_judge_prompt_is_part_of_what_an_assertion_is(kind, name, 
 def test_so_is_the_function_that_finds_a_context(tmp_path):
     path = tmp_path / "docs.py"
     path.write_text("def of(output): return output")
-    assertion = ContextRelevance(context_transform=Transform("function", "of", str(path)))
-    assert len(digests_behind(assertion)) == 1
+    assert len(digests_behind(ContextRelevance(context_transform=Transform("function", "of", str(path))))) == 1
     assert digests_behind(ContextRelevance(context_transform=Transform("path", "$.a"))) == ()

@@ -31,8 +31,7 @@ def test_what_names_nothing_that_can_be_run(tmp_path, files, path, message, hint
 
 
 def checked(folder: Path, name: str, files: dict[str, str]) -> list[tuple[str, str, int]]:
-    path = repository(folder, files) / name
-    found = check_file(str(path), LoadRequest((), for_run=False), registries())
+    found = check_file(str(repository(folder, files) / name), LoadRequest((), for_run=False), registries())
     return [(one.code, Path(one.span.file).name, one.span.line) for one in found.diagnostics]
 
 

@@ -89,8 +89,7 @@ def test_a_suite_remembers_all_that_was_read_for_it(tmp_path):
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
     report = Report()
-    reader = SuiteReader(str(tmp_path / "loop.yaml"), LoadRequest(()), registries(), report)
-    assert reader.read() is None
+    assert SuiteReader(str(tmp_path / "loop.yaml"), LoadRequest(()), registries(), report).read() is None
     assert [one.code for one in report.diagnostics] == ["missing-file"]
 
 

@@ -126,8 +126,7 @@ def test_agentv_s_settings_of_models(tmp_path, written, provider, value):
 
 
 def test_a_mapping_of_a_suite_may_name_a_target_of_a_file(tmp_path):
-    files = {".agentv/targets.yaml": "targets: [{name: a, provider: echo}]\n"}
-    found, _, reading = project(tmp_path, files)
+    found, _, reading = project(tmp_path, {".agentv/targets.yaml": "targets: [{name: a, provider: echo}]\n"})
     assert found.inline(parsed("{name: a}"), reading).provider == "echo"
     assert codes(reading) == []
     assert found.inline(parsed("{name: b}"), reading) is None

@@ -114,8 +114,7 @@ def missing(name, line=0, severity="error"):
     ],
 )  # fmt: skip
 def test_a_missing_key_is_told_of_those_that_the_run_asks(tmp_path, suite, request_, expected):
-    found = [one for one in told(tmp_path, suite, BOOK, **request_) if one[0] != "judge-is-target"]
-    assert found == expected
+    assert [one for one in told(tmp_path, suite, BOOK, **request_) if one[0] != "judge-is-target"] == expected
 
 
 @pytest.mark.parametrize(

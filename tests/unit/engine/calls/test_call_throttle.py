@@ -109,8 +109,7 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
         throttle = CallThrottle(2, lambda: 1.0)
         server = Server([limited(3600.0)])
         target = throttle.through(spec("a"), server)
-        found = await asyncio.gather(*(waited(target, request(300.0)) for _ in range(6)))
-        return found, throttle, server
+        return await asyncio.gather(*(waited(target, request(300.0)) for _ in range(6))), throttle, server
 
     found, throttle, server = run_at_once(main())
     assert len(server.asked_at) <= 4
@@ -151,8 +150,7 @@ def test_a_target_that_refuses_everything_is_asked_no_more():
         server = Server([REFUSED], takes_s=1.0)
         target = throttle.through(spec(), server)
         found = await asyncio.gather(*(waited(target, request()) for _ in range(3)))
-        later = await waited(target, request())
-        return server, found, later, list(throttle.news.stopped)
+        return server, found, await waited(target, request()), list(throttle.news.stopped)
 
     server, found, later, told = run_at_once(main())
     assert len(server.requests) == 3

@@ -53,8 +53,7 @@ async def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
     await asyncio.sleep(0)
     first.cancel()
     gated.gate.set()
-    found = await second
-    assert found.vectors == (of_words("hello"),)
+    assert (await second).vectors == (of_words("hello"),)
     assert gated.asked == [["hello"], ["hello"]]
 
 

@@ -153,8 +153,7 @@ def judged(store, reply, output="It is 42."):
     """The grade of an answer, and how often the judge was asked."""
     judge = Replying(reply)
     services = JudgeServices(TargetJudge(RecordedTarget(judge, SPEC, store), "judge"))
-    grade = asyncio.run(LlmRubric("is right").grade(answered(output, _services=services)))
-    return grade, len(judge.requests)
+    return asyncio.run(LlmRubric("is right").grade(answered(output, _services=services))), len(judge.requests)
 
 
 FAILS = {"score": 0.1, "reason": "it is wrong"}

@@ -169,8 +169,7 @@ def test_those_in_flight_that_fail_alike_are_not_errors_either():
 
 def test_trials_of_other_targets_go_on():
     servers = {"bad": Server([REFUSED]), "good": Server([TargetResponse("fine")])}
-    suite = Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good")))
-    results, _ = ran(suite, servers)
+    results, _ = ran(Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good"))), servers)
     shown = {key: one.status for key, one in results.items()}
     assert shown == {("bad", "a"): "errored", ("bad", "b"): "skipped", ("good", "a"): "passed", ("good", "b"): "passed"}
 
@@ -190,8 +189,7 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
     cases = (case("first", judged()), case("second", entry), case("third"))
     judge = spec("j")
-    suite = Suite("s", cases, targets=(spec("t", None),), judge=judge, judges={"j": judge})
-    results, _ = ran(suite, servers)
+    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=judge, judges={"j": judge}), servers)
     assert statuses(results) == ["errored", "skipped", "passed"]
     assert servers["t"].asked == ["first", "third"]
     assert results["t", "second"].error.message == "'j' is stopped: HTTP 401 Unauthorized"

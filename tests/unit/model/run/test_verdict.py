@@ -100,8 +100,7 @@ def test_a_required_grade_passes_by_its_own_mark(value, passed):
     [(None, [], False), (0.0, [], True), (0.1, [], False), (0.0, [False, 0.0], True), (0.0, [False, 0.1], False)],
 )
 def test_a_threshold_of_0_without_a_gate_excludes_nothing(threshold, required, excludes):
-    entries = [score(1.0, required=one).entry for one in required]
-    assert excludes_nothing(threshold, entries) is excludes
+    assert excludes_nothing(threshold, [score(1.0, required=one).entry for one in required]) is excludes
 
 
 @pytest.mark.parametrize(("value", "passed"), [(1.0, True), (0.5, False)])

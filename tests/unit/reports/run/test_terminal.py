@@ -129,8 +129,7 @@ def test_working_agents_stand_below_the_bar_as_many_as_fit_and_are_gone_in_the_e
 
 
 def test_gold_in_plain():
-    rendered = render_plain(run_view(), SUMMARY, **LOOKS) + "\n"
-    assert rendered == (GOLD / "plain.txt").read_text(encoding="utf-8")
+    assert render_plain(run_view(), SUMMARY, **LOOKS) + "\n" == (GOLD / "plain.txt").read_text(encoding="utf-8")
 
 
 def test_what_is_not_held_is_counted():

@@ -108,8 +108,7 @@ def test_samples_that_are_not_needed_are_not_waited_for():
 def test_a_failed_sample_of_a_case_that_passed_says_after_how_many():
     early = {"repeat": 12, "alpha": 0.05}
     results = [finished(trial=trial(sample=number, **early)) for number in range(1, 12)]
-    view = view_of(finished("failed", trial=trial(sample=12, **early)), *results)
-    (shown,) = view.trials("failed")
+    (shown,) = view_of(finished("failed", trial=trial(sample=12, **early)), *results).trials("failed")
     assert reason(shown).endswith("; the case passed (11 of 12 samples)")
 
 

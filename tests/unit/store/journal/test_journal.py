@@ -91,8 +91,7 @@ def test_an_answer_is_with_the_system_at_once(directory):
         "os.kill(os.getpid(), 9)\n"
     )
     directory.close()
-    ended = subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False)
-    assert ended.returncode == -9
+    assert subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False).returncode == -9
     with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
         journal.load_answers()
         assert journal.stored_answer(call("k")) == TargetResponse("kept")

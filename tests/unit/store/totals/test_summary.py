@@ -129,8 +129,7 @@ def test_conversations_and_clusters():
 def test_one_customer_in_two_suites_is_one_cluster_and_one_conversation_is_two():
     same = [row(suite=suite, cluster_key="customer", cluster="acme") for suite in ("s", "t")]
     assert summary(*same, row("failed", "b")).interval_clusters == 2
-    talks = [row(suite=suite, conversation_id="talk") for suite in ("s", "t")]
-    assert summary(*talks).interval_clusters == 2
+    assert summary(*[row(suite=suite, conversation_id="talk") for suite in ("s", "t")]).interval_clusters == 2
 
 
 def test_errors_are_bounds():
@@ -263,8 +262,7 @@ def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided
     ]
     found = summary(*rows).early_stops
     assert (found.decided, found.undecided) == (2, 2)
-    told = [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case]
-    assert told == [
+    assert [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case] == [
         ("below", "failed", "below", 0),
         ("fails-undecided", "failed", "undecided", 3),
         ("passes-undecided", "passed", "undecided", 4),

@@ -169,8 +169,7 @@ def test_any_other_bad_request_is_not_repeated():
 
 
 def test_a_schema_becomes_structured_output():
-    found = sent(request(schema=SCHEMA), effort="low")["output_config"]
-    assert found == {
+    assert sent(request(schema=SCHEMA), effort="low")["output_config"] == {
         "effort": "low",
         "format": {
             "type": "json_schema",

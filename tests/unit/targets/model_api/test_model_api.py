@@ -102,8 +102,7 @@ def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
 def test_a_huge_one_is_not_read(tmp_path):
     with (tmp_path / "huge.png").open("wb") as file:
         file.truncate(50_000_001)
-    found = picture_of(ImageBlock("huge.png", str(tmp_path / "huge.png")))
-    assert "larger than 50 MB" in found.message
+    assert "larger than 50 MB" in picture_of(ImageBlock("huge.png", str(tmp_path / "huge.png"))).message
 
 
 @pytest.mark.parametrize("url", ["data:text/html,<b>", "data:image/png,raw", "data:image/png;base64,"])

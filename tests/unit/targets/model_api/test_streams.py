@@ -151,13 +151,12 @@ async def test_events_are_read_wherever_the_network_cuts_them(size, end):
 
 
 def chunk(text: Any, **others: Any) -> dict[str, Any]:
-    choice = {"index": 0, "delta": {"content": text}, "finish_reason": others.pop("finish", None)}
     return {
         "id": "c",
         "object": "chat.completion.chunk",
         "created": 1,
         "model": "gpt-4o",
-        "choices": [choice],
+        "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": others.pop("finish", None)}],
         **others,
     }
 

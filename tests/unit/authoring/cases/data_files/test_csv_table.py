@@ -14,8 +14,7 @@ SIDECAR = 'target: echo\ninput: "{{ q }}"\n'
 
 
 def suite(folder, text: str | bytes, sidecar: str = SIDECAR):
-    path = repository(folder, {"suite.csv": text, "suite.yaml": sidecar}) / "suite.csv"
-    suites, found = outcome(path)
+    suites, found = outcome(repository(folder, {"suite.csv": text, "suite.yaml": sidecar}) / "suite.csv")
     return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
 
 

@@ -17,8 +17,7 @@ def line(number: int, **more) -> str:
 
 
 def suite(folder: Path, text: str | bytes, sidecar: str = "target: echo\n"):
-    path = repository(folder, {"suite.jsonl": text, "suite.yaml": sidecar}) / "suite.jsonl"
-    suites, found = outcome(path)
+    suites, found = outcome(repository(folder, {"suite.jsonl": text, "suite.yaml": sidecar}) / "suite.jsonl")
     return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
 
 
@@ -34,8 +33,7 @@ def test_a_bom_at_the_begin_is_fine_and_anywhere_else_is_not(tmp_path):
 
 
 def test_no_more_warnings_are_told_than_anybody_reads(tmp_path):
-    text = "".join(line(number, criteria="Says it") for number in range(SHOWN + 20))
-    found, told = suite(tmp_path, text)
+    found, told = suite(tmp_path, "".join(line(number, criteria="Says it") for number in range(SHOWN + 20)))
     assert len(found.cases) == SHOWN + 20
     assert [code for code, _, _ in told] == ["more-bad-lines"] + ["criteria-not-judged"] * SHOWN
 
