@@ -57,17 +57,19 @@ def test_what_no_check_notices_is_told_with_a_line_that_notices_it(project):
     assert again.score == 1.0
 
 
+def files_of(root):
+    files = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path: path.read_bytes() for path in files}
+
+
 def test_the_run_is_not_changed_and_no_target_is_called(project):
     Path("target.py").write_text(
         "from pathlib import Path\n\ndef answer(prompt):\n    Path('calls').write_text('x')\n    return '30 days'\n"
     )
     ran([case("late", {"contains": "days"}, expected_output="30 days")], target="python:target.py:answer")
-    files = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    files = files_of(project)
     assert mutate("last", MutationSettings()).counts.total > 3
-    after = {
-        path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert {path: data for path, data in files.items() if "__pycache__" not in path.parts} == after
+    assert files_of(project) == files
 
 
 def test_an_original_that_fails_now_counts_for_nothing(project):
@@ -182,12 +184,8 @@ def test_assertions_that_compare_answers_are_counted_apart(project):
     Path("judge.py").write_text((CASES / "select-best/judge.py").read_text())
     prompts = [{"id": "short", "prompt": "Say 30 days"}, {"id": "long", "prompt": "Say 30 days, and at great length"}]
     checks = [{"select-best": "the longest answer"}, {"contains": "30 days"}]
-    suite = {
-        "target": "echo",
-        "judge": {"name": "judge", "provider": "python", "function": "judge.py:longest"},
-        "prompts": prompts,
-        "tests": [{"id": "late", "assert": checks}],
-    }
+    judge = {"name": "judge", "provider": "python", "function": "judge.py:longest"}
+    suite = {"target": "echo", "judge": judge, "prompts": prompts, "tests": [{"id": "late", "assert": checks}]}
     Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))
     evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
     report = mutate("last", MutationSettings(("change-number",)))

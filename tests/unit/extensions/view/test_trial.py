@@ -89,11 +89,8 @@ def test_the_failed_cases_of_the_newest_run_are_run_again(tmp_path):
 
 
 MOCKS = [{"name": "a", "provider": "mock", "response": "good"}, {"name": "b", "provider": "mock", "response": "bad"}]
-SUITE = {
-    "name": "s",
-    "targets": MOCKS,
-    "tests": [{"id": "one", "input": "x", "assert": [{"type": "contains", "value": "good"}]}],
-}
+CASE = {"id": "one", "input": "x", "assert": [{"type": "contains", "value": "good"}]}
+SUITE = {"name": "s", "targets": MOCKS, "tests": [CASE]}
 
 
 @pytest.fixture(scope="module")

@@ -413,34 +413,9 @@ def recording_of(path, *, replays=False):
     return cassette, CassetteExchanges(cassette, records=not replays, adds=False).open(CALL)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-async def test_exchanges_are_recorded_and_replayed_without_a_call(tmp_path, streamed):
-    async def asked(exchanges, reply, budget=None):
-        async with gateway(reply, budget=budget) as opened:
-            session = await opened.session(exchanges=exchanges)
-            body = {"model": "m", "messages": HI, "stream": streamed}
-            found = await post(session, "/openai/v1/chat/completions", body)
-            models = await post(session, "/openai/v1/models", method="GET")
-            tokens = [one.tokens for one in session.usages()]
-            return (found, models, tokens), len(opened.server.calls), session.notes(), session.failure
-
-    path = tmp_path / "run.jsonl"
-    cassette, exchanges = recording_of(path)
-    first, calls, _, _ = await asked(exchanges, "fine")
-    assert (first[0][0], calls) == (200, 1)
-    exchanges.finish(complete=True)
-    cassette.write()
-    _, exchanges = recording_of(path, replays=True)
-    again = await asked(exchanges, "another", BudgetLimiter(Budget(tokens=1)))
-    assert again == (first, 0, (), None)
-    assert exchanges.finish(complete=True) is None
-    found, calls, _, failure = await asked(exchanges, "another")
-    assert (found[0][0], calls, failure.code) == (402, 0, "not-recorded")
-
-
-async def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_come_again(tmp_path):
-    async def asked(exchanges, *replies):
-        async with gateway(list(replies)) as opened:
+async def test_a_replay_spends_nothing_and_a_stream_that_broke_off_and_errors_of_the_api_come_again(tmp_path):
+    async def asked(exchanges, *replies, budget=None):
+        async with gateway(list(replies), budget=budget) as opened:
             session = await opened.session(exchanges=exchanges)
             client, found = openai_of(session), []
             for text in ("one", "two", "three"):
@@ -450,17 +425,17 @@ async def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_co
                     found.append([one.choices[0].delta.content async for one in stream if one.choices])
                 except (openai.APIError, httpx.TransportError) as error:
                     found.append(type(error).__name__)
-            return found, len(opened.server.calls)
+            return found, [one.tokens for one in session.usages()], len(opened.server.calls)
 
     path = tmp_path / "run.jsonl"
     cassette, exchanges = recording_of(path)
-    first, calls = await asked(exchanges, Status(400), StoppedStream(), Answer("fine"))
+    first, tokens, calls = await asked(exchanges, Status(400), StoppedStream(), Answer("fine"))
     assert (first[0], calls) == ("BadRequestError", 3)
     assert isinstance(first[1], str)
     exchanges.finish(complete=True)
     cassette.write()
     _, exchanges = recording_of(path, replays=True)
-    assert await asked(exchanges, "another") == (first, 0)
+    assert await asked(exchanges, "another", budget=BudgetLimiter(Budget(tokens=1))) == (first, tokens, 0)
     assert (exchanges.finish(complete=True), exchanges.notes()) == (None, ())
 
 

@@ -65,12 +65,21 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     module._docker.cache_clear()
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, "docker", env={"OF_SUITE": "secret"})
+
+
+DEBIAN = DockerImage(image="debian:12")
+
+
 def values(options: list[str], name: str) -> list[str]:
     return [value for option, value in pairwise(options) if option == name]
 
 
-def test_a_program_runs_in_a_container_with_the_workspace_and_nothing_else(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker", env={"OF_SUITE": "secret"})
+def test_a_program_runs_in_a_container_with_the_workspace_and_nothing_else(
+    client: Client, place: Place, tmp_path: Path
+) -> None:
     place.file("template/a.txt", "a\n")
     recipe = DockerImage(image="debian:12", mounts=("/data:/data:ro",))
     trial = place.trial(
@@ -99,16 +108,14 @@ def test_a_program_runs_in_a_container_with_the_workspace_and_nothing_else(clien
     assert f"type=bind,source={top}/home,target={top}/home" not in values(graded, "--mount")
 
 
-def test_a_working_directory_of_the_image_is_the_workspace(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker")
+def test_a_working_directory_of_the_image_is_the_workspace(client: Client, place: Place, tmp_path: Path) -> None:
     place.trial("true", docker=DockerImage(image="debian:12", workdir=str(tmp_path)))
     (options, _) = client.calls("run")[0]
     assert values(options, "--workdir") == [str(tmp_path)]
     assert any(one.endswith(f",target={tmp_path}") for one in values(options, "--mount"))
 
 
-def test_an_empty_workspace_has_the_files_of_the_image(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker")
+def test_an_empty_workspace_has_the_files_of_the_image(client: Client, place: Place, tmp_path: Path) -> None:
     place.file("image/lib/a.txt", "a\n")
     recipe = DockerImage(image="debian:12", workdir=str(tmp_path / "image"))
     trial = place.trial("true", template=None, docker=recipe, keep=True)
@@ -116,29 +123,25 @@ def test_an_empty_workspace_has_the_files_of_the_image(client: Client, tmp_path:
     assert Path(str(trial.closed), "lib/a.txt").read_text() == "a\n"
 
 
-def test_further_paths_of_the_workspace_are_for_graders(client: Client, tmp_path: Path) -> None:
+def test_further_paths_of_the_workspace_are_for_graders(client: Client, place: Place, tmp_path: Path) -> None:
     """An agent could make the directory a link, which docker would follow: then it is not there."""
-    place = Place(tmp_path, "docker")
     for script, expected in (("true", ["/tests"]), ("ln -s /etc tests", [])):
         client.log.unlink(missing_ok=True)
-        recipe = DockerImage(image="debian:12")
-        trial = place.trial(script, grade="true", docker=recipe, mounts={"/tests": "tests"})
+        trial = place.trial(script, grade="true", docker=DEBIAN, mounts={"/tests": "tests"})
         (options, _), (graded, _) = client.calls("run")
         further = set(values(graded, "--mount")) - set(values(options, "--mount"))
         shown = [one for one in further if one.endswith("=/tests")]
         assert shown == [f"type=bind,source={trial.path}/tests,target={one}" for one in expected]
 
 
-def test_containers_that_outlive_their_client_are_removed(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker")
-    trial = place.trial("true", docker=DockerImage(image="debian:12"))
+def test_containers_that_outlive_their_client_are_removed(client: Client, place: Place, tmp_path: Path) -> None:
+    trial = place.trial("true", docker=DEBIAN)
     label = f"label=agentv.workspace={Path(trial.path).parent}"
     assert client.calls("ps")[0][0] == ["--all", "--quiet", "--filter", label]
     assert client.calls("rm")[0][0] == ["--force", "--volumes", "container-1", "container-2"]
 
 
-def test_an_image_is_built_once(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker")
+def test_an_image_is_built_once(client: Client, place: Place, tmp_path: Path) -> None:
     recipe = DockerImage(context=str(tmp_path / "image"), dockerfile="Dockerfile.agent")
     place.trial("true", docker=recipe, setup=(WorkspaceCommand(shell="echo x > x"),))
     ((options, _),) = client.calls("build")
@@ -146,12 +149,11 @@ def test_an_image_is_built_once(client: Client, tmp_path: Path) -> None:
     assert len(client.calls("run")) == 2
 
 
-def test_what_docker_cannot_do_is_a_failure(client: Client, tmp_path: Path) -> None:
-    place = Place(tmp_path, "docker")
+def test_what_docker_cannot_do_is_a_failure(client: Client, place: Place, tmp_path: Path) -> None:
     for keys in (
         {"docker": DockerImage(context="broken")},
         {"docker": DockerImage()},
-        {"docker": DockerImage(image="debian:12"), "network": "loopback"},
+        {"docker": DEBIAN, "network": "loopback"},
     ):
         trial = place.trial("true", **keys)
         assert trial.opened.code == "sandbox-unavailable"
