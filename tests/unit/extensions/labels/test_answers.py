@@ -22,6 +22,10 @@ def stratum_of(one):
     return (*one.judge, one.passed)
 
 
+def answer_of(place, judge, asked, passed, trials=1):
+    return GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, passed, None, (), trials)
+
+
 @st.composite
 def graded(draw_):
     """Answers of one to three judges, some of them to several trials; every second one of a judge is a failure or not."""
@@ -31,11 +35,7 @@ def graded(draw_):
             for place in range(draw_(st.integers(0, 12))):
                 asked = replace(ASKED, model=f"m{judge % 2}")
                 trials = draw_(st.integers(1, 3))
-                found.append(
-                    GradedAnswer(
-                        "s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, verdict, None, (), trials
-                    )
-                )
+                found.append(answer_of(place, judge, asked, verdict, trials))
     return found
 
 
@@ -55,19 +55,14 @@ def test_draws(found, sample, more, seed, chance):
     shuffled = chance.sample(found, len(found))
     assert draw(shuffled, sample, seed) == drawn, "the order of the answers does not matter"
     assert {one.answer for one in drawn} <= {one.answer for one in draw(found, sample + more, seed)}
-    of_first = [one for one in found if one.assertion == "a0"]
-    assert {one.answer for one in drawn if one.answer.assertion == "a0"} <= {
-        one.answer for one in draw(of_first, sample, seed)
-    }, "one assertion alone goes on with what was drawn of all"
+    alone = {one.answer for one in draw([one for one in found if one.assertion == "a0"], sample, seed)}
+    of_first = {one.answer for one in drawn if one.answer.assertion == "a0"}
+    assert of_first <= alone, "one assertion alone goes on with what was drawn of all"
 
 
 def test_every_answer_of_a_stratum_is_drawn_as_often_as_another():
     """Chi-squared over seeds, of a draw from two judges and of a larger draw that goes on with it."""
-    found = [
-        GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), ASKED, place % 3 > 0, None, ())
-        for judge in (0, 1)
-        for place in range(15)
-    ]
+    found = [answer_of(place, judge, ASKED, place % 3 > 0) for judge in (0, 1) for place in range(15)]
     for sample in (8, 14):
         drawn: Counter[GradedAnswer] = Counter()
         expected: Counter[GradedAnswer] = Counter()

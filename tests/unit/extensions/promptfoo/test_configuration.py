@@ -470,38 +470,17 @@ def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
     [
         ("prompts: ['langfuse://a:1:chat']", "a prompt of 'langfuse' has no equivalent"),
         ("prompts: ['exec:./write.sh']", "a prompt of 'exec' has no equivalent"),
-        (
-            "tests: [{assert: [{type: contains, value: z, threshold: 0}]}]",
-            "'threshold' is omitted: promptfoo does not read it for 'contains'",
-        ),
-        (
-            "tests: [{assert: [{type: not-contains-any, value: '{{ words }}'}]}]",
-            "promptfoo renders the value of 'contains-any' before it splits it at its commas",
-        ),
-        (
-            "tests: [{assert: [{type: not-contains-any, value: '\"open, b'}]}]",
-            "a quotation mark in the value of 'contains-any' is not closed",
-        ),
-        (
-            "tests: [{assert: [{type: similar, value: a, provider: 'huggingface:x:y'}]}]",
-            "this embedding provider has no equivalent",
-        ),
-        (
-            "tests: [{assert: [{type: is-json, value: {properties: {day: {type: string, format: date}}}}]}]",
-            "agentv does not check the format 'date' of a JSON Schema",
-        ),
+        ("tests: [{assert: [{type: contains, value: z, threshold: 0}]}]", "'threshold' is omitted: promptfoo does not read it for 'contains'"),
+        ("tests: [{assert: [{type: not-contains-any, value: '{{ words }}'}]}]", "promptfoo renders the value of 'contains-any' before it splits it at its commas"),
+        ("tests: [{assert: [{type: not-contains-any, value: '\"open, b'}]}]", "a quotation mark in the value of 'contains-any' is not closed"),
+        ("tests: [{assert: [{type: similar, value: a, provider: 'huggingface:x:y'}]}]", "this embedding provider has no equivalent"),
+        ("tests: [{assert: [{type: is-json, value: {properties: {day: {type: string, format: date}}}}]}]", "agentv does not check the format 'date' of a JSON Schema"),
         ("tests: [{assert: [{type: sparkle, value: yes}]}]", "'sparkle' has no equivalent"),
-        (
-            "tests: [{assert: [{type: not-contains, value: file://secret.py}]}]",
-            "the computed value 'file://secret.py' has no equivalent",
-        ),
-        (
-            "providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}}}]",
-            "promptfoo puts the model's thinking into the answer; agentv does not",
-        ),
+        ("tests: [{assert: [{type: not-contains, value: file://secret.py}]}]", "the computed value 'file://secret.py' has no equivalent"),
+        ("providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}}}]", "promptfoo puts the model's thinking into the answer; agentv does not"),
         ("providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}, showThinking: false}}]", None),
     ],
-)
+)  # fmt: skip
 def test_what_is_otherwise_in_promptfoo_is_reported(part: str, message: str | None, tmp_path: Path) -> None:
     whole = {"prompts": "prompts: a", "providers": "providers: [echo]", "tests": f"tests: [{TEST}]"}
     whole[part.partition(":")[0]] = part
@@ -614,14 +593,11 @@ def test_the_provider_of_embeddings_for_all_is_named_by_each_assertion(tmp_path:
 @pytest.mark.parametrize(
     ("prompt", "answer"),
     [
-        (
-            '[{"role": "user", "content": "Say {{ a }}"}]',
-            '[\n  {\n    "role": "user",\n    "content": "Say \\"b\\""\n  }\n]',
-        ),
+        ('[{"role": "user", "content": "Say {{ a }}"}]', '[\n  {\n    "role": "user",\n    "content": "Say \\"b\\""\n  }\n]'),
         ('{"ask": "{{ a }}", "n": 1.0}', '{\n  "ask": "\\"b\\"",\n  "n": 1\n}'),
         ('[{"role": "user", "content": {{ a | dump }}}]', '[{"role": "user", "content": "\\"b\\""}]'),
     ],
-)
+)  # fmt: skip
 def test_a_program_gets_messages_as_json(prompt: str, answer: str, tmp_path: Path) -> None:
     (tmp_path / "chat.json").write_text(prompt)
     check = json.dumps({"type": "equals", "value": answer})

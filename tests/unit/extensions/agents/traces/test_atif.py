@@ -94,12 +94,9 @@ def test_what_is_written_is_valid_and_reads_back():
         ({"steps": [{"source": "alien"}, {"source": "agent", "message": "x"}]}, "step 1 has no known 'source'"),
         ({"continued_trajectory_ref": "next.json"}, "it is continued in another file"),
         ({"subagent_trajectories": []}, "the trajectory of a sub-agent is not embedded"),
-        (
-            {"steps": [{"source": "agent", "message": "x", "tool_calls": [{"arguments": {}}]}]},
-            "a tool call has no 'function_name'",
-        ),
+        ({"steps": [{"source": "agent", "message": "x", "tool_calls": [{"arguments": {}}]}]}, "a tool call has no 'function_name'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_makes_the_trace_partial(change, said):
     assert read({**DOCUMENT, **change}).partial == said
 
@@ -110,14 +107,11 @@ def test_what_is_missing_makes_the_trace_partial(change, said):
         (b"", "the trajectory cannot be read: "),
         (b"[" * 9999, "the trajectory cannot be read: it is nested"),
         (b"[]", "'schema_version' must be ATIF-v1.0 to ATIF-v1.8, found nothing"),
-        (
-            b'{"schema_version": "ATIF-v2.0", "steps": []}',
-            "'schema_version' must be ATIF-v1.0 to ATIF-v1.8, found 'ATIF-v2.0'",
-        ),
+        (b'{"schema_version": "ATIF-v2.0", "steps": []}', "'schema_version' must be ATIF-v1.0 to ATIF-v1.8, found 'ATIF-v2.0'"),
         (b'{"schema_version": "ATIF-v1.4", "steps": []}', "the trajectory has no steps"),
         (b'{"schema_version": "ATIF-v1.4", "steps": [7]}', "the trajectory has no steps: step 1 has no known 'source'"),
     ],
-)
+)  # fmt: skip
 def test_nothing_to_read_is_a_failure(data, said):
     found = read_atif(data)
     assert found.message.startswith(said)
