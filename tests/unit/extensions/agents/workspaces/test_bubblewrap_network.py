@@ -125,14 +125,11 @@ def test_network_none_has_no_forwarded_port(confined):
     [
         ("exit 7", 7),
         ("kill -9 $$", 137),
-        (
-            "test \"$(cat)\" = in && kill -0 $$ && python3 -c 'import signal, sys; sys.exit(signal.getsignal(13) is 1)'",
-            0,
-        ),
+        ("test \"$(cat)\" = in && kill -0 $$ && python3 -c 'import signal, sys; sys.exit(signal.getsignal(13) is 1)'", 0),
         ('yes | head -1 >/dev/null; test -z "$(jobs)"', 0),
         ("sh -c 'kill -TERM 0'; exit 3", 143),
     ],
-)
+)  # fmt: skip
 def test_the_program_keeps_its_streams_its_signals_and_its_status(confined, script, status):
     ended = worked(confined, script, to_echo)
     assert ended.status % 256 == status % 256, ended
