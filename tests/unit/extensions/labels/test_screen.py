@@ -20,9 +20,13 @@ def sit(keys, *, lines=(), columns=80, run="last"):
     session = open_session(run, None, 4, 0, "ada")
     seconds = count()
     session.clock = lambda: f"2026-11-21T14:03:{next(seconds):02}.000Z"
+    return session, shown_by(label_all, session, keys, lines, columns)
+
+
+def shown_by(sits, session, keys, lines, columns=80):
     shown, keys, lines = [], iter(keys), iter(lines)
-    label_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: columns))
-    return session, shown
+    sits(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: columns))
+    return shown
 
 
 def test_each_key_does_what_it_says():
@@ -55,9 +59,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
 
 def rate(keys, *, lines=(), by="ada", run="any"):
     session = open_ratings(run, by)
-    shown, keys, lines = [], iter(keys), iter(lines)
-    rate_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: 80))
-    return session, shown
+    return session, shown_by(rate_all, session, keys, lines)
 
 
 def test_any_answer_is_rated_by_the_keys_of_the_grid(tmp_path):

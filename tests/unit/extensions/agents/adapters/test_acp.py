@@ -141,10 +141,6 @@ def test_pictures_go_to_agents_that_take_them(tmp_path):
 # --- what would be green and wrong ---------------------------------------------------------------------------------
 
 
-def test_a_program_that_is_not_there():
-    assert failure(Acp(Command(("no-such-agent",)))).code == "cannot-start"
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -159,10 +155,22 @@ def test_an_update_that_says_too_little_breaks_the_answer(params):
     assert failure(acp({"say": "done"}, {"print": line})).code == "agent-protocol"
 
 
-def test_a_stream_that_ends_in_the_middle_of_a_message():
-    script = """import sys; sys.stdin.readline(); sys.stdout.write('{"jsonrpc": "2.0", "id": 0, "res')"""
-    found = failure(Acp(Command((sys.executable, "-c", script))))
-    assert (found.code, "in the middle of a message" in found.message) == ("agent-protocol", True)
+CUT = """import sys; sys.stdin.readline(); sys.stdout.write('{"jsonrpc": "2.0", "id": 0, "res')"""
+FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1000000)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "says"),
+    [
+        (Acp(Command(("no-such-agent",))), "cannot-start", ""),
+        (Acp(Command((sys.executable, "-c", CUT))), "agent-protocol", "in the middle of a message"),
+        (Acp(Command((sys.executable, "-c", FLOOD))), "output-too-large", ""),
+        (acp(begin={"version": 2}), "agent-protocol", "version 2"),
+    ],
+)
+def test_a_program_that_does_not_speak_the_protocol(settings, code, says):
+    found = failure(settings)
+    assert (found.code, says in found.message) == (code, True)
 
 
 def test_noise_on_stdout_is_counted_and_kept():
@@ -170,10 +178,6 @@ def test_noise_on_stdout_is_counted_and_kept():
     assert found.output == "yes"
     assert found.metadata["noise_lines"] == 2
     assert b"Loaded cached credentials." in found.trace.native
-
-
-def test_another_version_of_the_protocol():
-    assert "version 2" in failure(acp(begin={"version": 2})).message
 
 
 def test_an_error_of_the_agent_is_no_answer():
@@ -320,11 +324,6 @@ def test_an_agent_that_takes_no_servers_over_http():
     servers = (McpServer("shop", "http", url="http://127.0.0.1:1/mcp"),)
     found = failure(acp({"say": "x"}), request(mcp_servers=servers))
     assert (found.code, "'shop'" in found.message) == ("no-tools", True)
-
-
-def test_a_flood_is_stopped():
-    script = "import sys\nwhile True: sys.stdout.write('x' * 1000000)"
-    assert failure(Acp(Command((sys.executable, "-c", script)))).code == "output-too-large"
 
 
 def test_messages_of_one_answer_are_told_apart_by_their_ids():

@@ -32,14 +32,6 @@ def request(*texts: str, system="You are an agent.", tools=("edit",), model="m-1
     return ModelRequest("anthropic", "POST", "/v1/messages", json.dumps(body).encode())
 
 
-def chat(*texts: str) -> ModelRequest:
-    messages = [
-        {"role": "system", "content": "You are an agent."},
-        *({"role": "user", "content": one} for one in texts),
-    ]
-    return ModelRequest("openai", "POST", "/chat/completions", json.dumps({"messages": messages}).encode())
-
-
 def reply(text: str, status: int = 200, **more) -> ModelReply:
     return ModelReply(status, "text/event-stream", f'event: x\ndata: {{"text": "{text}"}}\n\n'.encode(), **more)
 
@@ -344,7 +336,8 @@ def test_a_trial_that_holds_a_secret_is_refused_as_a_whole(path, given):
 
 def test_a_body_that_is_no_text_and_a_request_that_is_no_json_come_back(path):
     odd = ModelRequest("gemini", "GET", "/v1beta/models?key=x", b"\xff\x00")
-    run = [(odd, ModelReply(200, "application/octet-stream", b"\xff\xfe\x00")), (chat("Fix it"), reply("one"))]
+    chat = ModelRequest("openai", "POST", "/chat/completions", b'{"messages": [{"role": "user", "content": "Fix it"}]}')
+    run = [(odd, ModelReply(200, "application/octet-stream", b"\xff\xfe\x00")), (chat, reply("one"))]
     recorded(path, run).write()
     trial = replay(path)
     assert [trial.recorded(asked) for asked, _ in run] == [given for _, given in run]

@@ -80,9 +80,8 @@ def test_usage_reads_as_agentv_counts():
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 2}
     tokens, written = model_apis.usage_of("anthropic", usage)
     assert (tokens.input, tokens.cached, tokens.output, tokens.total, written) == (18, 5, 2, 20, 3)
-    tokens, _ = model_apis.usage_of(
-        "gemini", {"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 4}
-    )
+    usage = {"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 4}
+    tokens, _ = model_apis.usage_of("gemini", usage)
     assert (tokens.input, tokens.output, tokens.reasoning) == (7, 6, 4)
     details = {"prompt_tokens_details": {"cached_tokens": 4}}
     tokens, _ = model_apis.usage_of("openai", {"prompt_tokens": 9, "completion_tokens": 1, **details})
@@ -93,16 +92,12 @@ def test_usage_reads_as_agentv_counts():
 
 
 def test_cached_tokens_are_priced_as_such():
-    whole, _ = model_apis.usage_of("anthropic", {"input_tokens": 100_000, "output_tokens": 1})
-    cached, _ = model_apis.usage_of(
-        "anthropic", {"input_tokens": 0, "cache_read_input_tokens": 100_000, "output_tokens": 1}
-    )
-    assert model_apis.cost_in(ANTHROPIC, "claude-sonnet-4-5", cached) < 0.2 * model_apis.cost_in(
-        ANTHROPIC, "claude-sonnet-4-5", whole
-    )
-    assert (
-        model_apis.cost_in(ModelUpstream("anthropic", "https://other.example", "k"), "claude-sonnet-4-5", whole) is None
-    )
+    other = ModelUpstream("anthropic", "https://other.example", "k")
+    counts = {"input_tokens": 100_000}, {"input_tokens": 0, "cache_read_input_tokens": 100_000}
+    whole, cached = (model_apis.usage_of("anthropic", {**one, "output_tokens": 1})[0] for one in counts)
+    cost, less = (model_apis.cost_in(ANTHROPIC, "claude-sonnet-4-5", one) for one in (whole, cached))
+    assert less < 0.2 * cost
+    assert model_apis.cost_in(other, "claude-sonnet-4-5", whole) is None
 
 
 def test_errors_mean_what_they_mean_to_targets():

@@ -244,15 +244,12 @@ def test_parents_in_a_circle():
     assert "spans are each other's parents" in trace.partial
 
 
-def test_missing_spans_make_the_trace_partial():
-    assert (
-        read(
-            span("a", "remote", gen_ai__operation__name="chat"), span("b", "remote", gen_ai__operation__name="chat")
-        ).partial
-        == ""
-    )
-    shown = read(span("a", "x", gen_ai__operation__name="chat"), span("b", "y", gen_ai__operation__name="chat")).partial
-    assert shown == "the parents of 2 spans are missing"
+@pytest.mark.parametrize(
+    ("parents", "partial"), [(("remote", "remote"), ""), (("x", "y"), "the parents of 2 spans are missing")]
+)
+def test_missing_spans_make_the_trace_partial(parents, partial):
+    spans = [span(name, parent, gen_ai__operation__name="chat") for name, parent in zip("ab", parents, strict=True)]
+    assert read(*spans).partial == partial
 
 
 @pytest.mark.parametrize(
