@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from agentv.extensions.view.app import ENTRIES
+from agentv.extensions.view.app import ENTRIES, static_files
 from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, START, joined, module_sources, render
 from agentv.extensions.view.pages.whole import KEPT, whole
 from agentv.model.run.grade import Check
@@ -163,3 +163,4 @@ def test_a_script_declares_each_name_once_and_has_no_other_imports_and_exports(e
     script = joined(entry)
     assert [name for name, count in Counter(DECLARED.findall(script)).items() if count > 1] == []
     assert OTHER_FORMS.findall(script) == []
+    assert entry == START or static_files()[entry] == script.encode(), "browsers get it as one file"
