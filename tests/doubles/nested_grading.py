@@ -10,7 +10,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.values.message import Message
+from agentv.model.values.message import Message, ToolCall
 from doubles.embedding import CountingEmbedder
 
 
@@ -49,6 +49,12 @@ def answer(output: str | None = "", *, reference: Any = None, **known: Any) -> A
     """An answer and what is known of it; `reference` is the content of the expected output."""
     expected = () if reference is None else (Message("assistant", reference),)
     return AssertionContext(input=(), output=output, expected_output=expected, _services=Nesting(), **known)  # type: ignore[arg-type]
+
+
+def did(*calls: ToolCall | str, **known: Any) -> AssertionContext:
+    """An answer after these calls of tools."""
+    made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
+    return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")), **known)
 
 
 def entry(assertion: Any, kind: str = "given", **settings: Any) -> AssertionEntry:

@@ -8,12 +8,7 @@ from threading import Event
 import httpx
 import pytest
 
-from doubles.team_servers import wait_for, with_project
-
-
-@pytest.fixture(scope="module", autouse=True)
-def support(server):
-    with_project(server.state.database, "support")
+from doubles.team_servers import wait_for
 
 
 @pytest.fixture(scope="module")

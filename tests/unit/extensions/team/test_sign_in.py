@@ -17,14 +17,9 @@ from agentv.extensions.team.people import LONGEST, LONGEST_IDLE, MemberName, Ses
 from agentv.extensions.team.serving import team_application, trusted_proxies
 from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
-from doubles.team_servers import team_server_in, wait_for, with_project
+from doubles.team_servers import team_server_in, wait_for
 
 ADA = MemberName("ada@example.org")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def support(server):
-    with_project(server.state.database, "support")
 
 
 @pytest.fixture

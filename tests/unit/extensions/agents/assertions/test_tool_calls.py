@@ -1,13 +1,8 @@
 import pytest
 
 from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
-from agentv.model.values.message import Message, ToolCall
-from doubles.nested_grading import answer, graded
-
-
-def did(*calls):
-    made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
-    return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")))
+from agentv.model.values.message import ToolCall
+from doubles.nested_grading import did, graded
 
 
 def expects(*tools, mode="in_order", **options):

@@ -13,13 +13,8 @@ from agentv.extensions.agents.assertions.trajectory import (
     ToolSequence,
     ToolUsed,
 )
-from agentv.model.values.message import Message, ToolCall
-from doubles.nested_grading import answer, graded
-
-
-def did(*calls, **known):
-    made = tuple(call if isinstance(call, ToolCall) else ToolCall(call, {}) for call in calls)
-    return answer("done", messages=(Message("assistant", "", tool_calls=made), Message("assistant", "done")), **known)
+from agentv.model.values.message import ToolCall
+from doubles.nested_grading import answer, did, graded
 
 
 @pytest.mark.parametrize(
