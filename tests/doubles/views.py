@@ -3,6 +3,7 @@
 from agentv.model.run.grade import Check
 from agentv.model.run.matrix import Counts
 from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rerun import RerunOptions
@@ -89,6 +90,13 @@ RECORD = {
     "settings": {"paths": ["evals"], "targets": [], "threshold": None},
     "suites": [{"name": "refunds", "path": "evals/refund.eval.yaml", "targets": [{"name": "gpt"}]}],
 }
+
+
+def view_of(*results: TrialResult) -> RunView:
+    view = RunView(len(results))
+    for one in results:
+        view.add(one)
+    return view
 
 
 def run_view() -> RunView:

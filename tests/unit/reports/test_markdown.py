@@ -11,11 +11,10 @@ from msgspec.structs import replace
 from agentv.model.run.matrix import Counts, GroupTotals
 from agentv.model.values.response import Failure
 from agentv.reports.markdown import GROUPS, LONGEST_COMMENT, matrix_markdown, render_markdown
-from agentv.reports.run.view import RunView
 from doubles.matrix import HOSTILE as HOSTILE_TARGET
 from doubles.matrix import MATRIX
 from doubles.trials import finished, scored, trial
-from doubles.views import LOOKS, SUMMARY, run_view
+from doubles.views import LOOKS, SUMMARY, run_view, view_of
 
 GITHUB = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = {
@@ -66,13 +65,6 @@ class Page(HTMLParser):
         self.elements.append("a declaration")
 
     handle_decl = handle_pi = unknown_decl
-
-
-def view_of(*results):
-    view = RunView(len(results))
-    for one in results:
-        view.add(one)
-    return view
 
 
 def written(*results, summary=SUMMARY, **looks):

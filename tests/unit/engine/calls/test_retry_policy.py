@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,19 +22,16 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from doubles.nested_grading import Given
-from doubles.run_contexts import GivenRunContext
+from doubles.run_contexts import FixedClock, GivenRunContext
 from doubles.virtual_time import run_at_once
 
 REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
 BUSY = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
 
 
-class Clock:
+class Clock(FixedClock):
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
-
-    def utc(self) -> datetime:
-        return datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from agentv.model.values.response import Failure
 from agentv.reports.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 from agentv.reports.run.failures import FEW, MEMBERS, FailureGroups
 from agentv.reports.run.rerun import RerunOptions
-from agentv.reports.run.view import RunView
 from doubles.trials import errored_score, finished, graded, scored, trial
+from doubles.views import view_of
 
 
 def grouped(*results):
@@ -161,13 +161,6 @@ def test_an_id_with_brackets_selects_no_other_case():
         assert fnmatchcase(identity, pattern)
         assert not fnmatchcase(other, pattern)
     assert command(options(), trial("a[0"))[0][2] == "a[0"
-
-
-def view_of(*results):
-    view = RunView(len(results))
-    for one in results:
-        view.add(one)
-    return view
 
 
 def test_an_errored_trial_has_the_code_of_its_error_and_the_place_of_its_case():

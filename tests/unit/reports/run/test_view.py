@@ -19,13 +19,7 @@ from agentv.reports.run.trial_view import check, reason
 from agentv.reports.run.view import RunView
 from agentv.reports.stored_run import ShowOptions, render_trial
 from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
-
-
-def view_of(*results):
-    view = RunView(len(results))
-    for result in results:
-        view.add(result)
-    return view
+from doubles.views import view_of
 
 
 def findings(*scores, status="failed"):

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import pytest
 from msgspec import structs
@@ -17,6 +16,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cache import AnswerCache
 from agentv.store.cassettes.cassette import Cassette, header, replacing
+from doubles.run_contexts import FixedClock
 from doubles.stores import call
 
 CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))
@@ -101,16 +101,8 @@ def test_an_interrupt_leaves_the_old_cassette_and_nothing_of_a_new_one(tmp_path)
 ANSWER = TargetResponse("yes", metadata={"docs": ["a"]}, context=(RetrievedText("a", "a.md"),))
 
 
-class Clock:
-    def monotonic(self) -> float:
-        return 0.0
-
-    def utc(self) -> datetime:
-        return datetime(2026, 11, 22, tzinfo=UTC)
-
-
 def opened(path):
-    return AnswerCache(path, Redactor(), Clock(), repairs=True)
+    return AnswerCache(path, Redactor(), FixedClock(), repairs=True)
 
 
 @pytest.fixture
