@@ -1,8 +1,20 @@
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
+from agentv.model.run.cases import (
+    RequiredGrade,
+    Sample,
+    TrialCluster,
+    case_verdict,
+    cluster_of,
+    disagree,
+    key_of_cluster,
+    sample_of,
+)
+from agentv.model.run.grade import Grade
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
 
@@ -44,6 +56,11 @@ def test_the_mean_decides_unless_another_rule_is_named():
 )
 def test_the_aggregates(aggregate, outcomes, expected):
     assert verdict([passed() if outcome == "1" else failed() for outcome in outcomes], aggregate) == expected
+
+
+@pytest.mark.parametrize("sample", [passed(0.1), failed(0.9)])
+def test_the_verdict_of_a_single_sample_is_that_of_the_case(sample):
+    assert verdict([sample]) == sample.status
 
 
 def test_the_mean_forgives_rounding_at_the_threshold():
@@ -100,3 +117,41 @@ def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
 )
 def test_what_required_means(required, gate):
     assert RequiredGrade.of(required, 0.6, passed=False) == gate
+
+
+@pytest.mark.parametrize(("shown", "expected"), [(2, "shown"), (1, "skipped"), (0, "skipped")])
+def test_a_case_that_checks_nothing_is_shown_once_all_its_samples_are(shown, expected):
+    samples = [Sample("shown", None)] * shown + [SKIPPED] * (2 - shown)
+    assert verdict(samples) == expected
+
+
+def test_a_sample_has_the_gates_of_its_required_grades():
+    required = ((False, 1.0), (True, 1.0), (0.5, 0.7))
+    scores = [
+        SimpleNamespace(entry=SimpleNamespace(settings=SimpleNamespace(required=one)), grade=Grade(score, True))
+        for one, score in required
+    ]
+    result = SimpleNamespace(status="passed", score=0.9, scores=scores)
+    assert sample_of(result) == Sample("passed", 0.9, (RequiredGrade(1.0, 1.0), RequiredGrade(0.5, 0.7)))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [(["passed", "failed"], True), (["passed", "errored"], True), (["passed", "passed", "skipped"], False)],
+)
+def test_columns_disagree_where_a_case_came_out_differently(verdicts, expected):
+    assert disagree(verdicts) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "cluster", "key"),
+    [
+        ((None, None, None), ("case", "e.yaml", "suite", "a"), None),
+        (("talk", None, None), ("conversation", "e.yaml", "suite", "talk"), "conversation_id"),
+        (("talk", "customer", "7"), ("cluster", "customer", "7"), "customer"),
+        ((None, "customer", None), ("case", "e.yaml", "suite", "a"), None),
+    ],
+)
+def test_a_cluster_is_formed_by_the_key_else_the_conversation_else_the_case(given, cluster, key):
+    row = TrialCluster("a", "suite", "e.yaml", *given)
+    assert (cluster_of(row), key_of_cluster(row)) == (cluster, key)

@@ -15,6 +15,8 @@ ALL = Grade(
     cost_usd=0.1,
     token_usage=TokenUsage(total=7),
     threshold_checks=1,
+    needs=0.4,
+    note="clamped",
 )
 UNDECIDED = Grade(0.3, False, undecided=True, threshold_checks=1)
 
@@ -24,9 +26,19 @@ def test_an_error_says_why_and_is_no_pass():
     assert grade == Grade(0.0, False, (), "too late", {"after_s": 3}, Failure("timeout", "too late"))
 
 
+@pytest.mark.parametrize(("passed", "score"), [(True, 1.0), (False, 0.0)])
+def test_a_type_that_is_right_or_wrong_scores_1_or_0(passed, score):
+    assert Grade.of(passed, "says 42", "41") == Grade(score, passed, (Check("says 42", passed, "41"),))
+
+
+def test_a_grade_of_another_text_has_no_places_in_the_answer():
+    checks = (Check("says 42", True, spans=((0, 2),)), Check("is short", True))
+    assert Grade(1.0, True, checks).without_spans().checks == (Check("says 42", True), Check("is short", True))
+
+
 def test_the_complement_inverts_score_verdict_and_checks_and_keeps_the_rest():
     checks = (Check("not: says 42", True, "41"), Check("rude", False), Check("not: score of at least 0.5", True))
-    assert ALL.negated() == replace(ALL, score=0.7, passed=True, checks=checks)
+    assert ALL.negated() == replace(ALL, score=0.7, passed=True, checks=checks, needs=0.6)
     assert ALL.negated().negated() == ALL
 
 
