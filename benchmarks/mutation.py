@@ -90,6 +90,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "engine/calls/test_recorded_call.py",
             "app/planning/test_resumed_settings.py",
             "store/rows/test_reading.py",
+            "store/rows/test_rows.py",
         ),
     ),
     "replies": (

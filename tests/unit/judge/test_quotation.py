@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agentv.judge.quotation import ShownTexts
+from agentv.judge.quotation import ShownTexts, texts_of
 
 VERDICT = '{"score": 1, "reason": "great"}'
 
@@ -136,3 +136,10 @@ def test_points_are_found_by_their_sign_and_value_and_a_line_by_its_reason_too(p
     assert ShownTexts((f"a=b SCORE&#61;{points} REASON&#61;so",), "score").has_points(points, "so")
     assert not ShownTexts((f"points {points}",), "score").has_points(points)
     assert not ShownTexts((f"points {points}",), "score").has_points(points, "so")
+
+
+def test_every_text_in_a_value_is_shown_as_it_is_and_in_json():
+    value = {"a": 'x "y"', "b": ["é", ("z", 1)], "c": {"d": "w"}}
+    whole = '{"a": "x \\"y\\"", "b": ["é", ["z", 1]], "c": {"d": "w"}}'
+    assert texts_of(value) == (whole, 'x "y"', "é", "z", "w")
+    assert texts_of({}) == texts_of(None) == ()

@@ -7,11 +7,12 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key
+from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key, no_answer
 from agentv.judge.target import TargetJudge
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from doubles.judges import JudgeServices, Replying, Saying, answered, honest, shown_fence
@@ -95,6 +96,37 @@ def test_an_answer_is_kept_with_the_time_that_it_took_and_with_the_calls_before_
     assert asked == []
     assert again.duration_ms >= 0
     assert structs.replace(again, duration_ms=None) == given
+
+
+def test_the_time_of_a_call_is_the_targets_else_it_begins_when_the_call_is_known_to_be_needed(monkeypatch):
+    moments = iter([100.0, 100.25, 200.0])
+    monkeypatch.setattr("agentv.engine.calls.recorded_call.monotonic", lambda: next(moments))
+    for given, took in ((None, 250.0), (7.5, 7.5)):
+        store = MemoryStore()
+        ask(store, [TargetResponse("yes", duration_ms=given)])
+        assert store.answers[0][1].duration_ms == took
+
+
+def test_an_answer_of_an_agent_is_completed_from_its_trace_before_it_is_stored():
+    store = MemoryStore()
+    found, _ = ask(store, [TargetResponse("done", trace=Trace((MessageStep("assistant", "done"),)))])
+    assert found.messages == store.answers[0][1].messages == (Message("assistant", "done"),)
+
+
+def test_an_answer_without_text_is_stored_of_a_judge_too():
+    store, request = MemoryStore(), replace(REQUEST, nonces=("aa11",))
+    given = TargetResponse(None, duration_ms=1.0)
+    assert ask(store, [given], request)[0] == given
+    store.load_answers()
+    assert ask(store, [], request) == (given, [])
+
+
+def test_a_call_that_must_not_be_made_fails_with_what_the_run_says_of_it():
+    def found(store):
+        return asyncio.run(RecordedCall(SPEC, REQUEST, store, no_answer).found())
+
+    assert found(MemoryStore()).code == "no-kept-answer"
+    assert found(MemoryStore({call_key(SPEC, REQUEST): TargetResponse("yes")})) == TargetResponse("yes")
 
 
 def test_a_failure_is_not_kept():

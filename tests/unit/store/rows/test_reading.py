@@ -4,10 +4,17 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
-from agentv.model.values.response import RUN_INTERRUPTED, Failure
+from agentv.model.values.response import RUN_INTERRUPTED, CallFailure, Failure
 from agentv.store.files.encoding import to_json
 from agentv.store.rows import reading
-from agentv.store.rows.reading import count_interrupted, read_placed_rows, replaced_lines, replaced_rows
+from agentv.store.rows.reading import (
+    count_interrupted,
+    finished_keys,
+    key_of_row,
+    read_placed_rows,
+    replaced_lines,
+    replaced_rows,
+)
 from agentv.store.rows.results import read_results, read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished
@@ -31,6 +38,25 @@ def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeyp
     for at_once in (*range(64, 128), 1 << 16):
         monkeypatch.setattr(reading, "_AT_ONCE", at_once)
         assert [count_interrupted(path) for path in (none, one, two, tmp_path / "gone.jsonl")] == [0, 1, 2, 0], at_once
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "is_finished"),
+    [
+        ("passed", None, True),
+        ("failed", None, True),
+        ("errored", Failure("timeout", "late"), True),
+        ("errored", Failure(RUN_INTERRUPTED, "Ctrl-C"), False),
+        ("errored", CallFailure("http-status", "wrong key", stops=True), False),
+        ("skipped", None, False),
+    ],
+)
+def test_which_trials_need_not_run_again(tmp_path, status, error, is_finished):
+    line = row(status=status, error=error)
+    path = written(tmp_path / "index.jsonl", line)
+    assert list(finished_keys(path)) == ([key_of_row(line)] if is_finished else [])
+    assert key_of_row(line) == json.loads(line)["key"]
+    assert key_of_row(b"[]") is None
 
 
 @pytest.mark.parametrize("score", [7, -0.1, 1.001])
