@@ -113,6 +113,10 @@ def refused_files(name: str, place: Path) -> Iterator[tuple[tuple[str, ...], str
         (place / "project/a.eval.yaml").write_text(ONE_CASE)
         said = f"config.yaml:1:{len(key) + 3}: error[missing-extra]: '{key}' {needs}"
         yield ("validate", str(place / "project")), said
+    for key in getattr(tables, CASE_KEYS, {}):
+        file = place / f"{key}.eval.yaml"
+        file.write_text(ONE_CASE.replace("input: hi", f"input: hi, {key}: {{}}"))
+        yield ("validate", str(file)), f"{key}.eval.yaml:1:28: error[missing-extra]: '{key}' {needs}"
     for file in FILES.get(name, ()):
         for command in ("validate", "convert"):
             yield (command, str(CASES / file)), needs

@@ -39,7 +39,7 @@ from agentv.authoring.targets.suite_targets import SuiteTargets, one_default, op
 from agentv.model.suite.files import GraderFiles, search_paths
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
-from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking
+from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
 from agentv.registry.fields import Preprocessor
 from agentv.registry.types import Provider, Registry
 from agentv.templating import Language, Scope, has_placeholder
@@ -189,7 +189,8 @@ class HeaderReader(Struct, frozen=True):
         self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading
     ) -> SuiteWork | None:
         """What is written of the work of agents; None: the extension that reads it is not here."""
-        if refuse_lacking(SUITE_KEYS, root, reading.report):
+        if missing(SUITE_KEYS):
+            refuse_lacking(SUITE_KEYS, root, reading.report)
             return None
         request = self.request
         workspace = authored.workspace

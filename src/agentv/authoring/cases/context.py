@@ -253,12 +253,11 @@ class SuiteWork(Struct, frozen=True, dict=True):
         return reader
 
 
-def refuse_lacking(kind: str, node: MapNode, report: Report) -> bool:
-    """Report the keys of a suite or a case whose extension is not here; whether there are any."""
-    found = [key for key in missing(kind) if key in node.items]
-    for key in found:
-        report.error("missing-extra", node.keys[key], f"'{key}' {lacking(kind, key)}", hint=HOW_TO_GET)
-    return bool(found)
+def refuse_lacking(kind: str, node: MapNode, report: Report) -> None:
+    """Report the keys of a suite or a case whose extension is not here."""
+    for key in missing(kind):
+        if key in node.items:
+            report.error("missing-extra", node.keys[key], f"'{key}' {lacking(kind, key)}", hint=HOW_TO_GET)
 
 
 def directory_of_agents(targets: Iterable[TargetSpec], reading: Reading) -> Node | None:
