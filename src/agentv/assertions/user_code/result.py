@@ -146,11 +146,15 @@ def _settle_fields(fields: Mapping[Any, object]) -> Settled:
     )
 
 
+_ROUNDING = 1e-6
+"""How far outside of 0 to 1 a score may lie that was computed in single precision."""
+
+
 def _note(given: object, score: float) -> str | None:
     """A note that a score was clamped: a grader that counts from 1 to 10 would else pass unnoticed."""
-    if not isinstance(given, int | float) or given == score:
+    if not isinstance(given, int | float) or -_ROUNDING <= given <= 1 + _ROUNDING:
         return None
-    return f"the score {_short(given)} is outside of 0 to 1 and counts as {score:g}"
+    return f"the score {_short(given)} is outside of 0 to 1 and was clamped to {score:g}"
 
 
 def _reason(fields: Mapping[Any, object], *, has_verdict: bool) -> str | None:

@@ -53,6 +53,21 @@ def test_a_verdict_is_read_as_it_was_given(value, passed, score):
     assert grade.counted == score
 
 
+@pytest.mark.parametrize(
+    ("value", "note"),
+    [
+        (7, "the score 7 is outside of 0 to 1 and was clamped to 1"),
+        ({"pass": False, "score": 7}, "the score 7 is outside of 0 to 1 and was clamped to 1"),
+        ({"score": -0.5}, "the score -0.5 is outside of 0 to 1 and was clamped to 0"),
+        ({"score": 1.0000001}, None),  # the cosine of equal vectors, in single precision
+        (-1e-17, None),
+        ({"pass": True}, None),
+    ],
+)
+def test_a_score_that_was_clamped_is_noted(value, note):
+    assert grade_of(value, "mine").note == note
+
+
 @pytest.mark.parametrize("value", [{"pass": False, "score": 0.9}, AssertionScore(passed=False, score=0.9)])
 def test_a_no_of_the_grader_counts_0_whatever_its_score(value):
     grade = grade_of(value, "mine")
