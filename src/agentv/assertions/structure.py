@@ -98,17 +98,20 @@ class AssertSet(DeclaredAssertion):
         details: dict[str, Json] = {"threshold": threshold, "scores": [_shown(score) for score in scores]}
         made: Sequence[Score] = ()
         own: tuple[Check, ...] = ()
-        has_own, needs = True, self.threshold
+        needs: float | None = threshold
+        has_own = True
         if self.aggregator is None:
-            whole, needs = combined(scores, threshold), threshold
+            whole = combined(scores, threshold)
         else:
+            needs = self.threshold
             whole, check = self.aggregator.count(scores, threshold)
             own = () if check is None else (check,)
             made = await self._aggregated(self.aggregator, scores, context, threshold) if whole.error is None else ()
             gated = all(map(passes_gate, scores))
             has_own = self.threshold is not None or not gated
             for score in made:
-                judged, own = score.grade, score.grade.checks
+                judged = score.grade
+                own = judged.checks
                 whole = Combined(judged.score, judged.passed and gated, judged.error)
                 has_own = has_own or judged.has_own_threshold
             if self.aggregator.type == "llm":

@@ -151,7 +151,7 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
             points and reason.
     """
     every = list(_LINE.finditer(said))
-    marked = [line for line in every if question.mark in f"{line['word']} {line['last']}".lower().split()]
+    marked = [line for line in every if question.mark in [word.lower() for word in line.group("word", "last") if word]]
     if not every:
         raise UnreadableError("it contains no line 'SCORE=<whole number> REASON=<sentence>'")
     found = {int(line["points"]) for line in marked or every}

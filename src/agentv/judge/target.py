@@ -105,7 +105,11 @@ def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
 
 
 def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
-    """The question which answer is best, in an order that the case's id determines, and in the opposite one."""
+    """The question which answer is best, in an order that the case's id determines, and in the opposite one.
+
+    A judge tends to prefer what it reads first, or last: a choice that changes with the order is a tie. Source: L.
+    Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, section 3.3.
+    """
     order = list(range(len(contexts)))
     random.Random(contexts[0].case_id).shuffle(order)  # noqa: S311  # the same at each run, which is the point
     return _question(criteria, contexts, order), _question(criteria, contexts, order[::-1])
