@@ -210,7 +210,7 @@ class AcpSession:
             asking.cancel()
             self._transport.native = KeptStream()  # what it has is of this answer
 
-    def _judged(self, ended: Any, moment: float) -> TargetResponse | Failure:
+    def _judged(self, ended: Any, moment: int) -> TargetResponse | Failure:
         """The answer, unless how it ended makes it none."""
         if self._transport.broken is not None:
             return self._failed(self._transport.broken.code, self._transport.broken.message)

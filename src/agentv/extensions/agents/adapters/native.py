@@ -244,7 +244,7 @@ class _Running:
     recording: Recording
     reader: StreamReader
     lines: StreamLines
-    began: float
+    began: int
     report: str
 
 

@@ -1,17 +1,26 @@
 import os
 import time
 
-from agentv.extensions.agents.adapters.trials import changed_since
+from agentv.extensions.agents.adapters.trials import changed_since, file_clock
 
 
 def test_changes_are_seen_whatever_the_times_of_files_say(tmp_path):
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / "a").write_text("x")
     (tmp_path / ".git").mkdir()
-    moment = time.time() + 0.1
+    moment = file_clock() + 100_000_000
     time.sleep(0.2)
     (tmp_path / ".git" / "index").write_text("x")
     assert not changed_since(str(tmp_path), moment)
     (tmp_path / "dir" / "a").write_text("y")
     os.utime(tmp_path / "dir" / "a", (0, 0))
     assert changed_since(str(tmp_path), moment)
+
+
+def test_a_change_at_once_is_seen(tmp_path):
+    for number in range(50):
+        root = tmp_path / str(number)
+        root.mkdir()
+        moment = file_clock()
+        (root / "a").mkdir()
+        assert changed_since(str(root), moment)
