@@ -175,7 +175,8 @@ class DependencyScheduler:
 
     def _skip(self, waiting: _Waiting, spot: TrialKey, status: Status) -> None:
         waiting.over = True
-        case, what = waiting.trial.case, "was not run" if status == "skipped" else status
+        case = waiting.trial.case
+        what = "was not run" if status == "skipped" else status
         if spot.sample == WHOLE:
             why = Failure(DEPENDENCY_NOT_PASSED, f"'{spot.case}', which it depends on, {what}")
         else:

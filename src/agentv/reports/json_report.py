@@ -49,7 +49,8 @@ def _group(group: FailureGroup, view: RunView) -> Json:
 
 
 def _trial(trial: TrialView, here: str) -> Json:
-    (path, line), failure = trial.place, trial.error
+    path, line = trial.place
+    failure = trial.error
     error: Json = None
     if failure is not None:
         error = {"code": failure.code, "message": failure.message, "retryable": failure.retryable}

@@ -234,9 +234,10 @@ _NO_LINE_END = "\\ No newline at end of file"
 def render_differences(found: PromptDiff, *, color: bool = False) -> str:
     """A unified diff of every text that changed; empty where nothing did."""
     lines = []
-    for line in (line for one in found.differences for line in _lines(one, found)):
-        style = next((style for start, style in _STYLES if line.startswith(start)), None) if color else None
-        lines.append(line if style is None else f"\x1b[{style}m{line}\x1b[0m")
+    for one in found.differences:
+        for line in _lines(one, found):
+            style = next((style for start, style in _STYLES if line.startswith(start)), None) if color else None
+            lines.append(line if style is None else f"\x1b[{style}m{line}\x1b[0m")
     return "\n".join(lines)
 
 

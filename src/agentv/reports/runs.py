@@ -36,10 +36,10 @@ def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: boo
     """
     table = [_row(run) for run in runs]
     headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
-    for name in _GIVES_WAY:
+    for column in _GIVES_WAY:
         taken = widths_of([list(headings), *([row[name] for name in headings] for row in table)])
         if width - sum(taken) - len(GAP) * len(taken) < _ROOM:
-            headings.remove(name)
+            headings.remove(column)
     rows: list[list[Cell]] = [[(name, "bold") for name in headings]]
     rows += [[row[name] for name in headings] for row in table]
     count = plural(total, "run")

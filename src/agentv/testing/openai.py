@@ -88,9 +88,10 @@ def chat_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     usage = whole.pop("usage", None)
     head = {**whole, "object": "chat.completion.chunk"}
     for choice in whole["choices"]:
-        for delta, finish in (*((one, None) for one in _deltas(choice["message"])), ({}, choice["finish_reason"])):
-            part = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-            yield event({**head, "choices": [part]})
+        part = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": None}
+        for delta in _deltas(choice["message"]):
+            yield event({**head, "choices": [{**part, "delta": delta}]})
+        yield event({**head, "choices": [{**part, "finish_reason": choice["finish_reason"]}]})
     options: Any = call.body.get("stream_options") or {}
     if usage is not None and options.get("include_usage"):
         yield event({**head, "choices": [], "usage": usage})

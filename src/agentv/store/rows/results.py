@@ -79,10 +79,14 @@ class _StoredAssertion:
 
 def result_of(row: Row, root: str) -> TrialResult:
     """The finished trial that a row holds."""
-    messages, work, error = messages_from_json(row.input), _work_of(row), None
-    if row.error is not None:
-        said = (row.error.code, row.error.message, row.error.retryable)
-        error = CallFailure(*said, stops=True) if row.error.stops else Failure(*said)
+    messages = messages_from_json(row.input)
+    work = _work_of(row)
+    found = row.error
+    error: Failure | None = None
+    if found is not None and found.stops:
+        error = CallFailure(found.code, found.message, found.retryable, stops=True)
+    elif found is not None:
+        error = Failure(found.code, found.message, found.retryable)
     return TrialResult(
         trial=_trial(row, messages, root),
         status=row.status,

@@ -38,7 +38,8 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     case = trial.case
     suite = trial.suite
     several = trial.repeat > 1
-    error, expected = result.error, case.turns[-1].expected_output if case.turns else case.expected_output
+    error = result.error
+    expected = case.turns[-1].expected_output if case.turns else case.expected_output
     stops = isinstance(error, CallFailure) and error.stops
     return Row(
         test_id=case.id,
