@@ -24,12 +24,20 @@ from agentv.model.values.values import lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.fields import Command, Declared, DeclaredAssertion, PromptCode, is_declared, options_of
 
-_KINDS = (
-    *(Command, declared.Document, declared.FileGlobs, declared.FunctionRef, declared.JavaScriptSource),
-    *(declared.LoadedJson, declared.LoadedSchema, PromptCode, declared.PythonSource, declared.Preprocessor, Transform),
+_BEARERS = (
+    Command,
+    declared.Document,
+    declared.FileGlobs,
+    declared.FunctionRef,
+    declared.JavaScriptSource,
+    declared.LoadedJson,
+    declared.LoadedSchema,
+    PromptCode,
+    declared.PythonSource,
+    declared.Preprocessor,
+    Transform,
 )
-_BEARER = lazy_pattern("|".join(kind.__name__ for kind in _KINDS))
-"""Names of the kinds of options that may hold a file."""
+"""The kinds of options that may hold a file."""
 
 
 def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: SearchPaths | None = None) -> Any:
@@ -216,9 +224,15 @@ def _bearing(cls: type) -> tuple[str, ...]:
             written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing
     else:
         written = {}
-    bears = (name for name, annotation in written.items() if name != "path" and _BEARER.search(str(annotation)))
+    bears = (name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
     found = _known[cls] = (*own, *bears)
     return found
+
+
+def _may_bear(annotation: object) -> bool:
+    """Whether a field's annotation names a kind that may hold a file."""
+    written = str(annotation)
+    return any(bearer.__name__ in written for bearer in _BEARERS)
 
 
 def _paths(value: Any) -> Iterator[str]:

@@ -112,9 +112,11 @@ def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
         column = found.start() + 1
         at = Span(path, number, column, number, found.end() + 1)
         own_line = not lines[number - 1][: found.start()].strip()
-        about = number + own_line  # a comment line applies to the next line that is not one
-        while own_line and about <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[about - 1]):
+        about = number
+        if own_line:  # it applies to the next line that is no comment
             about += 1
+            while about <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[about - 1]):
+                about += 1
         yield Ignore(at, _codes(found, at), about)
 
 

@@ -218,10 +218,10 @@ def _in_command(words: Iterable[str]) -> Iterator[str]:
                 yield from _parts(value)
             if colon and not rest.startswith("//") and is_secret(header, "headers"):
                 yield from _parts(rest.strip())  # which may hold a `=` too, as base64 does
-            option, value = word[:2], word[2:]
-            password = option in ("-p", "-P") and (glued or (is_searched(value) and _PASSWORD.fullmatch(value)))
-            if value and (password or (option in _BASIC and ":" in value[1:])):
-                yield from _parts(value)
+            option, attached = word[:2], word[2:]  # as in `mysql -pX` and `curl -uNAME:X`
+            password = option in ("-p", "-P") and (glued or (is_searched(attached) and _PASSWORD.fullmatch(attached)))
+            if attached and (password or (option in _BASIC and ":" in attached[1:])):
+                yield from _parts(attached)
             if " -" in word:
                 yield from _in_command(_split(word))  # a command within: `sh -c '…'`
         alone = word.startswith("-") and not equals and is_secret(word.lstrip("-"))
