@@ -179,9 +179,15 @@ class CopilotReader:
     def ending(self) -> Ending:
         """How the turn ended."""
         result = self._results[-1] if self._results else {}
-        said = (self._answer, self._failure(result), text(result, "sessionId"), self._tokens)
-        reason, complete = str(result.get("exitCode", "")), bool(self._results) and not self._works
-        return Ending(*said, stop_reason=reason, complete=complete, repeated=len(self._results) > 1)
+        return Ending(
+            self._answer,
+            self._failure(result),
+            text(result, "sessionId"),
+            self._tokens,
+            stop_reason=str(result.get("exitCode", "")),
+            complete=bool(self._results) and not self._works,
+            repeated=len(self._results) > 1,
+        )
 
     def _failure(self, result: JsonObject) -> Failure | None:
         if self._error:

@@ -162,9 +162,15 @@ class GeminiReader:
         total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
         thoughts = max(0, total - given - said)
         tokens = TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None
-        answered = ("".join(self._text), self._failure(result), self._session_id, tokens)
-        reason, repeated = text(result, "status"), len(self._results) > 1
-        return Ending(*answered, stop_reason=reason, complete=not self._works, repeated=repeated)
+        return Ending(
+            "".join(self._text),
+            self._failure(result),
+            self._session_id,
+            tokens,
+            stop_reason=text(result, "status"),
+            complete=not self._works,
+            repeated=len(self._results) > 1,
+        )
 
     def _failure(self, result: JsonObject) -> Failure | None:
         error = mapping(result, "error")

@@ -311,8 +311,14 @@ def read_user(node: Node, reading: Reading, registry: TargetRegistry) -> Simulat
     model = None if named is None else registry.inline(named, reading)
     if named is not None and model is None:
         return None
-    goal, persona, start = read.goal.strip(), read.persona.strip(), read.start.strip()
-    code = ("", "")
-    if read.function is not None:
-        code = (str(read.function), sha256("".join(digests_behind(read)).encode()).hexdigest())
-    return SimulatedUser(goal, persona, read.knows, start, read.max_turns, model, *code, read.output)
+    return SimulatedUser(
+        read.goal.strip(),
+        read.persona.strip(),
+        read.knows,
+        read.start.strip(),
+        read.max_turns,
+        model,
+        function=str(read.function) if read.function is not None else "",
+        sha256=sha256("".join(digests_behind(read)).encode()).hexdigest() if read.function is not None else "",
+        output=read.output,
+    )

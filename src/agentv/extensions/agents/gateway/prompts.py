@@ -181,10 +181,17 @@ def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
     messages = list(_messages_of(clean))
     while messages and messages[0].get("role") in _SYSTEM_ROLES:  # a system prompt as OpenAI's chat has it
         system.append(messages.pop(0))
-    name, digests = model if isinstance(model, str) else "", (_digest(system), _digest(tools), _digest(clean))
-    said = tuple(PromptMessage(_role(one), _digest(one), _text(one)) for one in messages)
-    shown = "\n".join(map(_text, system))
-    return Prompt(request.method, path, name, *digests, said, shown, tuple(_names_of(tools)))
+    return Prompt(
+        request.method,
+        path,
+        model if isinstance(model, str) else "",
+        system=_digest(system),
+        tools=_digest(tools),
+        parameters=_digest(clean),
+        messages=tuple(PromptMessage(_role(one), _digest(one), _text(one)) for one in messages),
+        system_text="\n".join(map(_text, system)),
+        tool_names=tuple(_names_of(tools)),
+    )
 
 
 def shared(before: Sequence[str], now: Sequence[str]) -> int:

@@ -75,9 +75,15 @@ class CountedCall:
     def step(self) -> UsageStep:
         """The call as a step of the trace."""
         error = None if self.failure is None else self.failure.message
-        error, model = error if self.ended else "it has not ended", self.model or None
-        times = (self.started_ms, self.duration_ms)
-        return UsageStep(model, self.tokens, self.cost_usd, *times, error, evidence="gateway")
+        return UsageStep(
+            self.model or None,
+            self.tokens,
+            self.cost_usd,
+            self.started_ms,
+            self.duration_ms,
+            error if self.ended else "it has not ended",
+            evidence="gateway",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,10 +254,16 @@ def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
     failed = error is not None or inner.get("status") == "failed"
     identity = string(first(inner, "call_id", "id", "tool_call_id"))
     arguments = arguments_of(first(inner, "arguments", "input", "args", "action"))
-    own, took = string(inner.get("native_name")) or native, number(inner.get("duration_ms"))
-    status: ToolStatus = "failed" if failed else "unknown" if output is None else "completed"
-    why = None if error is None else text_of(error)
-    return SpokenCall(identity, native, arguments, own, output, why, status, took)
+    return SpokenCall(
+        identity,
+        native,
+        arguments,
+        native_name=string(inner.get("native_name")) or native,
+        result=output,
+        error=None if error is None else text_of(error),
+        status="failed" if failed else "unknown" if output is None else "completed",
+        duration_ms=number(inner.get("duration_ms")),
+    )
 
 
 def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:
@@ -337,8 +343,18 @@ class Conversation:
 def step_of(call: SpokenCall, started_ms: float | None = None, parent: str | None = None) -> ToolCallStep:
     """The step of a call that a model asked for."""
     name, native = names_of_call(call.name, call.arguments)
-    native, given = call.native_name or native, (call.result, call.error, call.status)
-    return ToolCallStep(name, call.arguments, native, call.id or None, *given, started_ms, call.duration_ms, parent)
+    return ToolCallStep(
+        name,
+        call.arguments,
+        call.native_name or native,
+        call.id or None,
+        result=call.result,
+        error=call.error,
+        status=call.status,
+        started_ms=started_ms,
+        duration_ms=call.duration_ms,
+        parent=parent,
+    )
 
 
 def with_result(step: ToolCallStep, result: SpokenResult) -> ToolCallStep:

@@ -295,8 +295,19 @@ class _Reader:
         started, took = self._at(span)
         name = _agent_name(span)
         ended: ToolStatus = "failed" if span.error else "completed"
-        given = (None, span.error or None, ended, started, took, self._parent(span))
-        self._steps.append(ToolCallStep("subagent", {"agent": name}, name, span.id, *given))
+        self._steps.append(
+            ToolCallStep(
+                "subagent",
+                {"agent": name},
+                name,
+                span.id,
+                error=span.error or None,
+                status=ended,
+                started_ms=started,
+                duration_ms=took,
+                parent=self._parent(span),
+            )
+        )
 
     def _model_call(self, span: OtelSpan) -> None:
         given, said = given_and_said(span)

@@ -91,8 +91,7 @@ class AgentTrial(Struct):
         trial, servers = self.trial, self.servers
         limits = limits_of(trial)
         tools = servers.servers if servers is not None else ()
-        most = {"max_turns": limits.max_turns, "max_tool_calls": limits.max_tool_calls}
-        request = replace(request, mcp_servers=tools, **most)
+        request = replace(request, mcp_servers=tools, max_turns=limits.max_turns, max_tool_calls=limits.max_tool_calls)
         if self.workspace is not None:
             sandbox, env = self.workspace.sandbox, agent_env(trial)
             given = sandbox.environment(env)
@@ -282,8 +281,16 @@ class AgentTrial(Struct):
         has_failed = result.status in ("failed", "errored") and not interrupted
         kept = await _whole(self._close(policy == "all" or (policy == "failed" and has_failed)))
         trace = self.trace if self.gateway is None else self.gateway.completed(self.trace)
-        left = (kept if isinstance(kept, str) else None, spec.ignore if spec is not None else (), self._tool_state())
-        result = structs.replace(result, work=AgentWork(self._sandbox(), trace, self.changes, self.logs, *left))
+        work = AgentWork(
+            sandbox=self._sandbox(),
+            trace=trace,
+            changes=self.changes,
+            logs=self.logs,
+            kept=kept if isinstance(kept, str) else None,
+            ignored=spec.ignore if spec is not None else (),
+            tool_state=self._tool_state(),
+        )
+        result = structs.replace(result, work=work)
         if isinstance(kept, Failure):
             return structs.replace(result, status="errored", score=None, error=result.error or kept)
         return result

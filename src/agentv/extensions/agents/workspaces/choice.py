@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from msgspec import structs
@@ -142,8 +142,15 @@ class SandboxMaker:
             hidden = (one.source for one in spec.hidden)
             template = spec.template.source if spec.template else ""
             private = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
-            made = Bubblewrap(places, env, network, program=found.bwrap, user_namespace=found.user_namespaces)
-            return replace(made, private=tuple(filter(None, private)), mounts=spec.mounts)
+            return Bubblewrap(
+                places,
+                env,
+                network,
+                program=found.bwrap,
+                user_namespace=found.user_namespaces,
+                private=tuple(filter(None, private)),
+                mounts=spec.mounts,
+            )
         return ProcessGroup(places, env)
 
 

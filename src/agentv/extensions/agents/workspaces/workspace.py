@@ -314,7 +314,7 @@ class LocalWorkspace:
     def _leave(self, keep: bool) -> str | Failure | None:
         """Remove the directories of the trial, and keep the workspace where it is asked for."""
         self.sandbox.end(0.0)
-        kept = self.spec.existing or self._keep() if keep else None
+        kept = (self.spec.existing or self._keep()) if keep else None
         remove_directory(self.places.trial)
         return kept
 
@@ -355,8 +355,8 @@ def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozense
 def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
     """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
     folders = {cwd, *(str(Path(path).parent) for path in hidden)}
-    suffixes = ("", *CHEATS)
-    return frozenset(one for one in suffixes if any(Path(root, it, f"{mark}{one}").exists() for it in folders))
+    marks = {suffix: f"{mark}{suffix}" for suffix in ("", *CHEATS)}
+    return frozenset(one for one, name in marks.items() if any(Path(root, at, name).exists() for at in folders))
 
 
 def _text(file: Path) -> str:

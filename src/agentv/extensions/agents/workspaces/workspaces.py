@@ -114,8 +114,17 @@ class _Run:
         kept = self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
         spec = structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec
         state, commit = baseline
-        redactor = self._settings.redactor
-        return LocalWorkspace(spec, places, sandbox, env, state, commit, self._baselines, kept, redactor)
+        return LocalWorkspace(
+            spec=spec,
+            places=places,
+            sandbox=sandbox,
+            env=env,
+            baseline=state,
+            commit=commit,
+            baselines=self._baselines,
+            kept_directory=kept,
+            redactor=self._settings.redactor,
+        )
 
     async def close(self) -> tuple[Failure, ...]:
         """Run the hooks after all trials, and remove what is left; what failed."""

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.values import Problems, epoch_ms, mapping, records_of, sound_parents, tokens_of
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    epoch_ms,
+    items,
+    mapping,
+    records_of,
+    sound_parents,
+    tokens_of,
+)
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
@@ -189,9 +197,7 @@ class SessionRecorder:
 
 def blocks_of(content: Json) -> Sequence[JsonObject]:
     """The blocks of a message; a text as one block."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [mapping(one) for one in content] if isinstance(content, list | tuple) else []
+    return [{"type": "text", "text": content}] if isinstance(content, str) else [mapping(one) for one in items(content)]
 
 
 def counted(
