@@ -88,7 +88,8 @@ class Guard:
         if headers.get("host", "").lower() not in self._hosts and not is_health:
             what = "open the address that agentv printed"
             if self._token is None:
-                what = "the server is not reached at this address; start it with --address and the one that people open"
+                hint = "start it with --address and the address that people open"
+                what = f"the server is not reached at this address; {hint}"
             return error_response(403, "wrong-host", what)
         if method not in self._methods:
             return error_response(405, "wrong-method", f"{method} is not supported")

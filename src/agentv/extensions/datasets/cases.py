@@ -96,7 +96,9 @@ def with_choices(sample: DatasetSample) -> Node:
         return node_of(f"{node.value}{end}", span_of(node.at))
     assert isinstance(node, ListNode)  # noqa: S101  # an input is text or messages
     items = list(node.items)
-    *_, (place, message) = ((place, one) for place, one in enumerate(items) if isinstance(one, MapNode))
+    place = max(place for place, one in enumerate(items) if isinstance(one, MapNode))
+    message = items[place]
+    assert isinstance(message, MapNode)  # noqa: S101  # as was seen
     content = message.items["content"]
     if isinstance(content, ListNode):
         block = node_of({"type": "text", "value": end.strip()}, span_of(message.at))

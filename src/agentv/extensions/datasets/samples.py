@@ -158,7 +158,8 @@ def _block(node: Node, findings: Findings) -> Node | None:
     if isinstance(picture, MapNode):
         picture = picture.get("url")
     address = text_of(picture)
-    message, hint = f"content of type '{kind}' has no equivalent" if kind else "bad content", None
+    message = f"content of type '{kind}' has no equivalent" if kind else "bad content"
+    hint = None
     if kind in ("image", "image_url", "input_image") and picture is not None and address is not None:
         if address.startswith(("http://", "https://", "data:")):
             return _typed("image", picture, node)

@@ -196,11 +196,22 @@ def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
 
 def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     """The answer of a trial, with a grade that a judge gave."""
-    trial, case, grade, output = result.trial, result.trial.case, score.grade, result.output or ""
+    trial, grade, output = result.trial, score.grade, result.output or ""
     assert grade.asked_judge is not None  # noqa: S101  # the caller looked
-    names = (trial.suite.name, case.id, trial.target.name, score.entry.name)
-    texts = (prompt_text(result.input), output, answer_sha256(output), reference_text(case.expected_output))
-    retrieved = tuple(one.text for one in result.context)
-    asked, cluster = as_labelled(grade.asked_judge, score.entry.shown_type), cluster_of(TrialCluster.of(trial))
-    graded = (asked, grade.passed, grade.reason, cluster)
-    return GradedAnswer(*names, *texts, retrieved, *graded, prompt=case.prompt_id, variant=trial.variant_name)
+    return GradedAnswer(
+        suite=trial.suite.name,
+        case=trial.case.id,
+        target=trial.target.name,
+        assertion=score.entry.name,
+        input=prompt_text(result.input),
+        output=output,
+        output_sha256=answer_sha256(output),
+        reference=reference_text(trial.case.expected_output),
+        retrieved=tuple(one.text for one in result.context),
+        asked=as_labelled(grade.asked_judge, score.entry.shown_type),
+        passed=grade.passed,
+        reason=grade.reason,
+        cluster=cluster_of(TrialCluster.of(trial)),
+        prompt=trial.case.prompt_id,
+        variant=trial.variant_name,
+    )

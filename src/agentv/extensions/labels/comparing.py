@@ -194,11 +194,11 @@ def _of_assertion(
         failures = one.failures
         failure = failures[0].failure if failures else None
         error = None if failure is None else redact(f"{failure.message} [{failure.code}]")
-        compares = bool(places) and one.is_usable
-        votes = [one.votes[at] for at in places] if compares else one.votes
+        is_compared = bool(places) and one.is_usable
+        votes = [one.votes[at] for at in places] if is_compared else one.votes
         row = ComparedJudge(one.name, one.model, max(map(len, votes), default=1), len(failures), error)
         verdicts: list[bool] = []
-        if compares:
+        if is_compared:
             # the majority of the votes; a tie fails
             verdicts = [2 * sum(vote.passed is True for vote in of_answer) > len(of_answer) for of_answer in votes]
             matrix = ConfusionMatrix.of((said, label.passed) for said, label in zip(verdicts, labels, strict=True))
@@ -206,10 +206,9 @@ def _of_assertion(
             cost_usd, latency_ms = _cost_and_latency(votes)
             row = replace(row, matrix=matrix, accuracy=accuracy, cost_usd=cost_usd, latency_ms=latency_ms)
         shown.append((row, verdicts))
-    compares = bool(usable and places)
-    rows = _against_best(labels, shown, margin) if compares else (tuple(row for row, _ in shown), None)
+    answers = len(places) if usable else 0
+    rows = _against_best(labels, shown, margin) if answers else (tuple(row for row, _ in shown), None)
     weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
-    answers = len(places) if compares else 0
     return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)
 
 

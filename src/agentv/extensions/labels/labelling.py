@@ -208,11 +208,23 @@ def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
 def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict, note: str, time: str) -> Label:
     """The label of a drawn answer. `source`: the id of the run, and the person."""
     answer, (run_id, person) = drawn.answer, source
-    assertion, model, prompt_sha256 = answer.judge
-    case, output_sha256, rubric_sha256 = answer.key
-    label = Label(case, output_sha256, rubric_sha256, verdict, person, time, answer.suite, assertion, run_id)
-    label = replace(label, model=model, prompt_sha256=prompt_sha256, judge_passed=answer.passed, note=note)
-    return replace(label, probability=drawn.probability, drawn_from=drawn.drawn_from)
+    return Label(
+        case=answer.case,
+        output_sha256=answer.output_sha256,
+        rubric_sha256=answer.asked.rubric_sha256,
+        verdict=verdict,
+        person=person,
+        time=time,
+        suite=answer.suite,
+        assertion=answer.assertion,
+        run=run_id,
+        model=answer.asked.model,
+        prompt_sha256=answer.asked.prompt_sha256,
+        judge_passed=answer.passed,
+        note=note,
+        probability=drawn.probability,
+        drawn_from=drawn.drawn_from,
+    )
 
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:

@@ -220,19 +220,34 @@ def _shown(label: Label) -> GivenLabel:
 def _queue(session: LabellingSession, drawn: DrawnAnswer | None) -> LabelQueue:
     order = session.distinct
     ids = [_id(one) for one in order]
-    at, place, shown = len(order), 0, None
-    if drawn is not None:
-        at = ids.index(_id(drawn))
-        place = at + 1
-        answer, before = drawn.answer, _given(session, drawn)
-        texts = (answer.input, answer.retrieved, answer.reference, answer.output, answer.asked.rubric)
-        given = None if before is None else _shown(before)
-        shown = AnswerToLabel(_id(drawn), answer.case, answer.assertion, *texts, given)
-    far = (session.run_id, session.person, len(order), session.left, place)
-    neighbours = (ids[at - 1] if at else "", ids[at + 1] if at + 1 < len(ids) else "")
-    assertions = sorted({one.answer.assertion for one in order})
-    places = list(map(without_directories, session.kept.places(session.suites)))
-    return LabelQueue(*far, shown, *neighbours, assertions, places)
+    at = len(order) if drawn is None else ids.index(_id(drawn))
+    return LabelQueue(
+        run=session.run_id,
+        person=session.person,
+        total=len(order),
+        left=session.left,
+        place=0 if drawn is None else at + 1,
+        answer=None if drawn is None else _answer(session, drawn),
+        before=ids[at - 1] if at else "",
+        after=ids[at + 1] if at + 1 < len(ids) else "",
+        assertions=sorted({one.answer.assertion for one in order}),
+        places=list(map(without_directories, session.kept.places(session.suites))),
+    )
+
+
+def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
+    answer, before = drawn.answer, _given(session, drawn)
+    return AnswerToLabel(
+        id=_id(drawn),
+        case=answer.case,
+        assertion=answer.assertion,
+        input=answer.input,
+        retrieved=answer.retrieved,
+        reference=answer.reference,
+        output=answer.output,
+        criteria=answer.asked.rubric,
+        given=None if before is None else _shown(before),
+    )
 
 
 def label_store(context: ProjectContext, call: Call) -> LabelStore:
@@ -244,7 +259,9 @@ LABELLING: list[Endpoint] = []
 RATING: list[Endpoint] = []
 JUDGES: list[Endpoint] = []
 
-_labelling, _rating, _judging = map(declaring, (LABELLING, RATING, JUDGES))
+_labelling = declaring(LABELLING)
+_rating = declaring(RATING)
+_judging = declaring(JUDGES)
 
 
 @_labelling("/api/labels/queue", query=QueueQuery, needs="label")

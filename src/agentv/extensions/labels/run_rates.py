@@ -200,11 +200,16 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
             problem = SEVERAL
         elif outcomes[0] != outcomes[1]:
             decided_by = graded[labelled[0]]
-    part = (trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name)
-    case, cluster = (trial.suite.path, trial.case.id), cluster_of(TrialCluster.of(trial))
-    alone = decided_by is not None and len(counting) == 1
-    passed = result.status == "passed"
-    return RatedTrial(part, case, cluster, passed, tuple(graded.values()), decided_by, alone, problem)
+    return RatedTrial(
+        part=(trial.suite.name, trial.target.name, trial.case.prompt_id, trial.variant_name),
+        case=(trial.suite.path, trial.case.id),
+        cluster=cluster_of(TrialCluster.of(trial)),
+        passed=result.status == "passed",
+        judged=tuple(graded.values()),
+        decided_by=decided_by,
+        alone=decided_by is not None and len(counting) == 1,
+        problem=problem,
+    )
 
 
 def _asks(score: Score) -> bool:

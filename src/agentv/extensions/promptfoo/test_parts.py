@@ -184,10 +184,9 @@ def variables(node: Node, source: Source, defaults: Mapping[str, Node], *, expan
     found = {key: item for key, item in read.items() if item is not None}
     expanded = any(map(_is_expanded, found.values()))
     if expands and (expanded or any(isinstance(item, ListNode) for item in defaults.values())):
-        found = {
-            key: (ListNode([item], item.at) if isinstance(item, ListNode) and not _is_expanded(item) else item)
-            for key, item in found.items()
-        }
+        for key, item in found.items():
+            if isinstance(item, ListNode) and not _is_expanded(item):
+                found[key] = ListNode([item], item.at)  # a list that is a value: the one item of a list
     made: dict[str, Node] = {"vars": mapping(node, found)}
     if expanded:
         made["expand"] = Scalar(True, "true", node.at)

@@ -172,9 +172,8 @@ class SharedObjects:
             bare: Shared = replace(shared)
             if isinstance(shared, Suite):  # without what planning and reports alone need
                 bare = replace(shared, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
-            elif (
-                shared.rate is not None
-            ):  # as one of several workers may ask it: they know nothing of each other's calls
+            elif shared.rate is not None:
+                # as one of several workers may ask it: they know nothing of each other's calls
                 rates = (shared.rate.requests_per_minute, shared.rate.tokens_per_minute)
                 bare = replace(shared, rate=Rate(*(each and each / self._workers for each in rates)))
             found = self._packed[number] = self.pack(bare)

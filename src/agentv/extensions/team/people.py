@@ -304,7 +304,10 @@ def _delete(transaction: Transaction, name: MemberName, project: str | None) -> 
 
 def _members(transaction: Transaction) -> list[Member]:
     found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
-    made = [Member(MemberName(*name), project, known_scopes(held), added) for *name, project, held, added in found]
+    made = [
+        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
+        for person, issuer, project, scopes, added in found
+    ]
     return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))
 
 

@@ -298,9 +298,13 @@ def serve_team(
 
 def team_server(state: TeamState, data: Path) -> uvicorn.Server:
     """The HTTP server."""
-    options = {"timeout_graceful_shutdown": 3, "proxy_headers": bool(state.proxies)}
-    application = team_application(state, data)
-    return uvicorn.Server(quiet_config(application, forwarded_allow_ips=list(state.proxies), **options))
+    config = quiet_config(
+        team_application(state, data),
+        timeout_graceful_shutdown=3,
+        proxy_headers=bool(state.proxies),
+        forwarded_allow_ips=list(state.proxies),
+    )
+    return uvicorn.Server(config)
 
 
 def trusted_proxies(given: Sequence[str]) -> Sequence[str]:

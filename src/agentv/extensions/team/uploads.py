@@ -79,7 +79,17 @@ class Uploads:
         began = checked_record(name.run, record)
         with self._changing(name) as (transaction, run):
             if run is None:
-                begun = _StoredRun(randbits(62), 1, 1, 0, int(writing), record, None, None, name.actor)
+                begun = _StoredRun(
+                    id=randbits(62),
+                    revision=1,
+                    generation=1,
+                    size=0,
+                    writing=int(writing),
+                    record=record,
+                    summary=None,
+                    given=None,
+                    begun_by=name.actor,
+                )
                 insert(transaction, "runs", project=name.project, name=name.run, pushed=now(), **asdict(begun))
                 audit(transaction, name.actor, "run begun", name.project, name.run)
                 return True

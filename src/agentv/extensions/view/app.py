@@ -312,8 +312,8 @@ def serve(context: ProjectContext, made: socket.socket, started: Callable[[], No
     """
     port = made.getsockname()[1]
     map_large_blocks()
-    waits = {"timeout_graceful_shutdown": 1, "timeout_keep_alive": 30}
-    server = _Server(quiet_config(application(context, port), lifespan="on", **waits))
+    config = quiet_config(application(context, port), timeout_graceful_shutdown=1, timeout_keep_alive=30, lifespan="on")
+    server = _Server(config)
     server.config.load()
     started()
     try:

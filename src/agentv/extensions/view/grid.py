@@ -185,9 +185,18 @@ def page_of_grid(
         before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
     reader = _Reader(run, columns, entries.values())
     rows = [reader.row([entries[number] for number in by_row[row]], before) for row in shown if by_row[row]]
-    changed_rows = None if base is None else counts.changed
-    counted = (StatusCounts.of(counts.by_status), counts.different, counts.flaky, changed_rows)
-    return GridPage(columns, rows, query.start, len(chosen), *counted, progress.indexed, progress.cursor)
+    return GridPage(
+        columns=columns,
+        rows=rows,
+        start=query.start,
+        total=len(chosen),
+        counts=StatusCounts.of(counts.by_status),
+        different=counts.different,
+        flaky=counts.flaky,
+        changed=None if base is None else counts.changed,
+        indexed=progress.indexed,
+        cursor=progress.cursor,
+    )
 
 
 def _rows(

@@ -126,12 +126,22 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
             counts = OverviewCounts(rows, cases, facts.distinct, facts.flaky, index.trials)
             tables = _tables(index)
         failures = _failures(run, report)
-    problem = without_directories(progress.problem or listed.problem or "")
-    done = counts.trials if listed.state == "being written" else listed.done
-    described = (run_id, name_of(record), state_in_views(listed.state), problem, done, listed.planned)
-    rates = OverviewRates(facts.rate, {}, facts.assertions)
-    found = (report.facts(), counts, tables, failures, rates, facts.scores)
-    return RunOverview(*described, *found, progress.indexed, progress.cursor)
+    return RunOverview(
+        run_id=run_id,
+        name=name_of(record),
+        state=state_in_views(listed.state),
+        problem=without_directories(progress.problem or listed.problem or ""),
+        done=counts.trials if listed.state == "being written" else listed.done,
+        planned=listed.planned,
+        facts=report.facts(),
+        counts=counts,
+        tables=tables,
+        failures=failures,
+        rates=OverviewRates(facts.rate, {}, facts.assertions),
+        scores=facts.scores,
+        indexed=progress.indexed,
+        cursor=progress.cursor,
+    )
 
 
 def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary | None:

@@ -180,9 +180,16 @@ def prompt_list(project: Project) -> PromptList:
     entries = {name: listed(prompt) for name, prompt in _named(project).items()}
     shown = []
     for name, one in entries.items():
-        passed = None if one.last is None else one.last.all_passed
-        texts = (status_of(one), result(one.last), passed, when(one.last), changed(one)[0])
-        shown.append(ViewedPrompt(name, *texts, listed_data(one, str(project.root))))
+        viewed = ViewedPrompt(
+            name=name,
+            words=status_of(one),
+            result=result(one.last),
+            passed=None if one.last is None else one.last.all_passed,
+            when=when(one.last),
+            changed=changed(one)[0],
+            facts=listed_data(one, str(project.root)),
+        )
+        shown.append(viewed)
     return PromptList(shown, totals(list(entries.values())))
 
 

@@ -71,6 +71,16 @@ def test_prompts_that_some_providers_get_become_cases(tmp_path: Path) -> None:
     assert sorted(asked, key=str) == [("b", "A 1"), ("b", "B 1"), ("echo", "A 1")]
 
 
+def test_prompts_of_a_test_become_cases(tmp_path: Path) -> None:
+    text = f"prompts: {ALL}\nproviders: [echo]\ntests:\n"
+    text += "  - {vars: {x: 1}, prompts: [one], assert: [{type: contains, value: A}]}\n"
+    text += "  - {vars: {x: 2}, assert: [{type: contains, value: 2}]}\n"
+    document, told = translated_text(text, tmp_path)
+    assert told == []
+    shown = [(case["id"], case["input"]) for case in document["tests"]]
+    assert shown == [("test-1-one", "A {{ x }}"), ("test-2-one", "A {{ x }}"), ("test-2-two-b", "B {{ x }}")]
+
+
 @pytest.mark.parametrize(
     "tests",
     [

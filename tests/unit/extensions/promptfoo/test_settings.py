@@ -61,6 +61,17 @@ def test_calls_of_tools_are_checked_by_their_schemas(calls: Any, status: ExitSta
 
 
 @pytest.mark.parametrize(
+    ("answer", "status"),
+    [(call(), ExitStatus.PASSED), (call(arguments='{"city": 1}'), ExitStatus.FAILED), ("no", ExitStatus.FAILED)],
+)
+def test_a_call_of_a_function_is_checked_by_its_schema(answer: Any, status: ExitStatus, tmp_path: Path) -> None:
+    document, told = converted("is-valid-openai-function-call", [{"functions": [FUNCTION]}], tmp_path)
+    assert told == []
+    assert document["targets"][0]["extra"] == {"functions": [FUNCTION]}
+    assert grade(document["tests"][0]["assert"][0], answer, tmp_path) == status
+
+
+@pytest.mark.parametrize(
     ("kind", "configs"),
     [
         ("is-valid-openai-tools-call", [{}]),
