@@ -88,11 +88,8 @@ class RetriedCall(Struct, Generic[A]):
                 return outcome, ended - began
             if isinstance(outcome, CallFailure):
                 self.attempts += outcome.attempts  # made again before it came here, since a worker died
-            tries = self._tries
-            if is_limited(outcome):
-                self._tries = replace(tries, limited=tries.limited + 1)
-            else:
-                self._tries = replace(tries, failed=tries.failed + 1)
+            limited = is_limited(outcome)
+            self._tries = Tries(self._tries.failed + (not limited), self._tries.limited + limited)
             outcome = self._bounded(outcome, ended)
             decision = self._decision(outcome, ended)
             if isinstance(decision, GiveUp):
