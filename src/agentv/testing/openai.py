@@ -88,7 +88,7 @@ def chat_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     usage = whole.pop("usage", None)
     head = {**whole, "object": "chat.completion.chunk"}
     for choice in whole["choices"]:
-        part = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": None}
+        part: JsonObject = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": None}
         for delta in _deltas(choice["message"]):
             yield event({**head, "choices": [{**part, "delta": delta}]})
         yield event({**head, "choices": [{**part, "finish_reason": choice["finish_reason"]}]})
