@@ -88,7 +88,8 @@ def turns_of(trial: Trial) -> tuple[Turn, ...]:
     user = trial.case.user
     if user is None:
         return trial.case.turns or (Turn(opening_of(trial)),)
-    return (Turn((Message("user", user.start),) if user.start and not trial.case.asks_first else ()),)
+    opens = bool(user.start) and not trial.case.asks_first
+    return (Turn((Message("user", user.start),) if opens else ()),)
 
 
 def opening_of(trial: Trial) -> tuple[Message, ...]:

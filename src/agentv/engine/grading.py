@@ -164,7 +164,7 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
 
     try:
         given = begun() if inspect.iscoroutinefunction(grade) else await context.services.executor.call(begun)
-        if inspect.isawaitable(given):
+        while inspect.isawaitable(given):  # also a coroutine that a coroutine returns
             with foreign_code(RAISED, entry.type):
                 given = await given
     except ForeignError as error:

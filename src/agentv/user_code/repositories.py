@@ -287,8 +287,8 @@ class _Remote:
 
     def _looked_up(self, *, head: bool) -> _Listing | Unavailable:
         """The branches and tags, or HEAD; from the shelf where the host cannot be reached, or gives nothing."""
-        kinds, patterns = ((), ("HEAD",)) if head else (("--heads", "--tags"), ())
-        ended = self._git("ls-remote", "--quiet", *kinds, "--", self._url, *patterns, within_s=LIST_S)
+        wanted = ("--", self._url, "HEAD") if head else ("--heads", "--tags", "--", self._url)
+        ended = self._git("ls-remote", "--quiet", *wanted, within_s=LIST_S)
         if isinstance(ended, Finished) and ended.status == 0:
             return _Listing(refs_in(ended.stdout), {})
         failure = Unavailable("git-failed", f"cannot reach {self._name}", reason_of(ended))

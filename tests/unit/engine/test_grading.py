@@ -320,6 +320,12 @@ class Later(Async):
         return super().grade(context)
 
 
+@dataclass(frozen=True)
+class Twice(Async):
+    async def grade(self, context):
+        return super().grade(context)  # a coroutine, not awaited
+
+
 def graded(assertion, **settings) -> Grade:
     async def grade():
         executor = DaemonThreads()
@@ -332,7 +338,7 @@ def graded(assertion, **settings) -> Grade:
     return asyncio.run(grade())
 
 
-@pytest.mark.parametrize("kind", [Plain, Async, Later])
+@pytest.mark.parametrize("kind", [Plain, Async, Later, Twice])
 def test_every_way_to_grade_is_taken(kind):
     assert graded(kind(PASSED)) == PASSED
     assert graded(kind(FAILED)) == replace(FAILED, has_own_threshold=True)
@@ -345,7 +351,7 @@ def test_the_no_of_a_plugin_counts_0():
     assert graded(Plain(denied), negate=True).counted == 1.0
 
 
-@pytest.mark.parametrize("kind", [Plain, Async, Later])
+@pytest.mark.parametrize("kind", [Plain, Async, Later, Twice])
 @pytest.mark.parametrize(
     ("given", "code", "why"),
     [

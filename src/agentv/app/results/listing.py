@@ -70,8 +70,8 @@ def listed_run(path: Path) -> ListedRun:
         timing = summary.duration_ms if timed else None
         state: RunState = "finished" if whole else "interrupted"
         if whole:  # only a part of its suites, on a part of their targets, may have been selected
-            ran = _ran(began.suites, summary.by_suite), _ran(began.targets, summary.by_target)
-            began = replace(began, suites=ran[0], targets=ran[1])
+            suites = _ran(began.suites, summary.by_suite)
+            began = replace(began, suites=suites, targets=_ran(began.targets, summary.by_target))
         return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))

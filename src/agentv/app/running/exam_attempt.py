@@ -119,10 +119,10 @@ def exam_attempts(
         if exam is None or not cases:
             continue
         found = [(trials[0], _status(trials, by_key)) for trials in cases]
-        reasons = [*why, *why_partial(suite, found, settings)]
+        reasons = list(why)
         if any(trial.key in by_key and by_key[trial.key].reused for trials in cases for trial in trials):
-            reasons.insert(len(why), "some answers were reused (rows with 'reused')")
-        partial = tuple(dict.fromkeys(reasons))
+            reasons.append("some answers were reused (rows with 'reused')")
+        partial = tuple(dict.fromkeys((*reasons, *why_partial(suite, found, settings))))
         worst: dict[str, Status] = {}
         for trial, status in found:
             worst[trial.case.id] = min(worst.get(trial.case.id, status), status, key=_WORST.index)
