@@ -7,7 +7,7 @@ must, two grades of one work must agree, and hidden files must be out of reach.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -145,12 +145,19 @@ def _is_solvable(case: Case) -> bool:
 
 
 def _prepared(settings: EvalSettings, name: str, act: Act) -> Prepared:
-    return prepare(replace(settings, targets=(), given_target=substitute(name, act)))
+    """The cases with a substitute. They run even where a case that they depend on does not pass."""
+    prepared = prepare(replace(settings, targets=(), given_target=substitute(name, act)))
+    suites = []
+    for suite in prepared.suites:
+        cases = tuple(structs.replace(one, on_dependency_failure="run") for one in suite.cases) if suite.links else ()
+        suites.append(structs.replace(suite, cases=cases) if cases else suite)
+    plan = structs.replace(prepared.plan, suites=suites)
+    return structs.replace(prepared, suites=tuple(suites), plan=plan)
 
 
-def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
+def _run(prepared: Prepared, only: Container[CaseKey] | None = None) -> _Checked:
     """The results of all trials of a plan, or of those of some cases; nothing of the run is kept."""
-    if only is not None:
+    if only is not None and not any(suite.links for suite in prepared.suites):  # others may wait for those left out
         chosen = frozenset(trial.key for trial in prepared.plan if (trial.suite.name, trial.case.id) in only)
         prepared = structs.replace(prepared, chosen=chosen)
     checked = _Checked(notes=prepared.notes)
@@ -158,6 +165,8 @@ def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
     def keep(event: Event) -> None:
         if isinstance(event, TrialFinished):
             trial = event.result.trial
+            if only is not None and (trial.suite.name, trial.case.id) not in only:
+                return
             checked.results[trial.suite.name, trial.case.id, trial.variant_name].append(event.result)
 
     with TemporaryDirectory(prefix="agentv-check-") as out:

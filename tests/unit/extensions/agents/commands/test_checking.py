@@ -77,6 +77,15 @@ def test_a_case_that_passes_untouched_is_found(project):
     assert report.status == 1
 
 
+def test_cases_are_checked_whatever_becomes_of_those_that_they_depend_on(project):
+    """Otherwise they would not run for an agent that does nothing, and count as sound."""
+    weak = "- {id: weak, depends_on: [first], input: Fix it., assert: [file-exists: app.py]}\n"
+    file = write(project, f"- id: first\n{GRADED}- id: sound\n  depends_on: [first]\n  solution: right\n{GRADED}{weak}")
+    report, problems = checked(file)
+    assert problems == [("weak", "passes-untouched")]
+    assert (report.sound, report.solved, report.without_solution) == (2, 1, ("first", "weak"))
+
+
 def test_an_answer_that_says_done_must_not_pass(project):
     (project / "plain.eval.yaml").write_text(
         "target: echo\ntests:\n"
