@@ -142,11 +142,10 @@ def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[Case
     return sorted(found.values(), key=lambda group: group.number)
 
 
-class Groups:
+class Groups(Struct):
     """Groups of cases that belong together, directly or indirectly."""
 
-    def __init__(self) -> None:
-        self._leader: dict[Hashable, Hashable] = {}
+    _leader: dict[Hashable, Hashable] = {}
 
     def of(self, one: Hashable) -> Hashable:
         """The name of the group that something belongs to."""

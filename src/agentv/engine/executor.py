@@ -42,26 +42,25 @@ class TrialExecutor(Protocol):
         """The run is interrupted: end all waits for retries and for servers."""
 
 
-class LocalExecutor:
+class LocalExecutor(Struct):
     """Trials that run in this process, on its event loop."""
 
-    def __init__(self, run_context: RunContext) -> None:
-        self._run_context = run_context
+    run_context: RunContext
 
     async def run(self, trial: Trial) -> TrialResult:
         """The result of one trial; never raises."""
         if not trial.has_work:
             return await self._ran(trial)
-        work = await self._run_context.works.open(trial)
+        work = await self.run_context.works.open(trial)
         if isinstance(work, Failure):
-            return result_of(trial, self._run_context, 0.0, None, (), error=work)
+            return result_of(trial, self.run_context, 0.0, None, (), error=work)
         try:
             return await work.close(work.judged(await self._ran(trial, work)))
         finally:
             await work.discard()
 
     async def _ran(self, trial: Trial, work: TrialWork | None = None) -> TrialResult:
-        run_context = self._run_context
+        run_context = self.run_context
         if is_conversation(trial):
             from agentv.engine.conversation import run_conversation
 
@@ -76,13 +75,13 @@ class LocalExecutor:
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial, or its errored result."""
         if not trial.has_work:
-            return await answer_of(trial, self._run_context)
-        work = await self._run_context.works.open(trial)
+            return await answer_of(trial, self.run_context)
+        work = await self.run_context.works.open(trial)
         if isinstance(work, Failure):
-            return result_of(trial, self._run_context, 0.0, None, (), error=work)
+            return result_of(trial, self.run_context, 0.0, None, (), error=work)
         answered: AnsweredTrial | TrialResult | None = None
         try:
-            answered = await answer_of(trial, self._run_context, work)
+            answered = await answer_of(trial, self.run_context, work)
             return await work.close(work.judged(answered)) if isinstance(answered, TrialResult) else answered
         finally:
             if not isinstance(answered, AnsweredTrial):  # else it is open until it is compared
@@ -92,7 +91,7 @@ class LocalExecutor:
         """The results of trials whose answers are compared."""
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
-            results = await _graded_together(answered, self._run_context)
+            results = await _graded_together(answered, self.run_context)
             pairs = zip(works, results, strict=True)
             return [one if work is None else await work.close(work.judged(one)) for work, one in pairs]
         finally:
@@ -102,7 +101,7 @@ class LocalExecutor:
 
     def interrupt(self) -> None:
         """End all waiting."""
-        self._run_context.throttle.interrupt()
+        self.run_context.throttle.interrupt()
 
 
 class _GivenGrade(Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.model.run.cases import Sample, sample_of
@@ -17,24 +18,21 @@ COST_LIMIT = "cost-limit"
 """Code of samples that are not run because those before them cost enough."""
 
 
-class SequentialSampler:
+class SequentialSampler(Struct):
     """The samples of all cases that end early: those of cases under way, and those that an earlier process made.
 
-    Args:
-        limited: some cases have a limit of their cost, so that what their samples cost is added up.
-
     Attributes:
+        limited: some cases have a limit of their cost, so that what their samples cost is added up.
         spared: samples that were planned and are not needed.
         refused: samples that will not run, and why. Whoever runs trials takes these away too.
     """
 
-    def __init__(self, *, limited: bool = False) -> None:
-        self._limited = limited
-        self.spared = 0
-        self.refused: deque[tuple[Trial, Failure]] = deque()
-        self._spent: dict[str, float] = {}
-        self._samples: dict[str, list[Sample]] = {}
-        self._to_come: dict[str, list[Trial]] = {}
+    limited: bool = False
+    spared: int = 0
+    refused: deque[tuple[Trial, Failure]] = field(default_factory=deque)
+    _spent: dict[str, float] = {}
+    _samples: dict[str, list[Sample]] = {}
+    _to_come: dict[str, list[Trial]] = {}
 
     def keep(self, result: TrialResult) -> None:
         """A sample that an earlier process made; in their order."""
@@ -98,7 +96,7 @@ class SequentialSampler:
         return (replace(result, stopped=stopped) if result.status != "skipped" else result), None
 
     def _spend(self, result: TrialResult) -> None:
-        if self._limited:
+        if self.limited:
             case = _case(result.trial)
             self._spent[case] = self._spent.get(case, 0.0) + (result.spent_usd or 0.0)
 

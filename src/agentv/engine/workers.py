@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from itertools import count, islice
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.calls.retry_policy import is_interrupted, is_stopped, is_unaffordable
@@ -39,24 +39,24 @@ class RunLimits(Struct, frozen=True):
 NO_LIMITS = RunLimits()
 
 
-class RunState:
+class RunState(Struct):
     """State of a run. Used from one event loop.
 
     Attributes:
+        limits: of the run.
         finished: results that have not been reported yet.
         begun: the running trials, each with the time at which it began.
         stopped: why no more trials start; None: they do.
         changed: set when there is something to report.
     """
 
-    def __init__(self, limits: RunLimits = NO_LIMITS) -> None:
-        self.finished: deque[TrialResult] = deque()
-        self.begun: dict[int, tuple[Trial, float]] = {}
-        self._places = count()
-        self.stopped: StopReason | None = None
-        self.changed = asyncio.Event()
-        self._limits = limits
-        self._errors = 0
+    limits: RunLimits = NO_LIMITS
+    finished: deque[TrialResult] = field(default_factory=deque)
+    begun: dict[int, tuple[Trial, float]] = {}
+    _places: count[int] = field(default_factory=count)
+    stopped: StopReason | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _errors: int = 0
 
     def begin(self, trials: Iterable[Trial], now: float) -> Collection[int]:
         """Count trials as running; returns what `end` takes."""
@@ -78,7 +78,7 @@ class RunState:
         """Add a result, and stop if the limits require it."""
         self.finished.append(result)
         self.changed.set()
-        limits = self._limits
+        limits = self.limits
         if limits.fail_fast and result.status in ("failed", "errored"):
             self.stop("fail-fast")
         if limits.decided is not None and limits.decided(result):

@@ -314,16 +314,13 @@ def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_a
     """The state of a run when so many workers have done its work, and how they ended."""
 
     async def main() -> Any:
-        state = RunState()
-        workers = Workers(queue, runner, SequentialSampler(), state, GivenRunContext(lambda _: None))
-        add = state.add
-
-        def stopping(result: TrialResult) -> None:
-            add(result)
+        def stopping(result: TrialResult) -> bool:
             if result.trial.case.id == stop_at:
                 state.stop("interrupt")
+            return False
 
-        state.add = stopping
+        state = RunState(RunLimits(decided=stopping))
+        workers = Workers(queue, runner, SequentialSampler(), state, GivenRunContext(lambda _: None))
         tasks = [asyncio.create_task(workers.work(), name=str(one)) for one in range(number)]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         return [one.trial.case.id for one in state.finished], ended, state

@@ -10,6 +10,8 @@ from itertools import count
 from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 C = TypeVar("C")
 T = TypeVar("T")
 
@@ -38,24 +40,21 @@ class _Entry(Generic[C, T]):
     outcome: asyncio.Future[T] = field(compare=False)
 
 
-class AdmissionQueue(Generic[C, T]):
+class AdmissionQueue(Struct, Generic[C, T]):
     """Queue of waiting calls, in the order of their positions. Used from one event loop.
 
-    Args:
+    Attributes:
         decide: returns a permit or a refusal, or that the call has to wait.
         give_back: takes back the permit of a call that was cancelled at that moment.
         in_order: no call overtakes another: if one has to wait, so do all after it.
     """
 
-    def __init__(
-        self, decide: Callable[[C], T | Wait], give_back: Callable[[C, T], None], *, in_order: bool = False
-    ) -> None:
-        self._decide = decide
-        self._give_back = give_back
-        self._in_order = in_order
-        self._entries: list[_Entry[C, T]] = []
-        self._closed: T | None = None
-        self._timer: asyncio.TimerHandle | None = None
+    decide: Callable[[C], T | Wait]
+    give_back: Callable[[C, T], None]
+    in_order: bool = False
+    _entries: list[_Entry[C, T]] = []
+    _closed: T | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -73,7 +72,7 @@ class AdmissionQueue(Generic[C, T]):
             return await entry.outcome
         except asyncio.CancelledError:
             if entry.outcome.done() and not entry.outcome.cancelled():
-                self._give_back(call, entry.outcome.result())
+                self.give_back(call, entry.outcome.result())
             self._entries = [one for one in self._entries if one is not entry]
             self.look()
             raise
@@ -86,13 +85,13 @@ class AdmissionQueue(Generic[C, T]):
         for number, entry in enumerate(self._entries):
             if entry.outcome.done():
                 continue
-            found = self._decide(entry.call)
+            found = self.decide(entry.call)
             if not isinstance(found, Wait):
                 entry.outcome.set_result(found)
                 continue
             staying.append(entry)
             soonest = min(soonest, found.seconds)
-            if self._in_order:
+            if self.in_order:
                 staying += self._entries[number + 1 :]
                 break
         self._entries = staying

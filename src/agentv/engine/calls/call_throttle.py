@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.calls.retry_policy import CircuitBreaker
@@ -34,38 +35,29 @@ def by_chance() -> float:
     return random.random()  # noqa: S311  # it spreads calls, and keeps no secret
 
 
-class CallThrottle:
+class CallThrottle(Struct):
     """Shared state of the calls of one run.
 
     Attributes:
+        workers: maximum number of concurrent calls to one endpoint.
+        chance: returns random numbers, 0..1.
+        budget_limiter: the budget's limiter; None if there is no budget.
         stops: the stopped targets.
         news: what the run has not reported yet.
         agents: that are working.
-        budget_limiter: the budget's limiter; None if there is no budget.
-
-    Args:
-        workers: maximum number of concurrent calls to one endpoint.
-        chance: returns random numbers, 0..1.
-        budget_limiter: as the attribute.
     """
 
-    def __init__(
-        self,
-        workers: int = DEFAULT_WORKERS,
-        chance: Callable[[], float] = by_chance,
-        budget_limiter: BudgetLimiter | None = None,
-    ) -> None:
-        self.budget_limiter = budget_limiter
-        self.stops = CircuitBreaker()
-        self.news = CallNews()
-        self.agents = RunningAgents()
-        self._workers = workers
-        self._chance = chance
-        self._limiters: dict[str, ServerLimiter] = {}
-        self._own: list[ServerLimiter] = []
-        self._names: dict[int, str] = {}
-        self._sleeper = InterruptibleSleep()
-        self._model_channels: dict[tuple[int, str], TargetChannel] = {}
+    workers: int = DEFAULT_WORKERS
+    chance: Callable[[], float] = by_chance
+    budget_limiter: BudgetLimiter | None = None
+    stops: CircuitBreaker = field(default_factory=CircuitBreaker)
+    news: CallNews = field(default_factory=CallNews)
+    agents: RunningAgents = field(default_factory=RunningAgents)
+    _limiters: dict[str, ServerLimiter] = {}
+    _own: list[ServerLimiter] = []
+    _names: dict[int, str] = {}
+    _sleeper: InterruptibleSleep = field(default_factory=InterruptibleSleep)
+    _model_channels: dict[tuple[int, str], TargetChannel] = {}
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
         """The target, asked through here. It is an `Embedder` if the target is one."""
@@ -122,7 +114,7 @@ class CallThrottle:
             rate_limiter,
             self.stops.of(spec),
             self._sleeper,
-            self._chance,
+            self.chance,
             self.news,
             answers,
             vectors,
@@ -149,7 +141,7 @@ class CallThrottle:
         from agentv.engine.calls.pacing import AdaptiveConcurrency
         from agentv.engine.calls.server_limiter import ServerLimiter
 
-        made = ServerLimiter(AdaptiveConcurrency(self._workers))
+        made = ServerLimiter(AdaptiveConcurrency(self.workers))
         self._names[id(made)] = spec.name
         if endpoint is None:
             self._own.append(made)

@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
 
+from msgspec import Struct, field
+
 from agentv.engine.calls.recorded_call import Unanswered, call_key
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
@@ -22,18 +24,17 @@ KEPT = 2_000
 _Pending = asyncio.Future[Failure | None]
 
 
-class EmbeddingCache:
+class EmbeddingCache(Struct):
     """An embedder that caches the vectors of another one.
 
     Texts that another call is already requesting are waited for. A reused vector costs nothing, so that every
     token is counted in one grade.
     """
 
-    def __init__(self, embedder: Embedder, *, kept: int = KEPT) -> None:
-        self._embedder = embedder
-        self._stored = kept
-        self._known: OrderedDict[bytes, array[float]] = OrderedDict()
-        self._underway: dict[bytes, _Pending] = {}
+    embedder: Embedder
+    kept: int = KEPT
+    _known: OrderedDict[bytes, array[float]] = field(default_factory=OrderedDict)
+    _underway: dict[bytes, _Pending] = {}
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in their order."""
@@ -66,32 +67,29 @@ class EmbeddingCache:
         self._underway.update(dict.fromkeys(keys, pending))
         found: Embeddings | Failure | None = None
         try:
-            found = await self._embedder.embed(texts, timeout_s)
+            found = await self.embedder.embed(texts, timeout_s)
         finally:  # a call that was given up tells nothing: whoever waits asks on its own
             for key in keys:
                 del self._underway[key]
             if isinstance(found, Embeddings) and len(found.vectors) == len(keys):
                 for key, vector in zip(keys, found.vectors, strict=True):
                     self._known[key] = array("d", vector)
-                while len(self._known) > self._stored:
+                while len(self._known) > self.kept:
                     self._known.popitem(last=False)
             pending.set_result(found if isinstance(found, Failure) else None)
         return found
 
 
-class RecordedEmbedder:
+class RecordedEmbedder(Struct):
     """An embedder whose vectors are kept, each under its text: which texts are sent together depends on the moment.
 
     A vector that is found costs nothing.
     """
 
-    def __init__(
-        self, embedder: Embedder, spec: TargetSpec, store: AnswerLookup, unanswered: Unanswered | None = None
-    ) -> None:
-        self._embedder = embedder
-        self._spec = spec
-        self._store = store
-        self._unanswered = unanswered
+    embedder: Embedder
+    spec: TargetSpec
+    store: AnswerLookup
+    unanswered: Unanswered | None = None
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in their order."""
@@ -99,20 +97,20 @@ class RecordedEmbedder:
         found: dict[int, TargetResponse] = {}
         for number, text in enumerate(texts):
             request = TargetRequest("", text, (Message("user", text),), prompt_id="embedding")
-            calls.append(Call(call_key(self._spec, request), self._spec.name, request))
-            recorded = self._store.stored_answer(calls[number])
+            calls.append(Call(call_key(self.spec, request), self.spec.name, request))
+            recorded = self.store.stored_answer(calls[number])
             if recorded is not None and not isinstance(recorded, TargetResponse):
                 recorded = await recorded
             if recorded is not None:
                 found[number] = recorded
                 if recorded.earlier:
-                    self._store.keep(calls[number], recorded)
+                    self.store.keep(calls[number], recorded)
         missing = [number for number in range(len(texts)) if number not in found]
-        if missing and self._unanswered is not None:
-            return self._unanswered(calls[missing[0]])
+        if missing and self.unanswered is not None:
+            return self.unanswered(calls[missing[0]])
         embedded: Embeddings | Failure = Embeddings((), cost_usd=0.0)
         if missing:
-            embedded = await self._embedder.embed([texts[number] for number in missing], timeout_s)
+            embedded = await self.embedder.embed([texts[number] for number in missing], timeout_s)
         if isinstance(embedded, Failure) or len(embedded.vectors) != len(missing):
             return embedded
         fresh = dict(zip(missing, embedded.vectors, strict=True))
@@ -120,7 +118,7 @@ class RecordedEmbedder:
         for number, vector in fresh.items():
             # the numbers as bytes, little-endian and 64 bits each, in base64: short, and exact
             written = b64encode(struct.pack(f"<{len(vector)}d", *vector)).decode()
-            self._store.keep(calls[number], TargetResponse(written, token_usage=usage, cost_usd=cost))
+            self.store.keep(calls[number], TargetResponse(written, token_usage=usage, cost_usd=cost))
             usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), embedded.token_usage, embedded.cost_usd)

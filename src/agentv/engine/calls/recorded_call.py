@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
@@ -118,30 +119,27 @@ def no_answer(_call: Call) -> Failure:
     return Failure("no-kept-answer", f"the run to regrade has no usable answer to this: {why}")
 
 
-class RecordedTarget:
+class RecordedTarget(Struct):
     """A target whose answers are kept: a judge."""
 
-    def __init__(
-        self, wrapped: Target, spec: TargetSpec, store: AnswerLookup, unanswered: Unanswered | None = None
-    ) -> None:
-        self._wrapped = wrapped
-        self._spec = spec
-        self._store = store
-        self._unanswered = unanswered
+    wrapped: Target
+    spec: TargetSpec
+    store: AnswerLookup
+    unanswered: Unanswered | None = None
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
-        call = RecordedCall(self._spec, request, self._store, self._unanswered)
+        call = RecordedCall(self.spec, request, self.store, self.unanswered)
         answer = await call.found()
         if answer is None:
-            answer = await call.record(self._wrapped.answer(request))
+            answer = await call.record(self.wrapped.answer(request))
         if isinstance(answer, Failure) or not answer.earlier:
             return answer
         return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)
 
     async def close(self) -> None:
         """Let go of what the target holds."""
-        await self._wrapped.close()
+        await self.wrapped.close()
 
 
 def _written(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:

@@ -138,12 +138,11 @@ class TargetStop(Struct):
         return None if self.failure is None else Failure(STOPPED, f"'{name}' is stopped: {self.failure.message}")
 
 
-class CircuitBreaker:
+class CircuitBreaker(Struct):
     """The stopped targets of a run."""
 
-    def __init__(self) -> None:
-        self._all: dict[Hashable, TargetStop] = {}
-        self._kept: list[TargetSpec] = []  # alive, so that their ids stay their own
+    _all: dict[Hashable, TargetStop] = {}
+    _kept: list[TargetSpec] = []  # alive, so that their ids stay their own
 
     def of(self, spec: TargetSpec) -> TargetStop:
         """Of one target; two specs that say the same are one."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from threading import get_ident
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.model.run.events import AgentProgress
@@ -19,21 +20,20 @@ TICK_S = 10.0
 """Seconds after which agents that do nothing visible are reported again."""
 
 
-class RunningAgents:
+class RunningAgents(Struct):
     """The agents of one run. Used from one event loop; an agent may report from another thread.
 
     Attributes:
         noticed: called when there is news; None: nobody watches, and no news is kept.
     """
 
-    def __init__(self) -> None:
-        self.noticed: Callable[[], None] | None = None
-        self._working: dict[str, AgentProgress] = {}
-        self._news: dict[str, AgentProgress] = {}
-        self._seen: dict[str, Seen] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._interruption: asyncio.Future[None] | None = None
-        self._is_interrupted = False
+    noticed: Callable[[], None] | None = None
+    _working: dict[str, AgentProgress] = {}
+    _news: dict[str, AgentProgress] = {}
+    _seen: dict[str, Seen] = {}
+    _timer: asyncio.TimerHandle | None = None
+    _interruption: asyncio.Future[None] | None = None
+    _is_interrupted: bool = False
 
     def begin(self, trial: Trial, request: TargetRequest, seen: Seen | None = None) -> TargetRequest:
         """An agent is asked; the request by which it reports what it does, and learns that the run is interrupted.

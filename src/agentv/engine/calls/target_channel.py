@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from agentv.engine.calls.server_limiter import ServerLimiter
 
 
-class InterruptibleSleep:
+class InterruptibleSleep(Struct):
     """Those who wait for a time to pass. Used from one event loop."""
 
-    def __init__(self) -> None:
-        self._sleeping: set[asyncio.Future[bool]] = set()
-        self._over = False
+    _sleeping: set[asyncio.Future[bool]] = set()
+    _over: bool = False
 
     async def sleep(self, seconds: float) -> bool:
         """Wait; returns False if the run was interrupted before the time had passed."""
@@ -52,7 +51,7 @@ def _wake(future: asyncio.Future[bool], slept: bool) -> None:  # called by the l
         future.set_result(slept)
 
 
-class CallNews:
+class CallNews(Struct):
     """What the calls of one run find out, until the run reports it.
 
     Attributes:
@@ -62,11 +61,10 @@ class CallNews:
         noticed: called when there is something to report.
     """
 
-    def __init__(self) -> None:
-        self.stopped: deque[tuple[str, Failure]] = deque()
-        self.paused: deque[tuple[str, str]] = deque()
-        self.limits_calls = False
-        self.noticed: Callable[[], None] = lambda: None
+    stopped: deque[tuple[str, Failure]] = field(default_factory=deque)
+    paused: deque[tuple[str, str]] = field(default_factory=deque)
+    limits_calls: bool = False
+    noticed: Callable[[], None] = lambda: None
 
     def pause(self, spec: TargetSpec, why: str) -> None:
         """Report a long wait."""
