@@ -82,11 +82,11 @@ class Mock(ProviderSettings, Struct, frozen=True):
         """A target with all its answers made ready."""
         del spec, executor
         if self.error is not None:
-            return _Mock({}, Failure("mock-error", self.error), self.delay_ms)
+            return _Mock({}, Failure("mock-error", self.error), self.delay_ms / 1000)
         responses = {DEFAULT: self.response} if self.responses is None else self.responses
         answers = {case: _made(value) for case, value in responses.items()}
         by_turn = {case: [_made(one) for one in value] for case, value in responses.items() if isinstance(value, list)}
-        return _Mock(answers, answers.get(DEFAULT), self.delay_ms, by_turn)
+        return _Mock(answers, answers.get(DEFAULT), self.delay_ms / 1000, by_turn)
 
 
 def _made(value: Json) -> TargetResponse | Failure:
@@ -95,30 +95,23 @@ def _made(value: Json) -> TargetResponse | Failure:
     return from_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-class _Mock:
-    def __init__(
-        self,
-        answers: Mapping[str, TargetResponse | Failure],
-        default: TargetResponse | Failure | None,
-        delay_ms: float,
-        by_turn: Mapping[str, Sequence[TargetResponse | Failure]] | None = None,
-    ) -> None:
-        self._answers = answers
-        self._by_turn = by_turn or {}
-        self._default = default
-        self._delay_s = delay_ms / 1000
+class _Mock(Struct):
+    answers: Mapping[str, TargetResponse | Failure]
+    default: TargetResponse | Failure | None
+    delay_s: float
+    by_turn: Mapping[str, Sequence[TargetResponse | Failure]] = {}
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        found = self._answers.get(request.case_id, self._default)
-        if request.turn is not None and self._by_turn:
+        found = self.answers.get(request.case_id, self.default)
+        if request.turn is not None and self.by_turn:
             found = self._in_turn(request.case_id, request.turn, found)
         if found is None:
             found = Failure("no-response", f"no response for '{request.case_id}', and no '{DEFAULT}'")
-        return asyncio.sleep(self._delay_s, found) if self._delay_s else found
+        return asyncio.sleep(self.delay_s, found) if self.delay_s else found
 
     def _in_turn(self, case: str, turn: int, other: TargetResponse | Failure | None) -> TargetResponse | Failure | None:
         """The listed answer to a turn, or `other` without a list."""
-        listed = self._by_turn.get(case if case in self._answers else DEFAULT)
+        listed = self.by_turn.get(case if case in self.answers else DEFAULT)
         if listed is None:
             return other
         if turn > len(listed):

@@ -206,11 +206,10 @@ def _case_hash(trial: FailedTrial) -> int:
     return text_hash(f"{trial.suite_path}\0{trial.suite}\0{trial.test_id}")
 
 
-class FailureGroups:
+class FailureGroups(Struct):
     """Collects the failures of a run by cause."""
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str, int, str], _Collected] = {}
+    _found: dict[tuple[str, str, int, str], _Collected] = {}
 
     def add(self, result: TrialResult, number: int | None = None) -> None:
         """Take in a trial; one that passed, or is only shown, belongs to no group.

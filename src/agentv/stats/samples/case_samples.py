@@ -11,6 +11,8 @@ from functools import partial
 from math import comb, fsum
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from agentv.model.run.matrix import Interval, MeasuredShare
 from agentv.model.run.summary import SampledCase, Samples
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
@@ -35,13 +37,12 @@ LISTED = 1000
 """Cases that the summary holds one by one."""
 
 
-class SamplesTally:
+class SamplesTally(Struct):
     """Takes in cases, and holds a bounded number of them."""
 
-    def __init__(self) -> None:
-        self._pairs: Counter[tuple[int, int]] = Counter()
-        self._clusters: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._listed: list[CaseSamples] = []
+    _pairs: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _clusters: dict[int, tuple[tuple[int, int], ...]] = {}
+    _listed: list[CaseSamples] = []
 
     def add(self, case: CaseSamples, cluster: int) -> None:
         """Add a case with its cluster; one without graded samples is skipped."""

@@ -144,21 +144,22 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-class RunDirectory:
+class RunDirectory(Struct):
     """The directory of one run, locked until `close`. A context manager.
 
     Attributes:
         path: absolute.
+        run_id: of the run.
+        lock: descriptor of the file that is locked; -1 after `close`.
         redactor: takes secrets out of all that is written here.
         repaired: what was found damaged in it when it was opened.
     """
 
-    def __init__(self, path: Path, run_id: str, lock: int, redactor: Redactor) -> None:
-        self.path = path
-        self.run_id = run_id
-        self.redactor = redactor
-        self.repaired: tuple[str, ...] = ()
-        self._lock = lock
+    path: Path
+    run_id: str
+    lock: int
+    redactor: Redactor
+    repaired: tuple[str, ...] = ()
 
     @classmethod
     def create(
@@ -247,10 +248,10 @@ class RunDirectory:
 
     def close(self) -> None:
         """Let others write here."""
-        if self._lock >= 0:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)  # a fork of the caller's code may still have the file open
-            os.close(self._lock)
-            self._lock = -1
+        if self.lock >= 0:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)  # a fork of the caller's code may still have the file open
+            os.close(self.lock)
+            self.lock = -1
 
     def __enter__(self) -> Self:
         return self

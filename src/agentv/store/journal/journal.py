@@ -6,10 +6,9 @@ from its answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
 from itertools import chain
-from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -67,14 +66,15 @@ class Journal:
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
-        self._earlier = EarlierAnswers()
+        self._reader: JournalReader | None = None  # of the answers of earlier processes, once they are loaded
+        self._accounted: AccountedAnswers | None = None
         self.repaired = (*directory.repaired, *cut_torn_lines(directory.path))
         self._files = JournalFiles(directory.path)
 
     @property
     def damaged(self) -> int:
         """Lines of the journal that `load_answers` skipped because their checksum is wrong."""
-        return self._earlier.damaged
+        return 0 if self._reader is None else self._reader.damaged
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
@@ -102,11 +102,14 @@ class Journal:
 
         It is marked `earlier` if a row reports its cost already.
         """
-        return self._earlier.answer(call)
+        found = None if self._reader is None else self._reader.answer(call.key)
+        if found is None or self._accounted is None or call not in self._accounted:
+            return found
+        return replace(found, earlier=True)
 
     def holds(self, key: str) -> bool:
         """Return true if there is such an answer, by its hash alone: it is not read."""
-        return key in self._earlier
+        return self._reader is not None and key in self._reader
 
     def load_answers(self) -> int:
         """Read what this run was answered before; how many answers it was.
@@ -117,7 +120,11 @@ class Journal:
         Raises:
             StoreError: there are rows, and the journal holds neither their checksums nor any answer.
         """
-        reader = self._earlier.load(self._directory.path / JOURNAL)
+        from agentv.store.journal.journal_reader import JournalReader
+
+        if self._reader is not None:
+            self._reader.close()
+        reader = self._reader = JournalReader(self._directory.path / JOURNAL)
         rows = self._files.rows()
         changed = {number for number, line in rows if reader.checksum_position(line.rstrip(b"\n")) is None}
         if changed and not reader.has_checksums and not len(reader):
@@ -159,8 +166,11 @@ class Journal:
         replaced = replaced_lines(path / INDEX)
         if moved or replaced:
             self._files.move_rows(lambda number, line: number in replaced or key_of_row(line) in moved, HISTORY)
-        history = (line for _, line in read_lines(path / HISTORY))
-        self._earlier.account(history, (line for _, line in self._files.rows()))
+        if self._reader is not None:
+            from agentv.store.journal.journal_reader import AccountedAnswers  # only of a run that is resumed
+
+            history = (line for _, line in read_lines(path / HISTORY))
+            self._accounted = AccountedAnswers(self._reader, history, (line for _, line in self._files.rows()))
         return len(outdated)
 
     def finish(self, result: TrialResult) -> TrialResult:
@@ -213,7 +223,8 @@ class Journal:
     def close(self) -> None:
         """Write what is buffered, have it all on the disk, and close the files."""
         with ExitStack() as closing:
-            closing.callback(self._earlier.close)
+            if self._reader is not None:
+                closing.callback(self._reader.close)
             self._files.close()
 
     def __enter__(self) -> Self:
@@ -223,56 +234,3 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class EarlierAnswers:
-    """The answers of the processes that wrote to a run before this one; none until `load`."""
-
-    def __init__(self) -> None:
-        self._reader: JournalReader | None = None
-        self._accounted: AccountedAnswers | None = None
-
-    def load(self, journal: Path) -> JournalReader:
-        """Read the positions of the answers in a journal.
-
-        Raises:
-            StoreError: it cannot be read; so for `answer`.
-        """
-        from agentv.store.journal.journal_reader import JournalReader
-
-        self.close()
-        self._reader = JournalReader(journal)
-        return self._reader
-
-    def account(self, superseded: Iterable[bytes], current: Iterable[bytes]) -> None:
-        """Look up which answers' costs rows report already.
-
-        Args:
-            superseded: lines of `history.jsonl`.
-            current: lines of `index.jsonl`.
-        """
-        if self._reader is not None:
-            from agentv.store.journal.journal_reader import AccountedAnswers  # only of a run that is resumed
-
-            self._accounted = AccountedAnswers(self._reader, superseded, current)
-
-    def answer(self, call: Call) -> TargetResponse | None:
-        """The answer to a call; marked `earlier` if a row reports its cost already."""
-        found = None if self._reader is None else self._reader.answer(call.key)
-        if found is None or self._accounted is None or call not in self._accounted:
-            return found
-        return replace(found, earlier=True)
-
-    def __contains__(self, key: str) -> bool:
-        """Whether there is an answer under a key, by its hash alone."""
-        return self._reader is not None and key in self._reader
-
-    @property
-    def damaged(self) -> int:
-        """Lines of the journal that were skipped because their checksum is wrong."""
-        return 0 if self._reader is None else self._reader.damaged
-
-    def close(self) -> None:
-        """Close the journal."""
-        if self._reader is not None:
-            self._reader.close()

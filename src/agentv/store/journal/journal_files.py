@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 
 import msgspec
+from msgspec import Struct, field
 
 from agentv.errors import StoreError
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED
@@ -28,20 +29,19 @@ from agentv.store.journal.answers import (
 from agentv.store.rows.reading import count_interrupted
 
 
-class BackgroundFlusher:
+class BackgroundFlusher(Struct):
     """Does `work` soon after `wake`, and then at most once in `every_s` seconds.
 
     Attributes:
         failure: the error that the work failed with; nothing is done after it.
     """
 
-    def __init__(self, work: Callable[[], None], every_s: float) -> None:
-        self.failure: StoreError | None = None
-        self._work = work
-        self._every_s = every_s
-        self._wanted = Event()
-        self._stopping = Event()
-        self._thread: Thread | None = None
+    work: Callable[[], None]
+    every_s: float
+    failure: StoreError | None = None
+    _wanted: Event = field(default_factory=Event)
+    _stopping: Event = field(default_factory=Event)
+    _thread: Thread | None = None
 
     def wake(self) -> None:
         """There is something to do."""
@@ -65,10 +65,10 @@ class BackgroundFlusher:
                 return
             self._wanted.clear()
             try:
-                self._work()
+                self.work()
             except StoreError as error:
                 self.failure = error
-            self._stopping.wait(self._every_s)
+            self._stopping.wait(self.every_s)
 
 
 SYNC_EVERY_S = 0.1

@@ -9,6 +9,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.model.run.matrix import Counts, GroupTotals
@@ -28,17 +29,14 @@ _RANKS = {status: rank for rank, status in enumerate(_WORST)}
 _ABSENT = 255
 
 
-class _Cases:
+class _Cases(Struct):
     """The cases of one group by their numbers, each with the worst outcome so far: a byte for each number.
 
     Numbers below the first and above the last of the group take no memory.
     """
 
-    __slots__ = ("_first", "_ranks")
-
-    def __init__(self) -> None:
-        self._first = 0
-        self._ranks = bytearray()
+    _first: int = 0
+    _ranks: bytearray = field(default_factory=bytearray)
 
     def add(self, number: int, rank: int) -> None:
         if not self._ranks:
@@ -116,21 +114,20 @@ LISTED = 1000
 """Cases that the summary holds one by one."""
 
 
-class EarlyTally:
+class EarlyTally(Struct):
     """Takes in cases, and holds a bounded number of them.
 
     Attributes:
         spared: samples that were not needed.
     """
 
-    def __init__(self) -> None:
-        self.spared = 0
-        self._alpha = 0.0
-        self._whys: Counter[Why | None] = Counter()
-        self._samples = 0
-        self._evidence = array("d")
-        self._found = 0
-        self._listed: list[EarlyCase] = []
+    spared: int = 0
+    _alpha: float = 0.0
+    _whys: Counter[Why | None] = field(default_factory=Counter)
+    _samples: int = 0
+    _evidence: array[float] = field(default_factory=lambda: array("d"))
+    _found: int = 0
+    _listed: list[EarlyCase] = []
 
     def add(self, case: TalliedCase) -> None:
         """Add a case; one whose samples do not end early is skipped."""

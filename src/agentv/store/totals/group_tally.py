@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable
 from math import ceil, floor, fsum
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentv.model.run.matrix import Counts, GroupTotals, Interval
 from agentv.model.run.row import Row
@@ -297,39 +297,12 @@ class Cell(NamedTuple):
     variant: str | None
 
 
-class Spent:
-    """Costs of some rows. `reused`: how many have an answer that was paid for elsewhere."""
-
-    def __init__(self) -> None:
-        self.targets = Spending()
-        self.judges = Spending()
-        self.users = Spending()
-        self.reused = 0
-
-    def add(self, row: Row) -> None:
-        """Take in a row."""
-        if row.reused:  # another run paid for the answer
-            self.reused += 1
-        else:
-            self.targets.add(row.cost_usd, row.token_usage)
-        self.judges.add(row.judge_cost_usd, row.judge_token_usage)
-        self.users.add(row.user_cost_usd, row.user_token_usage)
-
-    def merge(self, other: Spent) -> None:
-        """Take in other rows."""
-        self.targets.merge(other.targets)
-        self.judges.merge(other.judges)
-        self.users.merge(other.users)
-        self.reused += other.reused
-
-
-class Spending:
+class Spending(Struct):
     """Sums over rows; None as long as none says. `unpriced` counts those that tell tokens and no price."""
 
-    def __init__(self) -> None:
-        self._cost: float | None = None
-        self.tokens: TokenUsage | None = None
-        self.unpriced = 0
+    _cost: float | None = None
+    tokens: TokenUsage | None = None
+    unpriced: int = 0
 
     def add(self, cost_usd: float | None, tokens: TokenUsage | None) -> None:
         """Take in what one row says."""
@@ -353,19 +326,39 @@ class Spending:
         return None if self._cost is None else round(self._cost, 10)
 
 
-class SpentByCell:
-    """Costs of the rows of a run, by what their trials ran with."""
+class Spent(Struct):
+    """Costs of some rows. `reused`: how many have an answer that was paid for elsewhere."""
 
-    def __init__(self) -> None:
-        self._cells: dict[tuple[str, str | None, str | None], Spent] = {}
+    targets: Spending = field(default_factory=Spending)
+    judges: Spending = field(default_factory=Spending)
+    users: Spending = field(default_factory=Spending)
+    reused: int = 0
 
     def add(self, row: Row) -> None:
         """Take in a row."""
-        cell = (row.target, row.prompt_id, row.variant)
-        found = self._cells.get(cell)
-        if found is None:
-            found = self._cells[cell] = Spent()
-        found.add(row)
+        if row.reused:  # another run paid for the answer
+            self.reused += 1
+        else:
+            self.targets.add(row.cost_usd, row.token_usage)
+        self.judges.add(row.judge_cost_usd, row.judge_token_usage)
+        self.users.add(row.user_cost_usd, row.user_token_usage)
+
+    def merge(self, other: Spent) -> None:
+        """Take in other rows."""
+        self.targets.merge(other.targets)
+        self.judges.merge(other.judges)
+        self.users.merge(other.users)
+        self.reused += other.reused
+
+
+class SpentByCell(Struct):
+    """Costs of the rows of a run, by what their trials ran with."""
+
+    _cells: dict[tuple[str, str | None, str | None], Spent] = field(default_factory=lambda: defaultdict(Spent))
+
+    def add(self, row: Row) -> None:
+        """Take in a row."""
+        self._cells[row.target, row.prompt_id, row.variant].add(row)
 
     def of(self, cells: Container[tuple[str, str | None, str | None]] | None = None) -> Spent:
         """The costs of some cells; None: of all rows."""

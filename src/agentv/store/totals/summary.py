@@ -78,13 +78,12 @@ def summarize(
     return counts.summary(run_id=run_id, planned=planned, duration_ms=duration_ms, processes=processes)
 
 
-class RunCounts:
+class RunCounts(Struct):
     """The totals of a run while it goes: rows are taken in as they are written, and not read back from the disk."""
 
-    def __init__(self) -> None:
-        self._tally = Tally()
-        self._spent = SpentByCell()
-        self._activation: ActivationTally | None = None
+    _tally: Tally = field(default_factory=Tally)
+    _spent: SpentByCell = field(default_factory=SpentByCell)
+    _activation: ActivationTally | None = None
 
     def add(self, row: Row) -> None:
         """One more row."""
