@@ -108,9 +108,18 @@ class CheckedAnswer(Struct, frozen=True):
     @classmethod
     def of(cls, answer: GradedAnswer, run: str) -> CheckedAnswer:
         """A graded answer of a run."""
-        found_at = (answer.target, answer.prompt, answer.variant)
-        of_run = (answer.passed, answer.cluster, answer.trials, run, answer.suite, found_at)
-        return cls(answer.key, answer.judge, answer.asked.judge, *of_run, answer.asked.rubric)
+        return cls(
+            answer.key,
+            answer.judge,
+            name=answer.asked.judge,
+            passed=answer.passed,
+            cluster=answer.cluster,
+            trials=answer.trials,
+            run=run,
+            suite=answer.suite,
+            found_at=(answer.target, answer.prompt, answer.variant),
+            rubric=answer.asked.rubric,
+        )
 
     @property
     def verdict_key(self) -> VerdictKey:

@@ -163,7 +163,11 @@ def counts_within(answers: Sequence[JudgedAnswer], effect: float) -> JudgeCounts
         ]
 
     verdicts = [Observation(one.judge, one.cluster, one.weight) for one in answers]
-    return JudgeCounts(*(counted_within(one, effect) for one in (labels(True), labels(False), verdicts)))
+    return JudgeCounts(
+        of_passed=counted_within(labels(True), effect),
+        of_failed=counted_within(labels(False), effect),
+        verdicts=counted_within(verdicts, effect),
+    )
 
 
 def counted_within(observations: Sequence[Observation], effect: float) -> Counted:
@@ -251,7 +255,9 @@ class JudgeDraws(Struct, frozen=True):
         import numpy as np  # only what checks judges needs it
 
         chance = np.random.default_rng(seed)
-        return cls(*(one.drawn(chance, draws) for one in (counts.of_passed, counts.of_failed, counts.verdicts)))
+        passed = counts.of_passed.drawn(chance, draws)
+        failed = counts.of_failed.drawn(chance, draws)
+        return cls(passed, failed, rate=counts.verdicts.drawn(chance, draws))
 
     @property
     def truth(self) -> Draws:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from agentv.errors import StoreError
 from agentv.extensions.team.database import Database, insert
@@ -82,9 +81,19 @@ class TeamLabels:
             ((last,),) = transaction.rows(query, project=self._project)
             added: Counter[str] = Counter()
             for one, (label, line) in by_id.items():
-                own: dict[str, Any] = {"suite": label.suite, "person": label.person, "time": label.time}
-                own |= {"id": one, "number": last + added.total() + 1, "actor": self._actor, "line": line}
-                added[label.suite] += insert(transaction, "labels", or_nothing=True, project=self._project, **own)
+                added[label.suite] += insert(
+                    transaction,
+                    "labels",
+                    or_nothing=True,
+                    project=self._project,
+                    suite=label.suite,
+                    person=label.person,
+                    time=label.time,
+                    id=one,
+                    number=last + added.total() + 1,
+                    actor=self._actor,
+                    line=line,
+                )
             for suite, count in sorted((+added).items()):
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
         return added.total()

@@ -269,8 +269,10 @@ class OpenIdProvider:
     async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """The claims of an ID token that the provider signed for this attempt."""
         header, claims = await self._signed(metadata, tokens.id_token)
-        wanted = {"iss": self.issuer, "aud": self._client_id}
-        options: dict[str, Any] = {name: {"essential": True, "value": value} for name, value in wanted.items()}
+        options: dict[str, Any] = {
+            "iss": {"essential": True, "value": self.issuer},
+            "aud": {"essential": True, "value": self._client_id},
+        }
         nonce = attempt.derived("nonce")
         given = {"nonce": nonce, "client_id": self._client_id, "access_token": tokens.access_token}
         try:

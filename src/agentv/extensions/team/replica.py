@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -213,9 +212,11 @@ class Replica:
         goes_on = bool(source.writing) and source.pushed > silent_since()
         unsummed = self._unsummed.get(path)
         before = unsummed.copied if unsummed else self._copied.get(path)
-        with suppress(OSError, msgspec.DecodeError):
-            before = before or msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
-        before = before or _Copied()
+        if before is None:
+            try:
+                before = msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
+            except (OSError, msgspec.DecodeError):
+                before = _Copied()
         if before.revision == source.revision:
             if unsummed is None:
                 self._copied[path] = before

@@ -125,8 +125,15 @@ class Uploads:
             generation, size = run.generation, batch.start + len(batch.lines)
             if batch.replace and run.size:
                 dropped = transaction.run("DELETE FROM rows WHERE run = :run", run=run.id)
-                ended: dict[str, Any] = {"run": run.id, "generation": generation, "rows": dropped}
-                insert(transaction, "replacements", **ended, time=now(), actor=name.actor)
+                insert(
+                    transaction,
+                    "replacements",
+                    run=run.id,
+                    generation=generation,
+                    rows=dropped,
+                    time=now(),
+                    actor=name.actor,
+                )
                 generation += 1
             if not rows and generation == run.generation:
                 return Received(generation, size, changed=False)

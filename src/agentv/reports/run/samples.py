@@ -74,10 +74,8 @@ def samples_lines(samples: Samples) -> Iterator[str]:
     most = max(samples.pass_at_k)
     if most == 1:  # of one sample both are the pass rate, which is reported already
         return
-    at, all_pass = (
-        interval_words(samples.pass_at_k_interval.get(most)),
-        interval_words(samples.pass_hat_k_interval.get(most)),
-    )
+    at = interval_words(samples.pass_at_k_interval.get(most))
+    all_pass = interval_words(samples.pass_hat_k_interval.get(most))
     one, every = _chance(samples.pass_at_k[most]), _chance(samples.pass_hat_k[most])
     line = f"pass@{most} {one} ({at}), pass^{most} {every} ({all_pass})"
     rest = 0 if samples.complete is None else samples.cases - samples.complete
@@ -97,10 +95,8 @@ def _chances(case: SampledCase, k: int) -> str:
     `pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (5 samples are too few to tell more)`
     """
     at, all_pass = case.pass_at_k_interval[k], case.pass_hat_k_interval[k]
-    any_known, all_known = (
-        tells_at_k(case.judged, case.passed, k),
-        tells_at_k(case.judged, case.judged - case.passed, k),
-    )
+    any_known = tells_at_k(case.judged, case.passed, k)
+    all_known = tells_at_k(case.judged, case.judged - case.passed, k)
     one = f"{_chance(case.pass_at_k[k])} ({interval_words(at)})" if any_known else f"≥ {_chance(at[0])}"
     every = f"{_chance(case.pass_hat_k[k])} ({interval_words(all_pass)})" if all_known else f"≤ {_chance(all_pass[1])}"
     few = "" if any_known and all_known else f" (with {case.judged} samples cannot show more)"

@@ -149,9 +149,8 @@ class Cassette:
         """
         if call.key in self._lines or call.request.gateway is not None:
             return
-        request, took_ms = call.request, answer.duration_ms
-        # whoever gave it first: it is recorded here; how long it took to the microsecond, since people read this
-        took_ms = None if took_ms is None else round(took_ms, 3)
+        request = call.request
+        took_ms = None if answer.duration_ms is None else round(answer.duration_ms, 3)  # people read this
         line = to_json(
             _Recording(
                 call.key,
@@ -160,7 +159,7 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_readable_message(message, request) for message in portable(request.messages, request.root)],
-                answer_row(replace(answer, earlier=False, duration_ms=took_ms)),
+                answer_row(replace(answer, earlier=False, duration_ms=took_ms)),  # whoever gave it first
             )
         )
         if self._redactor.found_in(line):

@@ -99,7 +99,6 @@ class _Sums(Struct):
         cases: how many ended with each status.
         judged, passed, errored: numbers of trials.
         score, score_squares: over judged trials.
-        rate_squares: over cases whose samples may end early.
         passed_at_worst, passed_at_best: cases that would pass if all trials that errored had failed, or had passed.
     """
 
