@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 from anyio import CapacityLimiter
@@ -87,8 +87,7 @@ class ProjectContext:
                 one.close()
 
 
-Method = Literal["GET", "POST", "DELETE"]
-
+Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 VARIABLE = re.compile(r"\{(\w+)\}")
 """A variable part of a path."""
@@ -128,9 +127,9 @@ class Endpoint:
         path: such as `/api/runs/{id}`.
         summary: one sentence.
         answer: the type of the answer.
-        handler: called in a thread.
+        handler: called in a thread, with the state of its application and the request.
         query: the type of the parameters.
-        body: the type of the body; None without a body.
+        body: the type of the body, `bytes` for one that is no JSON; None without a body.
         state: what the answer depends on, as a text for its ETag; None: its ETag is made from the answer.
         kept: the answer takes long to make, so that it is kept as long as its state stays.
         needs: the permission without which it is refused: an option of `agentv view`, or a scope on a server.
@@ -139,10 +138,10 @@ class Endpoint:
     path: str
     summary: str
     answer: Any
-    handler: Callable[[ProjectContext, Call], Any]
+    handler: Callable[..., Any]
     query: type[Struct] = NoQuery
     method: Method = "GET"
-    body: type[Struct] | None = None
+    body: Any = None
     state: Callable[[ProjectContext, Call], str] | None = None
     kept: bool = False
     needs: Permission | None = None
@@ -153,19 +152,20 @@ class Endpoint:
         return VARIABLE.findall(self.path)
 
 
-Handler = TypeVar("Handler", bound=Callable[[ProjectContext, Call], Any])
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
 
-def declaring(into: list[Endpoint]) -> Callable[..., Callable[[Handler], Handler]]:
+def declaring(into: list[AnyEndpoint], kind: type[AnyEndpoint]) -> Callable[..., Callable[[Handler], Handler]]:
     """A decorator that adds the endpoint that a function answers.
 
-    It gets the path, and what `Endpoint` has behind its handler. The docstring is the summary, and the type that the
+    It gets the path, and what the endpoint has behind its handler. The docstring is the summary, and the type that the
     function returns that of the answer.
     """
 
     def endpoint(path: str, **more: Any) -> Callable[[Handler], Handler]:
         def declared(handler: Handler) -> Handler:
-            into.append(Endpoint(path, str(handler.__doc__), get_type_hints(handler)["return"], handler, **more))
+            into.append(kind(path, str(handler.__doc__), get_type_hints(handler)["return"], handler, **more))
             return handler
 
         return declared
@@ -193,24 +193,7 @@ _REFERENCE = "#/components/schemas/{name}"
 _ATTRIBUTE = re.compile(r"^ {4,8}(\w+(?:, \w+)*): (.+(?:\n {8,12}\S.*)*)", re.MULTILINE)
 
 
-class Described(Protocol):
-    """What is said of an endpoint, of one project or of a team's server. A body of `bytes` is no JSON."""
-
-    @property
-    def path(self) -> str: ...  # noqa: D102  # as `Endpoint` says
-    @property
-    def method(self) -> str: ...  # noqa: D102
-    @property
-    def summary(self) -> str: ...  # noqa: D102
-    @property
-    def answer(self) -> Any: ...  # noqa: D102
-    @property
-    def query(self) -> type[msgspec.Struct]: ...  # noqa: D102
-    @property
-    def body(self) -> Any: ...  # noqa: D102
-
-
-def description(title: str, endpoints: Sequence[Described], streams: Sequence[Stream]) -> dict[str, Any]:
+def description(title: str, endpoints: Sequence[Endpoint], streams: Sequence[Stream]) -> dict[str, Any]:
     """The document of OpenAPI 3.1."""
     types = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
     types += [*(data for stream in streams for data in stream.events.values()), ErrorAnswer]
@@ -229,7 +212,7 @@ def description(title: str, endpoints: Sequence[Described], streams: Sequence[St
     }
 
 
-def _operation(endpoint: Described, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, known: dict[str, Any]) -> dict[str, Any]:
     content = {"application/json": {"schema": known[str(endpoint.answer)]}}
     found: dict[str, Any] = {
         "summary": endpoint.summary,

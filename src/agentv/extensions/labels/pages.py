@@ -259,9 +259,9 @@ LABELLING: list[Endpoint] = []
 RATING: list[Endpoint] = []
 JUDGES: list[Endpoint] = []
 
-_labelling = declaring(LABELLING)
-_rating = declaring(RATING)
-_judging = declaring(JUDGES)
+_labelling = declaring(LABELLING, Endpoint)
+_rating = declaring(RATING, Endpoint)
+_judging = declaring(JUDGES, Endpoint)
 
 
 @_labelling("/api/labels/queue", query=QueueQuery, needs="label")

@@ -17,7 +17,6 @@ from agentv.errors import StoreError
 from agentv.extensions.team.database import AuditLine, audit_lines
 from agentv.extensions.team.endpoints import (
     RETRY_S,
-    Method,
     TeamCall,
     TeamEndpoint,
     TeamState,
@@ -43,7 +42,7 @@ from agentv.model.run.labels import Label
 from agentv.store.labels import label_in
 from agentv.version import __version__
 from agentv.web.answers import RefusedError
-from agentv.web.endpoints import description
+from agentv.web.endpoints import declaring, description
 
 ENDPOINTS: list[TeamEndpoint] = []
 
@@ -53,17 +52,7 @@ _DOCUMENT = 64 << 20
 """Bytes of a `run.json`, a `summary.json`, or a list of artifacts."""
 
 
-Handler = Callable[[TeamState, TeamCall], Any]
-
-
-def endpoint(method: Method, path: str, scope: Scope | None, **more: Any) -> Callable[[Handler], Handler]:
-    """Declare the endpoint that a function answers; its docstring is the summary. See `TeamEndpoint`."""
-
-    def declared(handler: Handler) -> Handler:
-        ENDPOINTS.append(TeamEndpoint(method, path, str(handler.__doc__), scope, handler, **more))
-        return handler
-
-    return declared
+endpoint = declaring(ENDPOINTS, TeamEndpoint)
 
 
 class WritingQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,19 +85,19 @@ def _name(state: TeamState, call: TeamCall) -> RunName:
     return RunName(existing_project(state, call), call.names["run"], call.actor, is_admin)
 
 
-@endpoint("GET", _UPLOAD, "push")
+@endpoint(_UPLOAD, scope="push")
 def _state(state: TeamState, call: TeamCall) -> UploadState:
     """What the server has of a run."""
     return state.uploads.state(_name(state, call))
 
 
-@endpoint("PUT", f"{_UPLOAD}/record", "push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
+@endpoint(f"{_UPLOAD}/record", method="PUT", scope="push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
 def _put_record(state: TeamState, call: TeamCall) -> Changed:
     """Store a run's run.json."""
     return Changed(state.uploads.put_record(_name(state, call), call.body, writing=call.query.writing))
 
 
-@endpoint("POST", f"{_UPLOAD}/rows", "push", query=RowsQuery, limit=LARGEST_BATCH, body=bytes)
+@endpoint(f"{_UPLOAD}/rows", method="POST", scope="push", query=RowsQuery, limit=LARGEST_BATCH, body=bytes)
 def _add_rows(state: TeamState, call: TeamCall) -> Received:
     """Store rows."""
     query: RowsQuery = call.query
@@ -116,26 +105,26 @@ def _add_rows(state: TeamState, call: TeamCall) -> Received:
     return state.uploads.add_rows(_name(state, call), batch)
 
 
-@endpoint("PUT", f"{_UPLOAD}/summary", "push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
+@endpoint(f"{_UPLOAD}/summary", method="PUT", scope="push", query=WritingQuery, limit=_DOCUMENT, body=dict[str, Any])
 def _put_summary(state: TeamState, call: TeamCall) -> Changed:
     """Store a run's summary.json."""
     return Changed(state.uploads.put_summary(_name(state, call), call.body or None, writing=call.query.writing))
 
 
-@endpoint("POST", f"{_UPLOAD}/files", "push", limit=_DOCUMENT, body=dict[str, str])
+@endpoint(f"{_UPLOAD}/files", method="POST", scope="push", limit=_DOCUMENT, body=dict[str, str])
 def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
     """Say which artifacts a run has."""
     return MissingContents(state.uploads.put_files(_name(state, call), call.decoded(dict[str, str])))
 
 
-@endpoint("PUT", f"{_PROJECT}/contents/{{sha256}}", "push", limit=LARGEST_BATCH, body=bytes)
+@endpoint(f"{_PROJECT}/contents/{{sha256}}", method="PUT", scope="push", limit=LARGEST_BATCH, body=bytes)
 def _put_content(state: TeamState, call: TeamCall) -> dict[str, Any]:
     """Store the content of an artifact."""
     state.uploads.put_content(existing_project(state, call), call.names["sha256"], call.body)
     return {}
 
 
-@endpoint("DELETE", _UPLOAD, "admin")
+@endpoint(_UPLOAD, method="DELETE", scope="admin")
 def _delete(state: TeamState, call: TeamCall) -> Changed:
     """Delete a run."""
     return Changed(state.uploads.delete(_name(state, call)))
@@ -150,7 +139,7 @@ class LinesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     after: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
-@endpoint("GET", f"{_PROJECT}/labels/lines", "read", query=LinesQuery)
+@endpoint(f"{_PROJECT}/labels/lines", scope="read", query=LinesQuery)
 def _label_lines(state: TeamState, call: TeamCall) -> LabelLines:
     """Labels of a project, in the order of their arrival."""
     query: LinesQuery = call.query
@@ -163,7 +152,7 @@ def _labels(state: TeamState, call: TeamCall) -> TeamLabels:
     return TeamLabels(state.database, existing_project(state, call), call.actor)
 
 
-@endpoint("POST", f"{_PROJECT}/labels/lines", None, body=bytes)
+@endpoint(f"{_PROJECT}/labels/lines", method="POST", scope=None, body=bytes)
 def _add_labels(state: TeamState, call: TeamCall) -> AddedLabels:
     """Add labels, one line of JSON each; needs the scope label or push."""
     may_push = call.identity.allows("push", call.of_project)
@@ -205,26 +194,26 @@ class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-@endpoint("GET", "/api/projects", None)
+@endpoint("/api/projects", scope=None)
 def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
     """Names of the projects that the sender may read."""
     return {"projects": call.identity.projects(state.tokens.projects())}
 
 
-@endpoint("GET", f"{_PROJECT}/tokens", "admin")
+@endpoint(f"{_PROJECT}/tokens", scope="admin")
 def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
     """Tokens of a project, without their texts."""
     return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.of_project)]}
 
 
-@endpoint("POST", f"{_PROJECT}/tokens", "admin", body=NewToken)
+@endpoint(f"{_PROJECT}/tokens", method="POST", scope="admin", body=NewToken)
 def _create_token(state: TeamState, call: TeamCall) -> CreatedToken:
     """Create a token."""
     wanted: NewToken = call.decoded(NewToken)
     return CreatedToken(*state.tokens.create(wanted.name, call.of_project, wanted.scopes, wanted.days, call.actor))
 
 
-@endpoint("DELETE", f"{_PROJECT}/tokens/{{token}}", "admin")
+@endpoint(f"{_PROJECT}/tokens/{{token}}", method="DELETE", scope="admin")
 def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
     """Revoke a token."""
     token_id = call.names["token"]
@@ -233,7 +222,7 @@ def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
     return {"revoked": state.tokens.revoke(token_id, call.actor)}
 
 
-@endpoint("GET", f"{_PROJECT}/audit", "admin", query=AuditQuery)
+@endpoint(f"{_PROJECT}/audit", scope="admin", query=AuditQuery)
 def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
     """The audit log, newest first."""
     query: AuditQuery = call.query
@@ -242,7 +231,7 @@ def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
     return {"lines": found}
 
 
-@endpoint("GET", "/api/openapi.json", None)
+@endpoint("/api/openapi.json", scope=None)
 def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: ARG001  # as all handlers
     """This description."""
     return description("agentv serve", ENDPOINTS, ())

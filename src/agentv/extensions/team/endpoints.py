@@ -6,10 +6,11 @@ import time
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import compare_digest
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,7 +27,7 @@ from agentv.extensions.team.people import LONGEST, PREFIX, Members, Scope, Sessi
 from agentv.extensions.team.uploaded import OtherTokenError, UploadConflictError
 from agentv.extensions.team.uploads import Uploads
 from agentv.web.answers import RefusedError, error_response
-from agentv.web.endpoints import TOKEN_HEADER, NoQuery
+from agentv.web.endpoints import TOKEN_HEADER, Endpoint
 from agentv.web.security import SAFE
 
 if TYPE_CHECKING:
@@ -348,34 +349,17 @@ _SLOW_S = 2.0
 """Seconds that a body may take before its sender is checked again, who may have lost access meanwhile."""
 
 
-Method = Literal["GET", "POST", "PUT", "DELETE"]
-
-
-class TeamEndpoint(Struct, frozen=True):
-    """One method of one path.
+@dataclass(frozen=True, slots=True)
+class TeamEndpoint(Endpoint):
+    """One method of one path, which asks who sends a request.
 
     Attributes:
-        summary: one sentence.
         scope: that the sender must have; None: whoever is known may.
-        handler: called in a thread; what it returns is the answer, as JSON.
-        query: the type of the parameters.
         limit: bytes of the body.
-        body: the type of the JSON that it takes, `bytes` for anything else; None: it takes no body.
     """
 
-    method: Method
-    path: str
-    summary: str
-    scope: Scope | None
-    handler: Callable[[TeamState, TeamCall], Any]
-    query: type[Struct] = NoQuery
+    scope: Scope | None = field(kw_only=True)
     limit: int = SMALL_BODY
-    body: Any = None
-
-    @property
-    def answer(self) -> Any:
-        """The type of the answer: what the handler returns."""
-        return get_type_hints(self.handler)["return"]
 
 
 def routes_of(state: TeamState, endpoints: Sequence[TeamEndpoint]) -> list[Route]:

@@ -123,7 +123,7 @@ def _state(run_id: str, path: Path) -> str:
 
 _RUN = "/api/runs/{id}"
 _OWN: list[Endpoint] = []
-_endpoint = declaring(_OWN)
+_endpoint = declaring(_OWN, Endpoint)
 
 
 @_endpoint("/api/project")
