@@ -12,7 +12,7 @@ import re
 from array import array
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from functools import total_ordering
+from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct, field
@@ -103,38 +103,19 @@ class _Cause(Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-@total_ordering
-class _Member:
-    """A trial of a group in the order of files."""
+_Member = tuple[tuple[str | int, ...], FailedTrial]
+"""Where a trial of a group stands in the order of the files, and the trial."""
 
-    __slots__ = ("order", "trial")
+_order = itemgetter(0)
 
-    def __init__(self, result: TrialResult, number: int | None) -> None:
-        trial, case = result.trial, result.trial.case
-        file, line = place_of(trial)
-        names = (case.id, case.prompt_id or "", trial.target.name, trial.variant_name or "", trial.sample)
-        self.order = (file, line, *names)
-        suite = trial.suite
-        self.trial = FailedTrial(
-            suite.name,
-            suite.path,
-            case.id,
-            case.prompt_id,
-            trial.target.name,
-            trial.variant_name,
-            trial.sample,
-            line,
-            number,
-        )
 
-    def __lt__(self, other: _Member) -> bool:
-        return self.order < other.order
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Member) and self.order == other.order
-
-    def __hash__(self) -> int:
-        return hash(self.order)
+def _member(result: TrialResult, number: int | None) -> _Member:
+    trial, case = result.trial, result.trial.case
+    file, line = place_of(trial)
+    target, variant = trial.target.name, trial.variant_name
+    order = (file, line, case.id, case.prompt_id or "", target, variant or "", trial.sample)
+    suite, path = trial.suite.name, trial.suite.path
+    return order, FailedTrial(suite, path, case.id, case.prompt_id, target, variant, trial.sample, line, number)
 
 
 class _Collected(Struct):
@@ -152,29 +133,30 @@ class _Collected(Struct):
     numbers: array[int] = field(default_factory=lambda: array("I"))
 
     def add(self, result: TrialResult, cause: _Cause, number: int | None) -> None:
-        member = _Member(result, number)
+        member = _member(result, number)
+        order, trial = member
         self.trials += 1
         if number is not None:
             self.numbers.append(number)
-        self.cases.number(_case_hash(member.trial))
-        self.suites.add(member.trial.suite)
-        self.targets.add(member.trial.target)
+        self.cases.number(_case_hash(trial))
+        self.suites.add(trial.suite)
+        self.targets.add(trial.target)
         if cause.texts[self.level] != self.text:
             self.text = self.cause.keys[self.level]  # only what they have in common
-        if len(self.members) == MEMBERS and not member < self.members[-1]:
+        if len(self.members) == MEMBERS and order >= _order(self.members[-1]):
             return
-        insort(self.members, member)
+        insort(self.members, member, key=_order)
         if self.members[0] is member:
             self.example = _view(result)
         del self.members[MEMBERS:]
 
     def order(self) -> tuple[object, ...]:
         rank = ("errored", "failed", "skipped").index(self.cause.status)
-        return (rank == 2, -len(self.cases), -self.trials, rank, self.members[0])
+        return (rank == 2, -len(self.cases), -self.trials, rank, _order(self.members[0]))
 
     def merged_at(self, level: int, others: Iterable[_Collected]) -> _Collected:
         """This one and others, each of a single case, as one group of a more general cause."""
-        parts = sorted((self, *others), key=lambda one: one.members[0])
+        parts = sorted((self, *others), key=lambda one: _order(one.members[0]))
         merged = _Collected(self.cause, level, parts[0].example, self.cause.texts[level])
         for one in parts:
             merged.trials += one.trials
@@ -182,8 +164,8 @@ class _Collected(Struct):
             merged.targets |= one.targets
             merged.members += one.members
             merged.numbers += one.numbers
-            merged.cases.number(_case_hash(one.members[0].trial))  # each is of one case
-        merged.members.sort()
+            merged.cases.number(_case_hash(one.members[0][1]))  # each is of one case
+        merged.members.sort(key=_order)
         del merged.members[MEMBERS:]
         return merged
 
@@ -196,7 +178,7 @@ class _Collected(Struct):
             self.trials,
             tuple(sorted(self.suites)[:NAMES]),
             tuple(sorted(self.targets)[:NAMES]),
-            tuple(member.trial for member in self.members),
+            tuple(trial for _, trial in self.members),
             self.example,
             self.numbers,
         )

@@ -221,8 +221,7 @@ def _failures(console: Console, view: RunView, summary: Summary, *, here: str, r
     groups, words = view.failure_groups(), FailureWords.of(view)
     if not groups:
         return
-    console.print(Text(f"{FAILURES} ({len(groups)})", f"bold {_STYLES[groups[0].status]}"))
-    console.print(Text("─" * console.width, _STYLES["dim"]))
+    _heading(console, f"{FAILURES} ({len(groups)})", f"bold {_STYLES[groups[0].status]}")
     first_column = max(cells(words.title(group)) for group in groups[:SHOWN])
     for group in groups[:SHOWN]:
         console.print(_group(group, words, here, min(first_column, console.width // 3)))
@@ -258,8 +257,7 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
     trials = view.trials(kind)
     if not trials:
         return
-    console.print(Text(f"{HEADINGS[kind]} ({len(trials) + view.omitted(kind)})", f"bold {_STYLES[kind]}"))
-    console.print(Text("─" * console.width, _STYLES["dim"]))
+    _heading(console, f"{HEADINGS[kind]} ({len(trials) + view.omitted(kind)})", f"bold {_STYLES[kind]}")
     console.print(_table(trials[:SHOWN], here, console.width, FailureWords.of(view)))
     more = len(trials[SHOWN:]) + view.omitted(kind)
     if more:
@@ -271,17 +269,12 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
 
 def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:
     """Cases of several samples, each with its name, a mark where it is on neither side for sure, and what is known."""
-    from rich.table import Table
     from rich.text import Text
 
     if not rows:
         return
-    console.print(Text(heading, "bold"))
-    console.print(Text("─" * console.width, _STYLES["dim"]))
-    table = Table.grid(expand=True, padding=(0, 1, 0, 0))
-    table.add_column(max_width=console.width // 3, overflow="fold")
-    table.add_column(width=1)
-    table.add_column(ratio=1, overflow="fold")
+    _heading(console, heading, "bold")
+    table = _grid(console.width // 3)
     for name, mark, words in rows:
         style = _STYLES["noted" if mark else "failed"]
         table.add_row(Text(name, "bold"), Text(mark, style), Text(words, style))
@@ -289,6 +282,13 @@ def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], mor
     if more:
         console.print(Text(more, _STYLES["dim"]))
     console.print()
+
+
+def _heading(console: Console, text: str, style: str) -> None:
+    from rich.text import Text
+
+    console.print(Text(text, style))
+    console.print(Text("─" * console.width, _STYLES["dim"]))
 
 
 def _grid(most: int, least: int = 0) -> Table:
