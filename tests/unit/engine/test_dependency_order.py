@@ -9,22 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.engine.dependency_order import DependencyScheduler, parted
+from agentv.engine.dependency_order import DependencyScheduler, OnDemandScheduler, parted
 from agentv.engine.plan import Plan, PlanSettings, without
 from agentv.engine.run import Run, RunOptions
 from agentv.model.run.events import RunFinished, TrialFinished
-from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
-from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, Suite, TargetSpec
-from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from doubles.nested_grading import Given
+from doubles.engine_runs import BAD, GOOD, case, events_of, results_of, suite
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
-
-GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
 
 
 @dataclass
@@ -52,11 +47,6 @@ class Recording:
         return
 
 
-def case(identity: str, grade: Grade = GOOD, **given: Any) -> Case:
-    entries = (AssertionEntry("given", Given(grade), AssertionSettings()),)
-    return Case(identity, (Message("user", f"{identity}?"),), entries, sha256=identity, **given)
-
-
 def linked(*cases: Case, needs: Mapping[str, Iterable[str]] | None = None, targets: Iterable[str] = ("t",)) -> Suite:
     """A suite with the links that its cases' conversations and `needs` make."""
     talks: dict[str, list[str]] = {}
@@ -66,21 +56,16 @@ def linked(*cases: Case, needs: Mapping[str, Iterable[str]] | None = None, targe
     follows = {later: earlier for talk in talks.values() for earlier, later in pairwise(talk)}
     needs = needs or {}
     links = {one: Link(tuple(needs.get(one, ())), follows.get(one)) for one in {**follows, **needs}}
-    return Suite("suite", cases, targets=tuple(TargetSpec(name, "x", None) for name in targets), links=links)
+    return suite(*cases, targets=targets, links=links)
 
 
 def ran(
-    suite: Suite, target: Recording, *, workers: int = 4, settings: PlanSettings | None = None, **given: Any
+    one: Suite, target: Recording, *, workers: int = 4, settings: PlanSettings | None = None, **given: Any
 ) -> tuple[dict[tuple[str, str, int], TrialResult], RunFinished]:
-    plan = Plan([suite], settings or PlanSettings())
-
-    async def main() -> list[Any]:
-        order, options = DependencyScheduler(plan, plan), RunOptions(workers, **given)
-        run = Run("run", order, plan.counts()[1], run_context=GivenRunContext(lambda _: target), options=options)
-        return [event async for event in run.events()]
-
-    events = asyncio.run(asyncio.wait_for(main(), 20))
-    results = [event.result for event in events if isinstance(event, TrialFinished)]
+    plan, run_context = Plan([one], settings or PlanSettings()), GivenRunContext(lambda _: target)
+    work = events_of(DependencyScheduler(plan, plan), plan.counts()[1], run_context, workers, **given)
+    events = asyncio.run(asyncio.wait_for(work, 20))
+    results = results_of(events)
     found = {(one.trial.target.name, one.trial.case.id, one.trial.sample): one for one in results}
     assert len(found) == len(results), "a trial ended twice"
     return found, events[-1]
@@ -167,15 +152,9 @@ def test_a_bug_of_ours_ends_the_run_though_others_wait():
 
     plan = Plan([linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})], PlanSettings())
 
-    async def main() -> None:
-        target = Recording()
-        run_context = GivenRunContext(lambda _: target, Broken())
-        run = Run("run", DependencyScheduler(plan, plan), 3, run_context=run_context, options=RunOptions(3))
-        async for _ in run.events():
-            pass
-
+    work = events_of(DependencyScheduler(plan, plan), 3, GivenRunContext(lambda _: Recording(), Broken()), 3)
     with pytest.raises(OSError, match="disk full"):
-        asyncio.run(asyncio.wait_for(main(), 20))
+        asyncio.run(asyncio.wait_for(work, 20))
 
 
 @st.composite
@@ -215,14 +194,10 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
     )
     target = Recording()
 
-    async def main() -> list[Any]:
-        order = DependencyScheduler(plan, without(plan, {first.key}))
-        order.keep(kept)
-        run = Run("run", order, 2, run_context=GivenRunContext(lambda _: target), options=RunOptions(2))
-        return [event async for event in run.events()]
-
-    events = asyncio.run(asyncio.wait_for(main(), 20))
-    ended = {event.result.trial.case.id: event.result.status for event in events if isinstance(event, TrialFinished)}
+    order = DependencyScheduler(plan, without(plan, {first.key}))
+    order.keep(kept)
+    work = events_of(order, 2, GivenRunContext(lambda _: target), 2)
+    ended = {one.trial.case.id: one.status for one in results_of(asyncio.run(asyncio.wait_for(work, 20)))}
     assert target.asked == [("b", ["a?", "hi", "b?"])]
     assert ended == {"b": "passed", "c": "skipped"}
 
@@ -257,3 +232,59 @@ def test_what_stands_and_what_does_not_is_found_in_one_pass():
     assert CountedCases.passes == 1
     assert parted(plan, {keys[0]}, most=2) == ([keys[0]], None)
     assert parted(plan, set(), most=4)[1] == list(plan)
+
+
+def asked_for(suite, *asks):
+    """The result of each ask, made when the one before had ended; the last event; the cases that the target saw."""
+    plan = Plan([suite], PlanSettings())
+    target, demand = Recording(), OnDemandScheduler(plan)
+    trials = {trial.case.id: trial for trial in plan}
+
+    async def main():
+        run = Run("run", demand, len(trials), run_context=GivenRunContext(lambda _: target), options=RunOptions(3))
+        found, left = {}, [list(names) for names in asks]
+        demand.ask(trials[name] for name in left[0])
+        async for event in run.events():
+            last = event
+            if isinstance(event, TrialFinished):
+                found[event.result.trial.case.id] = event.result.status
+            while left and set(left[0]) <= found.keys():
+                del left[0]
+                if left:
+                    demand.ask(trials[name] for name in left[0])
+                else:
+                    demand.end()
+        return found, last
+
+    found, last = asyncio.run(asyncio.wait_for(main(), 10))
+    assert isinstance(last, RunFinished)
+    return found, demand, target
+
+
+def test_only_what_was_asked_for_runs_and_the_run_waits_for_more():
+    found, demand, target = asked_for(linked(*map(case, "abcd")), ["c"], ["a", "b"])
+
+    assert found == {"c": "passed", "a": "passed", "b": "passed"}
+    assert target.asked[0][0] == "c"
+    assert demand.counts == (3, 3)
+
+
+def test_what_hangs_on_a_failed_case_is_skipped_though_nobody_is_at_work():
+    cases = (case("second"), case("first", BAD))
+    found, _, _ = asked_for(linked(*cases, needs={"second": ["first"]}), ["first"], ["second"])
+
+    assert found == {"first": "failed", "second": "skipped"}
+
+
+def test_what_waits_for_a_case_that_nobody_asked_for_is_skipped_at_the_end():
+    plan = Plan([linked(case("second"), case("first"), needs={"second": ["first"]})], PlanSettings())
+    demand = OnDemandScheduler(plan)
+    second = next(trial for trial in plan if trial.case.id == "second")
+
+    async def main():
+        demand.ask([second])
+        demand.end()
+        return await demand.take()
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)) is None
+    assert [trial.case.id for trial, _ in demand.skipped] == ["second"]

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,18 +10,16 @@ from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.engine.workers import IndependentTrials, RunLimits, RunState, Workers
-from agentv.model.run.events import RunInterrupted, TrialFinished
+from agentv.model.run.events import RunInterrupted
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.suite import Case, Suite, TargetSpec
-from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from doubles.nested_grading import Given
+from doubles.engine_runs import BAD, GOOD, case, results_of, suite
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 from doubles.trials import finished, trial
+from doubles.waiting import turns_until
 
 
 @dataclass
@@ -55,34 +53,9 @@ class Scripted:
         return
 
 
-GOOD = Grade.of(True, "good")
-BAD = Grade.of(False, "bad")
-
-
-def case(identity: str, *grades: Grade, **given: Any) -> Case:
-    entries = tuple(AssertionEntry("given", Given(grade), AssertionSettings()) for grade in grades or (GOOD,))
-    return Case(identity, (Message("user", "hi"),), entries, sha256=identity, **given)
-
-
-def suite(*cases: Case, **given: Any) -> Suite:
-    return Suite("suite", cases, targets=(TargetSpec("t", "x", None),), **given)
-
-
-def run_of(
-    plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any
-) -> tuple[Run, MemoryStore]:
-    kept = store or MemoryStore()
-    run_context, options = GivenRunContext(lambda _: target, kept), RunOptions(workers, **given)
-    return Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options), kept
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Let the others run until something holds: turns of the loop, no time."""
-    for _ in range(10_000):
-        if holds():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it never held")
+def run_of(plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any) -> Run:
+    run_context, options = GivenRunContext(lambda _: target, store or MemoryStore()), RunOptions(workers, **given)
+    return Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options)
 
 
 async def happened(run: Run) -> list[Any]:
@@ -90,12 +63,12 @@ async def happened(run: Run) -> list[Any]:
 
 
 def results(events: list[Any]) -> dict[str, str]:
-    return {event.result.trial.case.id: event.result.status for event in events if isinstance(event, TrialFinished)}
+    return {one.trial.case.id: one.status for one in results_of(events)}
 
 
 def run_all(plan: Plan, target: Scripted, **given: Any) -> list[Any]:
     async def main() -> list[Any]:
-        return await happened(run_of(plan, target, **given)[0])
+        return await happened(run_of(plan, target, **given))
 
     return asyncio.run(main())
 
@@ -111,18 +84,14 @@ def test_failed_and_errored_are_not_mixed_up():
         "raises": "errored",
         "empty": "errored",
     }
-    codes = {
-        event.result.trial.case.id: event.result.error.code
-        for event in events
-        if isinstance(event, TrialFinished) and event.result.error
-    }
+    codes = {one.trial.case.id: one.error.code for one in results_of(events) if one.error}
     assert codes == {"broken": "timeout", "raises": "target-raised", "empty": "empty-output"}
 
 
 def test_an_errored_grade_errs_the_trial_and_leaves_no_score():
     errored = Grade.errored("script-failed", "status 2")
     events = run_all(Plan([suite(case("a", GOOD, GOOD, GOOD, GOOD, errored))], PlanSettings()), Scripted())
-    (result,) = [event.result for event in events if isinstance(event, TrialFinished)]
+    (result,) = results_of(events)
     assert result.status == "errored"
     assert result.score is None
 
@@ -131,7 +100,7 @@ def test_what_judging_took_is_counted_apart_and_that_of_errored_grades_too():
     first = replace(GOOD, cost_usd=0.25, token_usage=TokenUsage(10, 1, 11))
     broken = replace(Grade.errored("judge-timeout", "7 s"), cost_usd=0.5, token_usage=TokenUsage(5))
     events = run_all(Plan([suite(case("a", first, GOOD, broken), case("b"))], PlanSettings()), Scripted())
-    found = {one.result.trial.case.id: one.result for one in events if isinstance(one, TrialFinished)}
+    found = {one.trial.case.id: one for one in results_of(events)}
     assert (found["a"].judge_cost_usd, found["a"].judge_token_usage) == (0.75, TokenUsage(15, 1, 11))
     assert (found["a"].cost_usd, found["a"].token_usage) == (None, None)
     assert (found["b"].judge_cost_usd, found["b"].judge_token_usage) == (None, None)
@@ -168,10 +137,7 @@ async def test_an_answer_is_kept_before_it_is_graded():
             return GOOD
 
     store = MemoryStore()
-    looking = case("a")
-    looking = replace(looking, assertions=(AssertionEntry("looks", Looks(store), AssertionSettings()),))
-
-    run, _ = run_of(Plan([suite(looking)], PlanSettings()), Scripted(), store=store)
+    run = run_of(Plan([suite(case("a", Looks(store)))], PlanSettings()), Scripted(), store=store)
     await happened(run)
     assert seen == [1]
 
@@ -180,9 +146,9 @@ async def test_no_more_than_the_workers_run_at_once_and_all_of_them_do():
     cases = [case(str(number)) for number in range(20)]
 
     target = Scripted(gate=asyncio.Event())
-    run, _ = run_of(Plan([suite(*cases)], PlanSettings()), target, workers=7)
+    run = run_of(Plan([suite(*cases)], PlanSettings()), target, workers=7)
     watching = asyncio.create_task(happened(run))
-    await until(lambda: target.at_once == 7)
+    await turns_until(lambda: target.at_once == 7)
     target.gate.set()
     await watching
     assert target.most == 7
@@ -202,10 +168,10 @@ async def test_cases_are_pulled_one_by_one():
             return 1000
 
     target = Scripted(gate=asyncio.Event())
-    run, _ = run_of(Plan([replace(suite(), cases=Counting())], PlanSettings()), target, workers=5)
+    run = run_of(Plan([replace(suite(), cases=Counting())], PlanSettings()), target, workers=5)
     pulled.clear()
     watching = asyncio.create_task(happened(run))
-    await until(lambda: target.at_once == 5)
+    await turns_until(lambda: target.at_once == 5)
     ahead = len(pulled)
     target.gate.set()
     await watching
@@ -214,9 +180,9 @@ async def test_cases_are_pulled_one_by_one():
 
 async def test_stop_lets_running_trials_finish_and_starts_no_more():
     target = Scripted(gate=asyncio.Event())
-    run, _ = run_of(Plan([suite(*[case(str(number)) for number in range(10)])], PlanSettings()), target, workers=3)
+    run = run_of(Plan([suite(*[case(str(number)) for number in range(10)])], PlanSettings()), target, workers=3)
     watching = asyncio.create_task(happened(run))
-    await until(lambda: target.at_once == 3)
+    await turns_until(lambda: target.at_once == 3)
     run.stop()
     await asyncio.sleep(0)
     target.gate.set()
@@ -229,9 +195,9 @@ async def test_stop_lets_running_trials_finish_and_starts_no_more():
 
 async def test_abort_leaves_no_row_of_what_ran():
     target = Scripted(gate=asyncio.Event())
-    run, _ = run_of(Plan([suite(case("a"), case("b"))], PlanSettings()), target, workers=2)
+    run = run_of(Plan([suite(case("a"), case("b"))], PlanSettings()), target, workers=2)
     watching = asyncio.create_task(happened(run))
-    await until(lambda: target.at_once == 2)
+    await turns_until(lambda: target.at_once == 2)
     run.abort()
     events, left = await watching, target.at_once
     assert results(events) == {}
@@ -262,7 +228,7 @@ async def test_a_bug_of_ours_is_raised_and_not_swallowed():
         def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
-    run, _ = run_of(Plan([suite(case("a"))], PlanSettings()), Scripted(), store=Broken())
+    run = run_of(Plan([suite(case("a"))], PlanSettings()), Scripted(), store=Broken())
     with pytest.raises(OSError, match="disk full"):
         await happened(run)
 

@@ -7,17 +7,14 @@ from msgspec.structs import replace
 
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.engine.run import Run, RunOptions
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.engine.workers import IndependentTrials
-from agentv.model.run.events import TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
-from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.conversation import Link
-from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
-from agentv.model.values.message import Message
+from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.response import Failure, TargetResponse
+from doubles.engine_runs import case, events_of, results_of, suite
 from doubles.run_contexts import GivenRunContext
 from doubles.trials import finished, trial
 
@@ -56,14 +53,8 @@ class Told:
         return
 
 
-def case(identity: str) -> Case:
-    return Case(
-        identity, (Message("user", "hi"),), (AssertionEntry("yes", SaysYes(), AssertionSettings()),), sha256=identity
-    )
-
-
-def suite(*ids: str, **given: Any) -> Suite:
-    return Suite("suite", tuple(map(case, ids)), targets=(TargetSpec("t", "x", None),), **given)
+def suite_of(*ids: str, **given: Any) -> Suite:
+    return suite(*(case(one, SaysYes()) for one in ids), **given)
 
 
 def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings: PlanSettings = EARLY) -> Any:
@@ -75,13 +66,9 @@ def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings:
     firsts = series.firsts(iter(to_do))
     trials = DependencyScheduler(plan, firsts) if one.links else IndependentTrials(firsts)
 
-    async def main() -> list[Any]:
-        run_context, options = GivenRunContext(lambda _: target), RunOptions(4, sampler=series)
-        run = Run("run", trials, len(to_do), run_context=run_context, options=options)
-        return [event async for event in run.events()]
-
-    events = asyncio.run(main())
-    return [event.result for event in events if isinstance(event, TrialFinished)], events[-1]
+    work = events_of(trials, len(to_do), GivenRunContext(lambda _: target), 4, sampler=series)
+    events = asyncio.run(work)
+    return results_of(events), events[-1]
 
 
 def ends(results: Sequence[TrialResult]) -> dict[str, tuple[str, int]]:
@@ -95,7 +82,7 @@ def ends(results: Sequence[TrialResult]) -> dict[str, tuple[str, int]]:
 
 def test_every_case_is_sampled_until_it_is_decided_one_sample_after_the_other():
     target = Told(always="y", never="n", half="yn" * 10, breaks="yye")
-    results, over = ran(suite("always", "never", "half", "breaks"), target)
+    results, over = ran(suite_of("always", "never", "half", "breaks"), target)
     assert ends(results) == {
         "always": ("above", 16),
         "never": ("below", 3),
@@ -108,12 +95,12 @@ def test_every_case_is_sampled_until_it_is_decided_one_sample_after_the_other():
 
 
 def test_without_until_every_sample_is_run():
-    results, _ = ran(suite("never"), Told(never="n"), settings=PlanSettings(repeat=2))
+    results, _ = ran(suite_of("never"), Told(never="n"), settings=PlanSettings(repeat=2))
     assert (len(results), ends(results)) == (2, {})
 
 
 def test_a_run_that_goes_on_counts_the_samples_that_it_has():
-    one, target = suite("never", "always"), Told(never="n", always="y")
+    one, target = suite_of("never", "always"), Told(never="n", always="y")
     before, _ = ran(one, target)
     kept = [result for result in before if result.trial.case.id == "always" or result.trial.sample <= 2]
     results, over = ran(one, target, kept=[replace(result, stopped=None) for result in kept])
@@ -123,7 +110,7 @@ def test_a_run_that_goes_on_counts_the_samples_that_it_has():
 
 
 def test_samples_that_may_end_early_are_other_trials():
-    plain, early = Plan([suite("a")], PlanSettings(repeat=20)), Plan([suite("a")], EARLY)
+    plain, early = Plan([suite_of("a")], PlanSettings(repeat=20)), Plan([suite_of("a")], EARLY)
     assert {one.key for one in plain}.isdisjoint(one.key for one in early)
 
 
@@ -153,7 +140,7 @@ def statuses(results: Sequence[TrialResult], name: str) -> list[str]:
 
 def test_samples_that_cost_what_they_may_are_the_last_of_their_case():
     target = Priced(yes="y", breaks="eyyy")
-    results, over = ran(suite("yes", "breaks", run=LIMITED), target, settings=ALL)
+    results, over = ran(suite_of("yes", "breaks", run=LIMITED), target, settings=ALL)
     assert statuses(results, "yes") == ["passed", "passed", "skipped", "skipped"]
     assert statuses(results, "breaks") == ["errored", "passed", "passed", "skipped"]
     assert set(target.most.values()) == {1}
@@ -163,7 +150,7 @@ def test_samples_that_cost_what_they_may_are_the_last_of_their_case():
 
 
 def test_a_resumed_run_counts_what_the_samples_of_a_case_have_cost():
-    one, target = suite("yes", "other", run=LIMITED), Priced(yes="y", other="y")
+    one, target = suite_of("yes", "other", run=LIMITED), Priced(yes="y", other="y")
     before, _ = ran(one, target, settings=ALL)
     done = [result for result in before if result.trial.case.id == "yes" and result.trial.sample <= 2]
     kept = [replace(result, trial=replace(result.trial, cost_limit_usd=None)) for result in done]  # as a row has it
@@ -176,8 +163,12 @@ def test_a_resumed_run_counts_what_the_samples_of_a_case_have_cost():
 @pytest.mark.parametrize(("policy", "status"), [("skip", "skipped"), ("fail", "errored"), ("run", "passed")])
 def test_what_keeps_one_sample_from_running_keeps_all_of_its_case(policy: Any, status: str):
     needs = {"needs": Link(("no",)), "last": Link(("needs",))}
-    cases = case("no"), replace(case("needs"), on_dependency_failure=policy), case("last")
-    one = replace(suite(links=needs, run=replace(LIMITED, cost_limit_usd=9.0)), cases=cases)
+    cases = (
+        case("no", SaysYes()),
+        replace(case("needs", SaysYes()), on_dependency_failure=policy),
+        case("last", SaysYes()),
+    )
+    one = replace(suite_of(links=needs, run=replace(LIMITED, cost_limit_usd=9.0)), cases=cases)
     results, over = ran(one, Priced(no="n", needs="y", last="y"), settings=ALL)
     assert statuses(results, "needs") == [status] * 4
     assert statuses(results, "last") == ["passed" if policy == "run" else "skipped"] * 4

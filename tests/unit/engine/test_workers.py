@@ -12,6 +12,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure
 from doubles.run_contexts import GivenRunContext
 from doubles.trials import finished, trial
+from doubles.waiting import turns
 
 REFUSED = CallFailure("http-status", "HTTP 401", status=401, stops=True)
 
@@ -94,8 +95,7 @@ async def test_a_target_gets_no_more_calls_at_once_than_it_may():
     executor = Executing(gate=asyncio.Event())
     runner = TrialRunner(executor, GivenRunContext(lambda _: None), RunState(), lambda _: ())
     tasks = [asyncio.ensure_future(runner.run(limited)) for _ in range(5)]
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await turns()
     executor.gate.set()
     await asyncio.gather(*tasks)
     assert (executor.most, len(executor.ran)) == (2, 5)
@@ -110,8 +110,7 @@ def test_a_case_waits_for_the_queries_of_its_suite_and_does_not_begin_once_the_r
         executor, state = Executing(gate=asyncio.Event()), RunState()
         runner = TrialRunner(executor, GivenRunContext(lambda _: None), state, lambda _: ())
         tasks = [asyncio.ensure_future(runner.run(one)) for one in (query, case)]
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await turns()
         before = list(executor.ran)
         if stops:
             state.stop("interrupt")

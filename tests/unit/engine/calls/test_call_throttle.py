@@ -15,6 +15,7 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.ports import TargetRequest
 from agentv.user_code.deadline import LIMIT, Deadline, in_time
 from doubles.virtual_time import now, run_at_once
+from doubles.waiting import turns
 
 FINE = TargetResponse("fine")
 BROKEN = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
@@ -240,11 +241,6 @@ def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
 
 def nothing(_call: object, _outcome: object) -> None:
     """Nothing to give back."""
-
-
-async def turns(number: int = 3) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
 
 
 def waiting(queue: AdmissionQueue[Any, Any], calls: Sequence[tuple[str, int]]) -> list[asyncio.Future[Any]]:

@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.retry_policy import TargetStop, is_interrupted, is_stopped, is_unaffordable
-from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.workers import IndependentTrials, RunLimits
-from agentv.model.run.events import RunFinished, TargetStopped, TrialFinished
+from agentv.model.run.events import RunFinished, TargetStopped
 from agentv.model.run.grade import Grade
-from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
-from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
-from doubles.nested_grading import Given
+from doubles.engine_runs import case, results_of
+from doubles.nested_grading import entry
 from doubles.run_contexts import FixedClock, GivenRunContext
 from doubles.virtual_time import run_at_once
 
@@ -87,17 +87,6 @@ class Nested:
         return Grade.of(True, "")
 
 
-GOOD = AssertionEntry("given", Given(Grade.of(True, "good")), AssertionSettings())
-
-
-def judged(name: str | None = None) -> AssertionEntry:
-    return AssertionEntry("judged", Judged(name), AssertionSettings())
-
-
-def case(identity: str, *entries: AssertionEntry, **given: Any) -> Case:
-    return Case(identity, (Message("user", "hi"),), entries or (GOOD,), sha256=identity, **given)
-
-
 def spec(name: str, place: str | None = "x http://x") -> TargetSpec:
     return TargetSpec(name, "x", Settings(place))
 
@@ -128,16 +117,14 @@ def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_afte
 
         run_context = GivenRunContext(connect, clock=Clock(), throttle=throttle, judge=judge)
         plan = Plan([suite], PlanSettings())
-        trials = DependencyScheduler(plan, plan) if suite.links else IndependentTrials(plan)
         options = RunOptions(workers, **given)
-        run = Run("run", trials, plan.counts()[1], run_context=run_context, options=options)
+        run = Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options)
         if stop_after is not None:
             asyncio.get_running_loop().call_later(stop_after, run.stop)
         return [event async for event in run.events()]
 
     events = run_at_once(main())
-    finished = [event.result for event in events if isinstance(event, TrialFinished)]
-    return {(one.trial.target.name, one.trial.case.id): one for one in finished}, events
+    return {(one.trial.target.name, one.trial.case.id): one for one in results_of(events)}, events
 
 
 def statuses(results: dict[Any, Any]) -> list[str]:
@@ -178,12 +165,10 @@ def test_what_was_not_run_is_no_error_to_count():
     assert len(results) == 5
 
 
-@pytest.mark.parametrize(
-    "entry", [judged(), judged("j"), AssertionEntry("set", Nested((judged(),)), AssertionSettings())]
-)
-def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
+@pytest.mark.parametrize("check", [Judged(), Judged("j"), Nested((entry(Judged()),))])
+def test_a_stopped_judge_spares_the_target_of_all_that_need_it(check):
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
-    cases = (case("first", judged()), case("second", entry), case("third"))
+    cases = (case("first", Judged()), case("second", check), case("third"))
     judge = spec("j")
     results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=judge, judges={"j": judge}), servers)
     assert statuses(results) == ["errored", "skipped", "passed"]
@@ -194,7 +179,7 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
 
 def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_suites():
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([TargetResponse("yes")]), "bad": Server([REFUSED])}
-    cases = (case("first", judged("bad")), case("second", judged("bad")), case("third", judged()))
+    cases = (case("first", Judged("bad")), case("second", Judged("bad")), case("third", Judged()))
     suite = Suite("s", cases, targets=(spec("t", None),), judge=spec("j"), judges={"bad": spec("bad")})
     results, _ = ran(suite, servers)
     assert statuses(results) == ["errored", "skipped", "passed"]

@@ -10,11 +10,7 @@ from agentv.model.suite.suite import Rate
 from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from doubles.virtual_time import now, run_at_once
-
-
-async def turns(number: int = 5) -> None:
-    for _ in range(number):
-        await asyncio.sleep(0)
+from doubles.waiting import turns
 
 
 def test_nobody_waits_for_longer_than_it_may():
