@@ -45,6 +45,19 @@ class Given:
         return self.outcome
 
 
+@dataclass(frozen=True)
+class Acts:
+    """An assertion that does something when it grades."""
+
+    action: Any
+
+    def label(self) -> str:
+        return ""
+
+    def grade(self, context: AssertionContext) -> Any:
+        return self.action(context)
+
+
 def answer(output: str | None = "", *, reference: Any = None, **known: Any) -> AssertionContext:
     """An answer and what is known of it; `reference` is the content of the expected output."""
     expected = () if reference is None else (Message("assistant", reference),)

@@ -11,12 +11,13 @@ from agentv.engine.trial import is_conversation
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Flow, Turn, answer_messages
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
+from doubles.nested_grading import Acts, entry
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 
@@ -50,19 +51,9 @@ class Script:
         return
 
 
-@dataclass(frozen=True)
-class Looking:
+def looking(seen: list[AssertionContext]) -> AssertionEntry:
     """An assertion that keeps what it saw."""
-
-    seen: list[AssertionContext]
-    passes: bool = True
-
-    def label(self) -> str:
-        return ""
-
-    def grade(self, context: AssertionContext) -> Grade:
-        self.seen.append(context)
-        return Grade.of(self.passes, "looked")
+    return entry(Acts(lambda context: seen.append(context) or Grade.of(True, "looked")))
 
 
 def user(text: str) -> Message:
@@ -71,10 +62,6 @@ def user(text: str) -> Message:
 
 def assistant(text: str, *calls: ToolCall) -> Message:
     return Message("assistant", text, tool_calls=calls)
-
-
-def entry(assertion: Any, **given: Any) -> AssertionEntry:
-    return AssertionEntry("looking", assertion, AssertionSettings(**given))
 
 
 def trial_of(*turns: Turn, opening: tuple[Message, ...] = (), history: tuple[Message, ...] = (), **given: Any) -> Trial:
@@ -105,8 +92,8 @@ def test_a_turn_sees_its_own_answer_and_the_case_the_whole():
     expected = (assistant("two"),)
     trial = trial_of(
         Turn((user("a"),)),
-        Turn((user("b"),), (entry(Looking(of_turn)),), "counts", expected),
-        assertions=(entry(Looking(of_case)),),
+        Turn((user("b"),), (looking(of_turn),), "counts", expected),
+        assertions=(looking(of_case),),
         criteria="is kind",
         expected_output=expected,
     )
@@ -127,7 +114,7 @@ def test_a_turn_sees_its_own_answer_and_the_case_the_whole():
     [(Failure("timeout", "late"), "timeout", None), (TargetResponse(" "), "empty-output", " ")],
 )
 def test_a_turn_without_an_answer_errs_the_trial_and_ends_it(broken, code, output):
-    grading = entry(Looking([]))
+    grading = looking([])
     trial = trial_of(*[Turn((user(name),), (grading,)) for name in "abc"], assertions=(grading,))
     result, target, store = run(trial, TargetResponse("One"), broken)
     assert len(target.requests) == 2
@@ -166,7 +153,7 @@ def test_a_case_of_a_conversation_goes_on_from_its_history_without_the_suites_op
         history=history,
         preamble=1,
         conversation_id="x",
-        assertions=(entry(Looking(seen)),),
+        assertions=(looking(seen),),
     )
     assert is_conversation(trial)
     result, target, store = run(trial, TargetResponse("Two"))

@@ -17,7 +17,7 @@ from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.threads import DaemonThreads
 from doubles.grading import Services, context_of
 from doubles.judges import JudgeServices, Saying
-from doubles.nested_grading import Given, Stopped, entry
+from doubles.nested_grading import Acts, Given, Stopped, entry
 
 HALF = Grade(0.5, False, (Check("half", False),))
 
@@ -33,19 +33,6 @@ def scores(*entries: Any, output: str = "hi", **given: Any) -> Any:
             await executor.aclose()
 
     return asyncio.run(main())
-
-
-@dataclass(frozen=True)
-class Acts:
-    """An assertion that does something when it grades."""
-
-    action: Any
-
-    def label(self) -> str:
-        return ""
-
-    def grade(self, context: Any) -> Any:
-        return self.action(context)
 
 
 def raises(error: BaseException) -> Any:

@@ -16,6 +16,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from doubles.engine_runs import BAD, GOOD, case, results_of, suite
+from doubles.nested_grading import Acts
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 from doubles.trials import finished, trial
@@ -123,21 +124,13 @@ def test_an_answer_shows_a_character(output, status):
 
 
 async def test_an_answer_is_kept_before_it_is_graded():
-    seen: list[int] = []
+    seen, store = [], MemoryStore()
 
-    @dataclass(frozen=True)
-    class Looks:
-        store: MemoryStore
+    def grade(_context: Any) -> Grade:
+        seen.append(len(store.answers))
+        return GOOD
 
-        def label(self) -> str:
-            return ""
-
-        def grade(self, context: Any) -> Grade:
-            seen.append(len(self.store.answers))
-            return GOOD
-
-    store = MemoryStore()
-    run = run_of(Plan([suite(case("a", Looks(store)))], PlanSettings()), Scripted(), store=store)
+    run = run_of(Plan([suite(case("a", Acts(grade)))], PlanSettings()), Scripted(), store=store)
     await happened(run)
     assert seen == [1]
 

@@ -15,18 +15,14 @@ from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.response import Failure, TargetResponse
 from doubles.engine_runs import case, events_of, results_of, suite
+from doubles.nested_grading import Acts
 from doubles.run_contexts import GivenRunContext
 from doubles.trials import finished, trial
 
 EARLY = PlanSettings(repeat=20, until="decided")
 
 
-class SaysYes:
-    def label(self) -> str:
-        return "yes"
-
-    def grade(self, context: Any) -> Grade:
-        return Grade.of(context.output == "yes", "yes")
+SAYS_YES = Acts(lambda context: Grade.of(context.output == "yes", "yes"))
 
 
 class Told:
@@ -54,7 +50,7 @@ class Told:
 
 
 def suite_of(*ids: str, **given: Any) -> Suite:
-    return suite(*(case(one, SaysYes()) for one in ids), **given)
+    return suite(*(case(one, SAYS_YES) for one in ids), **given)
 
 
 def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings: PlanSettings = EARLY) -> Any:
@@ -164,9 +160,9 @@ def test_a_resumed_run_counts_what_the_samples_of_a_case_have_cost():
 def test_what_keeps_one_sample_from_running_keeps_all_of_its_case(policy: Any, status: str):
     needs = {"needs": Link(("no",)), "last": Link(("needs",))}
     cases = (
-        case("no", SaysYes()),
-        replace(case("needs", SaysYes()), on_dependency_failure=policy),
-        case("last", SaysYes()),
+        case("no", SAYS_YES),
+        replace(case("needs", SAYS_YES), on_dependency_failure=policy),
+        case("last", SAYS_YES),
     )
     one = replace(suite_of(links=needs, run=replace(LIMITED, cost_limit_usd=9.0)), cases=cases)
     results, over = ran(one, Priced(no="n", needs="y", last="y"), settings=ALL)

@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -10,10 +9,11 @@ from hypothesis import strategies as st
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.pacing import AdaptiveConcurrency
-from agentv.model.suite.suite import Rate, Retry, TargetSpec
+from agentv.model.suite.suite import Rate, Retry
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.user_code.deadline import LIMIT, Deadline, in_time
+from doubles.servers import Server, spec
 from doubles.virtual_time import now, run_at_once
 from doubles.waiting import turns
 
@@ -24,48 +24,6 @@ REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=
 
 def limited(after_s: float | None = None) -> CallFailure:
     return CallFailure("http-status", "HTTP 429", retryable=True, status=429, retry_after_s=after_s)
-
-
-@dataclass(frozen=True)
-class Settings:
-    place: str | None = "x http://x"
-
-    def endpoint(self) -> str | None:
-        return self.place
-
-
-@dataclass
-class Server:
-    """A target with given answers, each after some time; the last one for ever."""
-
-    given: Sequence[Any]
-    takes_s: float = 0.0
-    asked_at: list[float] = field(default_factory=list)
-    requests: list[TargetRequest] = field(default_factory=list)
-    most_at_once: int = 0
-    at_once: int = 0
-
-    async def answer(self, request: TargetRequest) -> Any:
-        self.asked_at.append(now() - 1000)
-        self.requests.append(request)
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        number = len(self.requests)
-        try:
-            await asyncio.sleep(self.takes_s)
-        finally:
-            self.at_once -= 1
-        given = self.given[min(number, len(self.given)) - 1]
-        if isinstance(given, BaseException):
-            raise given
-        return given
-
-    async def close(self) -> None:
-        return
-
-
-def spec(name: str = "t", place: str | None = "x http://x", **given: Any) -> TargetSpec:
-    return TargetSpec(name, "x", Settings(place), **given)
 
 
 def request(timeout_s: float = 300.0, prompt: str = "hi") -> TargetRequest:

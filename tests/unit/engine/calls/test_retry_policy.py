@@ -1,7 +1,7 @@
 """Targets and judges that refuse everything: one error, and nothing more is spent."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from agentv.ports import TargetRequest
 from doubles.engine_runs import case, results_of
 from doubles.nested_grading import entry
 from doubles.run_contexts import FixedClock, GivenRunContext
+from doubles.servers import Server, spec
 from doubles.virtual_time import run_at_once
 
 REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
@@ -32,31 +33,6 @@ BUSY = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
 class Clock(FixedClock):
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-@dataclass(frozen=True)
-class Settings:
-    place: str | None = "x http://x"
-
-    def endpoint(self) -> str | None:
-        return self.place
-
-
-@dataclass
-class Server:
-    """Gives its answers one after the other, each after a second; the last one for ever."""
-
-    given: list[Any]
-    asked: list[str] = field(default_factory=list)
-
-    async def answer(self, request: TargetRequest) -> Any:
-        self.asked.append(request.case_id)
-        given = self.given[min(len(self.asked), len(self.given)) - 1]
-        await asyncio.sleep(1)
-        return given
-
-    async def close(self) -> None:
-        return
 
 
 @dataclass(frozen=True)
@@ -85,10 +61,6 @@ class Nested:
 
     def grade(self, context: Any) -> Grade:
         return Grade.of(True, "")
-
-
-def spec(name: str, place: str | None = "x http://x") -> TargetSpec:
-    return TargetSpec(name, "x", Settings(place))
 
 
 @dataclass
@@ -127,12 +99,16 @@ def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_afte
     return {(one.trial.target.name, one.trial.case.id): one for one in results_of(events)}, events
 
 
+def serving(*given: Any) -> Server:
+    return Server(given, takes_s=1.0)
+
+
 def statuses(results: dict[Any, Any]) -> list[str]:
     return [one.status for one in results.values()]
 
 
 def test_one_trial_is_errored_and_the_others_are_not_run():
-    server = Server([REFUSED])
+    server = serving(REFUSED)
     results, events = ran(Suite("s", tuple(case(str(n)) for n in range(9)), targets=(spec("t"),)), {"t": server})
     assert statuses(results) == ["errored"] + ["skipped"] * 8
     assert len(server.asked) == 1
@@ -143,7 +119,7 @@ def test_one_trial_is_errored_and_the_others_are_not_run():
 
 
 def test_those_in_flight_that_fail_alike_are_not_errors_either():
-    server = Server([REFUSED])
+    server = serving(REFUSED)
     cases = tuple(case(str(n)) for n in range(9))
     results, _ = ran(Suite("s", cases, targets=(spec("t"),)), {"t": server}, workers=4)
     assert sorted(statuses(results)) == ["errored"] + ["skipped"] * 8
@@ -151,14 +127,14 @@ def test_those_in_flight_that_fail_alike_are_not_errors_either():
 
 
 def test_trials_of_other_targets_go_on():
-    servers = {"bad": Server([REFUSED]), "good": Server([TargetResponse("fine")])}
+    servers = {"bad": serving(REFUSED), "good": serving(TargetResponse("fine"))}
     results, _ = ran(Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good"))), servers)
     shown = {key: one.status for key, one in results.items()}
     assert shown == {("bad", "a"): "errored", ("bad", "b"): "skipped", ("good", "a"): "passed", ("good", "b"): "passed"}
 
 
 def test_what_was_not_run_is_no_error_to_count():
-    server = Server([REFUSED])
+    server = serving(REFUSED)
     results, _ = ran(
         Suite("s", tuple(case(str(n)) for n in range(5)), targets=(spec("t"),)), {"t": server}, limits=RunLimits(2)
     )
@@ -167,7 +143,7 @@ def test_what_was_not_run_is_no_error_to_count():
 
 @pytest.mark.parametrize("check", [Judged(), Judged("j"), Nested((entry(Judged()),))])
 def test_a_stopped_judge_spares_the_target_of_all_that_need_it(check):
-    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
+    servers = {"t": serving(TargetResponse("fine")), "j": serving(REFUSED)}
     cases = (case("first", Judged()), case("second", check), case("third"))
     judge = spec("j")
     results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=judge, judges={"j": judge}), servers)
@@ -178,7 +154,7 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(check):
 
 
 def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_suites():
-    servers = {"t": Server([TargetResponse("fine")]), "j": Server([TargetResponse("yes")]), "bad": Server([REFUSED])}
+    servers = {"t": serving(TargetResponse("fine")), "j": serving(TargetResponse("yes")), "bad": serving(REFUSED)}
     cases = (case("first", Judged("bad")), case("second", Judged("bad")), case("third", Judged()))
     suite = Suite("s", cases, targets=(spec("t", None),), judge=spec("j"), judges={"bad": spec("bad")})
     results, _ = ran(suite, servers)
@@ -187,7 +163,7 @@ def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_
 
 
 def test_a_conversation_that_meets_a_stopped_target_is_not_run():
-    server = Server([TargetResponse("fine"), REFUSED])
+    server = serving(TargetResponse("fine"), REFUSED)
     turns = tuple(Turn((Message("user", text),)) for text in "ab")
     suite = Suite("s", (case("talk", turns=turns), case("late", turns=turns)), targets=(spec("t"),))
     results, _ = ran(suite, {"t": server})
@@ -223,7 +199,7 @@ def test_why_a_trial_has_no_verdict_is_known_by_its_code_whoever_failed(prefix):
 def test_an_interrupted_wait_leaves_no_row_and_the_run_ends():
     later = CallFailure("http-status", "HTTP 429", retryable=True, status=429, retry_after_s=60.0)
     cases = tuple(case(str(n)) for n in range(5))
-    results, events = ran(Suite("s", cases, targets=(spec("t"),)), {"t": Server([later])}, workers=3, stop_after=5)
+    results, events = ran(Suite("s", cases, targets=(spec("t"),)), {"t": serving(later)}, workers=3, stop_after=5)
     assert results == {}
     assert (events[-1].interrupted, events[-1].unstarted, events[-1].duration_ms) == (True, 5, 5000)
     assert isinstance(events[-1], RunFinished)
