@@ -269,7 +269,7 @@ async def _turn(
             trace.agent,
             trace.agent_version,
             program.tested if program is not None else (),
-            program is not None and program.untested(trace.agent_version),
+            program is not None and bool(program.untested(trace.agent_version)),
             work.sandbox,
             spec.upstream.protocol if spec.upstream is not None and trace.is_counted else None,
             trace.turns or None,

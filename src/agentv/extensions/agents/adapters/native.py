@@ -18,14 +18,12 @@ from msgspec import structs
 
 from agentv.extensions.agents.adapters import trials
 from agentv.extensions.agents.adapters.native_settings import (
-    UNTESTED,
     Directories,
     Ending,
     Launch,
     Memory,
     NativeAgentSettings,
     StreamReader,
-    version_note,
 )
 from agentv.extensions.agents.adapters.process import (
     INTERRUPT_S,
@@ -428,8 +426,8 @@ class NativeSession:
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
-        untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
-        message = failure.message if untested is None else f"{failure.message} ({untested})"
+        untested = self._settings.program.untested(running.recording.facts.version)
+        message = f"{failure.message} ({untested})" if untested else failure.message
         return trials.failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
@@ -446,29 +444,29 @@ class NativeSession:
         missing = [] if ending.complete else ["the agent was ended, or ended, before its stream was complete"]
         if lines.unread:
             missing.append(f"{plural(lines.unread, 'event')} of the agent's stream could not be read")
-        name = self._settings.program.name
+        program = self._settings.program
         known: dict[str, Any] = {
             "session_id": ending.session_id,
-            "agent": facts.name or name,
+            "agent": facts.name or program.name,
             "agent_version": facts.version,
             "model": facts.model,
             "turns": recording.own_turns,
             "noise_lines": lines.noise,
             "unread_events": lines.unread,
             "native_truncated": lines.native.truncated,
-            **version_note(self._settings.program, facts.version),
+            "untested_version": program.untested(facts.version),
         }
         return Trace(
             steps,
-            source=name,
-            agent=facts.name or name,
+            source=program.name,
+            agent=facts.name or program.name,
             agent_version=facts.version,
             session_id=ending.session_id,
             stop_reason=ending.stop_reason,
             duration_ms=recording.now_ms,
             metadata={key: one for key, one in known.items() if one},
             native=bytes(lines.native),
-            native_name=f"{name}.jsonl",
+            native_name=f"{program.name}.jsonl",
             partial="; ".join(missing),
         )
 

@@ -165,9 +165,15 @@ class AgentProgram:
         ways.append("set 'command'")
         return Issue((), message, "missing-agent", ", or ".join(ways), of_machine=True)
 
-    def untested(self, version: str) -> bool:
-        """Whether a version is known to be none of the tested ones; minor and patch versions count as one."""
-        return bool(version and self.tested) and _series(version) not in map(_series, self.tested)
+    def untested(self, version: str) -> str:
+        """What a trace says of a version that was never seen; empty for a tested one, and where that is not known.
+
+        Versions that differ in their third number count as one.
+        """
+        own, *tested = (".".join(one.split(".")[:2]) for one in (version, *self.tested))
+        if not version or not tested or own in tested:
+            return ""
+        return f"{self.name} {version}; tested with {', '.join(self.tested)}"
 
     def _bundled(self) -> str:
         if not self.module:
@@ -181,21 +187,6 @@ class AgentProgram:
             if program.is_file() and os.access(program, os.X_OK):
                 return str(program)
         return ""
-
-
-def _series(version: str) -> str:
-    return ".".join(version.split(".")[:2])
-
-
-UNTESTED = "untested_version"
-"""Key of a trace's metadata: the agent's version is not one whose stream is known."""
-
-
-def version_note(program: AgentProgram, version: str) -> Mapping[str, str]:
-    """What a trace says of a version that was never seen; nothing of one that was."""
-    if not program.untested(version):
-        return {}
-    return {UNTESTED: f"{program.name} {version}; tested with {', '.join(program.tested)}"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
 from agentv.authoring.source.yaml import read_yaml
-from agentv.extensions.agents.authoring.schema import AuthoredAgentRules, AuthoredCommand, AuthoredHooks
+from agentv.extensions.agents.authoring.schema import STAGES, AuthoredAgentRules, AuthoredCommand, AuthoredHooks
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles, Hooks, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
 
@@ -265,9 +265,8 @@ def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
     return None
 
 
-NAMES = ("before_all", "before_each", "after_each", "after_all")
 _EXTENSION = re.compile(r"(?:file://)?(?P<path>.+\.[mc]?[jt]s):(?P<name>[A-Za-z_$][\w$]*)")
-_STAGES = {"beforeAll": "before_all", "beforeEach": "before_each", "afterEach": "after_each", "afterAll": "after_all"}
+_STAGE_OF = dict(zip(("beforeAll", "beforeEach", "afterEach", "afterAll"), STAGES, strict=True))
 _AGENT_RULES = "agentv:agent-rules"
 _STAGED = ".agentv/agent-rules"
 _CALL = (
@@ -293,7 +292,7 @@ def read_hooks(node: Node, reading: Reading) -> tuple[Hooks, tuple[WorkspaceComm
         return Hooks(), ()
     found: dict[str, tuple[WorkspaceCommand, ...]] = {}
     setup: tuple[WorkspaceCommand, ...] = ()
-    for name in NAMES:
+    for name in STAGES:
         written = getattr(read, name)
         if not isinstance(written, MapNode):
             found[name] = read_commands(written, name, reading)
@@ -325,7 +324,7 @@ def read_extensions(
         reading.report.error("bad-value", node, f"'extensions' must be a list, found {kind_of(node)}")
         return Hooks(), (), ()
     reading = reading.rendering(False)
-    stages: dict[str, list[WorkspaceCommand]] = {name: [] for name in NAMES}
+    stages: dict[str, list[WorkspaceCommand]] = {name: [] for name in STAGES}
     files: list[CopiedFiles] = []
     for item in rendered.items:
         if isinstance(item, MapNode):
@@ -362,10 +361,10 @@ def _function(node: Node, reading: Reading) -> tuple[str, WorkspaceCommand] | No
         message = "an entry of 'extensions' must be file://FILE.mjs:FUNCTION, or agentv:agent-rules"
         reading.report.error("bad-value", node, message)
         return None
-    stage = _STAGES.get(match["name"])
+    stage = _STAGE_OF.get(match["name"])
     if stage is None:
-        message = f"'{match['name']}' is no hook: it must be one of {', '.join(_STAGES)}"
-        reading.report.error("bad-value", node, message, hint=did_you_mean(match["name"], _STAGES))
+        message = f"'{match['name']}' is no hook: it must be one of {', '.join(_STAGE_OF)}"
+        reading.report.error("bad-value", node, message, hint=did_you_mean(match["name"], _STAGE_OF))
         return None
     path = reading.find(Scalar(match["path"], match["path"], node.at), "file")
     if path is None or reading.text_of(path, Scalar(match["path"], match["path"], node.at)) is None:

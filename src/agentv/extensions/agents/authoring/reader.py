@@ -18,8 +18,8 @@ from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
-from agentv.extensions.agents.authoring.parts import NAMES, CopyReader, FileDigests, read_extensions
-from agentv.extensions.agents.authoring.schema import AuthoredVariant
+from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests, read_extensions
+from agentv.extensions.agents.authoring.schema import STAGES, AuthoredVariant
 from agentv.extensions.agents.authoring.workspace import MappingReader, Parts, read_environment
 from agentv.model.suite.workspace import WORKSPACE, Hooks, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.response import Failure
@@ -152,7 +152,7 @@ class WorkspaceReader:
             parts["setup"] = (*parts.get("setup", ()), *setup)
             parts["files"] = (*parts.get("files", ()), *files)
             hooks = parts.get("hooks", Hooks())
-            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(more, name) for name in NAMES})
+            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(more, name) for name in STAGES})
         if keys.sandbox is not None and not is_empty(keys.sandbox):
             if reading.data:
                 refuse_data(keys.sandbox, reading.report, "choose a sandbox")
@@ -194,7 +194,7 @@ def _merged(base: Parts, own: Parts) -> Parts:
     merged = {**base, **own}
     if "hooks" in base and "hooks" in own:
         hooks, others = own["hooks"], base["hooks"]
-        merged["hooks"] = Hooks(**{name: getattr(hooks, name) or getattr(others, name) for name in NAMES})
+        merged["hooks"] = Hooks(**{name: getattr(hooks, name) or getattr(others, name) for name in STAGES})
     if "env" in base and "env" in own:
         merged["env"] = {**base["env"], **own["env"]}
     return merged
@@ -239,7 +239,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
         "files": [[one.path, one.sha256] for one in spec.files],
         "hidden": [[one.path, one.sha256, *["patch"] * one.is_patch] for one in spec.hidden],
         "setup": [_facts(one) for one in spec.setup],
-        "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in NAMES],
+        "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in STAGES],
         "protected": list(spec.protected),
         "network": spec.network,
         "home": spec.home,

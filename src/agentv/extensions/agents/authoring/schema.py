@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec.structs import replace
 
-from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, TEXT, Schema, object_of, properties_of
+from agentv.authoring.fields.json_kinds import NAME, TEXT, Schema, mapping_of, object_of, properties_of
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.extensions.agents.authoring.activation import AuthoredActivation, AuthoredActivationQuery
 from agentv.model.suite.suite import GradedOutput
@@ -55,6 +55,10 @@ class AuthoredRepository(Declared):
     commit: Annotated[Text | None, Alias(("base_commit",)), Doc("commit, branch or tag")] = None
     ancestor: Annotated[Count, Doc("number of first parents to go back from `commit`")] = 0
     sparse: Annotated[Texts | None, Doc("directories to check out; default: all")] = None
+
+
+STAGES = ("before_all", "before_each", "after_each", "after_all")
+"""Keys of `hooks`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,52 +339,28 @@ EXTENSIONS: Schema = {
 
 def workspace_defs() -> dict[str, Schema]:
     """The definitions that these keys refer to."""
-    stages = ("before_all", "before_each", "after_each", "after_all")
+    hooks: Schema = {"anyOf": [{"$ref": "#/$defs/hooks"}, _NOTHING]}
+    setup: Schema = {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}
+    tools: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}
+    queries: Schema = {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]}
+    files = {"template": {"type": ["string", "null"]}, "files": _COPIED, "hidden": _COPIED}
+    command = mapping_of(properties_of(AuthoredCommand, {"command": _WORDS}))  # AgentV has one with `reset` alone
     return {
-        "command": {**_mapping(AuthoredCommand, {"command": _WORDS}), "minProperties": 1},
-        "hooks": _mapping(AuthoredHooks, dict.fromkeys(stages, _COMMANDS)),
-        "workspace": _mapping(
-            AuthoredWorkspace,
-            {
-                "template": {"type": ["string", "null"]},
-                "files": _COPIED,
-                "hidden": _COPIED,
-                "setup": _COMMANDS,
-                "hooks": {"anyOf": [{"$ref": "#/$defs/hooks"}, _NOTHING]},
-            },
-        ),
-        "solution": {**_mapping(AuthoredSolution, {"files": _COPIED, "commands": _COMMANDS}), "minProperties": 1},
-        "variant": _mapping(AuthoredVariant, {"overlay": _COPIED}, "name"),
-        "environment-setup": _mapping(AuthoredSetup, {"command": _WORDS}, "command"),
-        "environment": _mapping(
-            AuthoredEnvironment, {"setup": {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}}, "workdir"
-        ),
-        "user": _mapping(AuthoredUser, {"model": {"$ref": "#/$defs/target"}}),
-        "activation": _mapping(
-            AuthoredActivation,
-            {
-                "skills": NAME,
-                "queries": {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]},
-            },
-            "skills",
-            "queries",
-        ),
+        "command": {**command, "minProperties": 1},
+        "hooks": object_of(AuthoredHooks, dict.fromkeys(STAGES, _COMMANDS)),
+        "workspace": object_of(AuthoredWorkspace, {**files, "setup": _COMMANDS, "hooks": hooks}),
+        "solution": {**object_of(AuthoredSolution, {"files": _COPIED, "commands": _COMMANDS}), "minProperties": 1},
+        "variant": object_of(AuthoredVariant, {"overlay": _COPIED}),
+        "environment-setup": object_of(AuthoredSetup, {"command": _WORDS}),
+        "environment": object_of(AuthoredEnvironment, {"setup": setup}),
+        "user": object_of(AuthoredUser, {"model": {"$ref": "#/$defs/target"}}),
+        "activation": object_of(AuthoredActivation, {"skills": NAME, "queries": queries}),
         "agent-rules": object_of(AuthoredAgentRules),
         "tool": object_of(AuthoredTool),
         "tools": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}, "minProperties": 1},
         "tool-server": {
             "if": {"required": ["tools"]},
-            "then": _mapping(AuthoredServer, {"tools": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}}, "tools"),
-            "else": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]},
+            "then": object_of(AuthoredServer, {"tools": tools}),
+            "else": tools,
         },
-    }
-
-
-def _mapping(cls: type, unread: Mapping[str, Schema], *required: str) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties_of(cls, unread),
-        "patternProperties": FREE_KEYS,
-        "additionalProperties": False,
-        **({"required": list(required)} if required else {}),
     }

@@ -208,11 +208,14 @@ class TrialSpans:
     """The spans of one trial.
 
     Attributes:
+        receivers: that it is of.
+        port: of loopback.
         url: where its program sends them.
         socket: of Unix, which leads there too; empty without one.
     """
 
-    receiver: SpanReceiver
+    receivers: SpanReceivers
+    port: int
     url: str
     token: str
     trace_id: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -279,12 +282,12 @@ class TrialSpans:
         """Take no more spans."""
         if self.site is not None:
             await self.site.stop()
-        self.receiver.trials.pop(self.token, None)
-        self.receiver.trials.pop(self.trace_id, None)
+        self.receivers.trials.pop(self.token, None)
+        self.receivers.trials.pop(self.trace_id, None)
 
 
-class SpanReceiver:
-    """Listens on one port of loopback.
+class SpanReceivers:
+    """Listen on the ports of loopback that the targets of a run ask for.
 
     Attributes:
         trials: by their tokens, and by the ids of their traces.
@@ -292,35 +295,52 @@ class SpanReceiver:
 
     def __init__(self) -> None:
         self.trials: dict[str, TrialSpans] = {}
-        self.port = 0
-        self._runner: AppRunner | None = None
+        self._runners: dict[int, AppRunner] = {}
+        self._starting = asyncio.Lock()
 
-    async def start(self, port: int) -> None:
-        """Listen; 0: on a free port.
+    async def open(self, port: int, socket: str = "") -> TrialSpans | Failure:
+        """Take the spans of a trial, which may come by a Unix socket at a path, too; a Failure if the port is taken.
 
-        Raises:
-            OSError: the port is taken.
+        Args:
+            port: 0: a free one.
+            socket: empty: there is none.
         """
+        from aiohttp.web import SockSite
+
+        async with self._starting:
+            if port not in self._runners:
+                runner = await self._listening(port)
+                if isinstance(runner, Failure):
+                    return runner
+                self._runners[port] = runner
+            runner = self._runners[port]
+        token, own = secrets.token_urlsafe(16), runner.addresses[0][1]
+        trial = TrialSpans(self, own, f"http://127.0.0.1:{own}/{token}", token, socket=socket)
+        if socket:
+            trial.site = SockSite(runner, listening_at(socket))
+            await trial.site.start()
+        self.trials[token] = self.trials[trial.trace_id] = trial
+        return trial
+
+    async def _listening(self, port: int) -> AppRunner | Failure:
         from aiohttp.web import Application, AppRunner, TCPSite
 
         app = Application(client_max_size=_LARGEST)
         app.router.add_post("/{path:.*}", self._handle)
-        self._runner = AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await TCPSite(self._runner, "127.0.0.1", port).start()
-        self.port = self._runner.addresses[0][1]
+        runner = AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await TCPSite(runner, "127.0.0.1", port).start()
+        except OSError as error:
+            await runner.cleanup()
+            why = f"the receiver of spans cannot listen on port {port} of 127.0.0.1: {error.strerror or error}"
+            return Failure("no-receiver", why)
+        return runner
 
-    async def open(self, socket: str = "") -> TrialSpans:
-        """Take the spans of a trial, which may come by a Unix socket at a path, too."""
-        from aiohttp.web import SockSite
-
-        token = secrets.token_urlsafe(16)
-        trial = TrialSpans(self, f"http://127.0.0.1:{self.port}/{token}", token, socket=socket)
-        if socket and self._runner is not None:
-            trial.site = SockSite(self._runner, listening_at(socket))
-            await trial.site.start()
-        self.trials[token] = self.trials[trial.trace_id] = trial
-        return trial
+    async def close(self) -> None:
+        """Stop listening."""
+        for runner in self._runners.values():
+            await runner.cleanup()
 
     async def _handle(self, request: Request) -> Response:
         from aiohttp.web import Response
@@ -344,39 +364,6 @@ class SpanReceiver:
             if (owner := self.trials.get(key)) is not None:  # others are of no trial of this run, or too late
                 owner.add(spans)
         return empty
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-
-
-class SpanReceivers:
-    """The receivers of a run, by the port that targets ask for."""
-
-    def __init__(self) -> None:
-        self._receivers: dict[int, SpanReceiver] = {}
-        self._starting = asyncio.Lock()
-
-    async def open(self, port: int, socket: str = "") -> TrialSpans | Failure:
-        """Take the spans of a trial; a Failure if the port is taken."""
-        async with self._starting:
-            receiver = self._receivers.get(port)
-            if receiver is None:
-                receiver = SpanReceiver()
-                try:
-                    await receiver.start(port)
-                except OSError as error:
-                    await receiver.stop()
-                    why = f"the receiver of spans cannot listen on port {port} of 127.0.0.1: {error.strerror or error}"
-                    return Failure("no-receiver", why)
-                self._receivers[port] = receiver
-        return await receiver.open(socket)
-
-    async def close(self) -> None:
-        """Stop listening."""
-        for receiver in self._receivers.values():
-            await receiver.stop()
 
 
 def _with_trace(answer: TargetResponse | Failure, trace: Trace) -> TargetResponse | Failure:

@@ -106,7 +106,7 @@ class AgentTrial(Struct):
             if gateway is not None and gateway.socket:
                 forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
             if self.spans is not None and self.spans.socket:
-                forwards[self.spans.receiver.port] = self.spans.socket
+                forwards[self.spans.port] = self.spans.socket
             request = replace(request, sandbox=request.sandbox.forwarding(forwards))
         self._asked = request
         return request
