@@ -31,7 +31,7 @@ from agentv.authoring.fields.case_keys import GOVERNANCE, ClusterReader, read_ta
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredJudgeMinimums, AuthoredSuite
+from agentv.authoring.fields.schema import AuthoredJudgeMinimums, AuthoredSuite
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
@@ -80,25 +80,18 @@ class Header(Struct, frozen=True):
     Attributes:
         suite: without cases.
         reading: for the cases.
-        assertions: reads assertion lists, including custom types.
-        targets_node: the targets as authored.
+        authored: its canonical keys.
         threshold: of cases without their own, with its position.
-        triggering, activation: as authored.
-        exam: the prompt whose exam the suite is.
         not_missing: keys that are misspelt, which is reported, and a judge that is named, if wrongly.
     """
 
     suite: Suite
     reading: Reading
     cases: CaseReader
-    assertions: AssertionReader
     targets: SuiteTargets
-    targets_node: Node | None
+    authored: AuthoredSuite
     threshold: tuple[float | None, Place | None]
-    triggering: Node | None = None
-    activation: Node | None = None
-    exam: AuthoredExamOf | None = None
-    not_missing: frozenset[str] = frozenset()
+    not_missing: frozenset[str]
 
 
 class HeaderReader(Struct, frozen=True):
@@ -181,9 +174,8 @@ class HeaderReader(Struct, frozen=True):
         reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
-        queries = authored.triggering, authored.activation
-        of_file = authored.exam, root.not_missing if judge is None else root.not_missing | {"judge"}
-        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold, *queries, *of_file)
+        not_missing = root.not_missing if judge is None else root.not_missing | {"judge"}
+        return Header(suite, reading, cases, targets, authored, threshold, not_missing)
 
     def _work(
         self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading
@@ -321,8 +313,8 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
     """The targets that a directory can name, with the project's defaults, and its configuration."""
     config = read_config(directory, reading)
     registry = open_registry(directory, providers, reading, more=config.providers)
-    beside = registry.path is not None and Path(registry.path).parent
-    together = config.path is not None and beside == Path(config.path).parent
+    folders = [Path(one).parent for one in (registry.path, config.path) if one is not None]
+    together = len(folders) == 2 and folders[0] == folders[1]
     named = {"target": config.target, "judge": config.judge}
     own = {role: Scalar(name, name, config.nodes[role].at) for role, name in named.items() if name}
     registry.default_target = _default("target", registry.default_target, own.get("target"), reading, together=together)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -237,10 +237,21 @@ def prompt_directories(library: str) -> list[str]:
     Raises:
         UsageError: a directory cannot be searched.
     """
+    found: list[str] = []
+    waiting = [library]
     try:
-        return sorted(_prompts_in(library))
+        while waiting:
+            directory = waiting.pop()
+            entries = _entries(directory)
+            if directory != library and _is_of_prompt(entries):
+                found.append(directory)
+                continue
+            waiting += (
+                one.path for one in entries if one.name not in PASSED_OVER and one.is_dir(follow_symlinks=False)
+            )
     except OSError as error:
         raise UsageError(f"{shown(library)} cannot be searched: {error.strerror}: {error.filename}") from None
+    return sorted(found)
 
 
 def is_prompt_directory(directory: str) -> bool:
@@ -249,33 +260,13 @@ def is_prompt_directory(directory: str) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    return _looked_at(directory) is None
+    return _is_of_prompt(_entries(directory))
 
 
-def _prompts_in(library: str) -> Iterator[str]:
-    inner = _inner(library)
-    while inner:
-        path = inner.pop()
-        below = _looked_at(path)
-        if below is None:
-            yield path
-        else:
-            inner += below
-
-
-def _looked_at(directory: str) -> list[str] | None:
-    """The directories to search below this one; None: it is that of a prompt."""
+def _entries(directory: str) -> list[os.DirEntry[str]]:
     with os.scandir(directory) as entries:
-        found = list(entries)
-    if any(entry.name in OF_PROMPTS and is_file(entry.path) for entry in found):
-        return None
-    return _directories(found)
+        return list(entries)
 
 
-def _inner(directory: str) -> list[str]:
-    with os.scandir(directory) as entries:
-        return _directories(entries)
-
-
-def _directories(entries: Iterable[os.DirEntry[str]]) -> list[str]:
-    return [one.path for one in entries if one.name not in PASSED_OVER and one.is_dir(follow_symlinks=False)]
+def _is_of_prompt(entries: Iterable[os.DirEntry[str]]) -> bool:
+    return any(entry.name in OF_PROMPTS and is_file(entry.path) for entry in entries)

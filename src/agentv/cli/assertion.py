@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agentv.app.registries import registries
 from agentv.app.wiring import LazyJavaScript, SystemClock
 from agentv.assertions.user_code.result import Settled, wire_of
-from agentv.authoring.loading.load import load_assertion
+from agentv.authoring.loading.load import load_entry
 from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
@@ -116,7 +116,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
     except ValueError as error:
         raise UsageError(f"the payload is wrong: {error}") from error
     with apart_from_output():
-        entry, diagnostics = load_assertion(name, options, str(Path.cwd()), registries(), dict(context.env))
+        entry, diagnostics = load_entry({"type": name, **options}, str(Path.cwd()), registries(), dict(context.env))
         redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
         if entry is None:
             hinted = (replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)

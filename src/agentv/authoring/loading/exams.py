@@ -57,7 +57,7 @@ def _own_target(header: Header) -> TargetSpec | None:
     if not header.cases.context.targets_win:
         return None
     registry, silent = header.targets.registry, Report()
-    node = header.targets_node or registry.default_target
+    node = header.authored.targets or registry.default_target
     if isinstance(node, Scalar) and node.text in registry.entries:
         return registry.read_alone(node.text, silent)
     return registry.inline(node, header.reading.reporting_to(silent)) if node is not None else None
@@ -72,7 +72,7 @@ def _is_other(suite: Suite, header: Header, request: LoadRequest, own: TargetSpe
         return True
     if header.cases.context.targets_win:
         named = [case.target or own for case in suite.cases if not case.asks_judge]
-        unread = own is None and header.targets_node is not None
+        unread = own is None and header.authored.targets is not None
         if unread or any(not _same(spec, one) for spec in named if spec is not None for one in suite.targets):
             return True
     judges = [suite.judge, *(case.judge for case in suite.cases)]

@@ -39,7 +39,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
 from agentv.model.values.values import Json, Span
 
-__all__ = ["LoadRequest", "Loaded", "eval_files", "load", "load_assertion"]
+__all__ = ["LoadRequest", "Loaded", "eval_files", "load", "load_entry"]
 
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for, beside exams and the names that dialects have (SPEC section 2)."""
@@ -183,13 +183,6 @@ def refuse_others(written: str) -> None:
     refuse_unreadable(written)
     if not is_named_eval_file(written):
         raise UsageError(f"{written} is not an eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
-
-
-def load_assertion(
-    name: str, options: Mapping[str, Json], directory: str, registries: Registries, env: Mapping[str, str]
-) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
-    """One assertion by its type's name, as an eval file in a directory would see it; None with what is wrong."""
-    return load_entry({"type": name, **options}, directory, registries, env)
 
 
 def load_entry(

@@ -26,7 +26,7 @@ from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.spellings import TEMPLATE
 from agentv.authoring.header import HeaderReader
-from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
+from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import read_yaml
@@ -75,14 +75,10 @@ class SuiteReader:
                 return None
             if _has_its_own_cases(self._context, "this file holds the cases itself"):
                 return None
-            sidecar = read_sidecar(self._context)
-            if not sidecar.valid:
-                self._not_missing = _TARGET_KEYS
-            if sidecar.renders is not None:
-                self._reading = self._reading.rendering(sidecar.renders)
+            sidecar = self._sidecar()
             if self._context.request.on_header is not None:
-                self._context.request.on_header(sidecar.root)
-            builder = self._begin(sidecar.root)
+                self._context.request.on_header(sidecar)
+            builder = self._begin(sidecar)
             builder.sources.stream(self.path, is_data=not self.path.endswith(".jsonl"))
             return builder.build(None, self._not_missing)
         return self._python_suite() if self.path.endswith(".py") else self._yaml_suite()
@@ -114,7 +110,7 @@ class SuiteReader:
     def entries_of(self, node: Node) -> tuple[AssertionEntry, ...]:
         """The assertions of a list without a file, read like those of this file."""
         header = self._begin(MapNode({}, {}, node.at)).header
-        return header.assertions.entries(node, header.reading).value
+        return header.cases.context.assertions.entries(node, header.reading).value
 
     def project(self) -> tuple[TargetRegistry, Reading]:
         """The targets that an eval file of this directory can name, and what they are read with."""
@@ -131,7 +127,6 @@ class SuiteReader:
         from agentv.authoring.prompt_library import read_meta
 
         self._shared = True
-
         read_meta(str(Path(self.path).parent), self._reading)
 
     def check_template(self) -> None:
@@ -143,11 +138,32 @@ class SuiteReader:
         template = load_template(self.path, None, self._reading)
         if template is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
-            header.assertions.entries(template.entries, replace(header.reading, chain=chain, renders=False))
+            reading = replace(header.reading, chain=chain, renders=False)
+            header.cases.context.assertions.entries(template.entries, reading)
 
     @property
     def _nothing(self) -> MapNode:
         return MapNode({}, {}, self._context.top)
+
+    def _sidecar(self) -> MapNode:
+        """The keys in the YAML file of the same name next to the cases (SPEC section 2); empty without one."""
+        cases = Path(self.path)
+        path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
+        data = self._context.bytes_of(path) if path is not None else None
+        if path is None or data is None:
+            return self._nothing
+        root, valid = read_yaml(path, data, self._report)
+        if not valid:
+            self._not_missing = _TARGET_KEYS
+        if not isinstance(root, MapNode):
+            if root is not None:
+                self._report.unfit(root, "a sidecar is a mapping", "bad-eval-file")
+            return self._nothing
+        for key in root.items.keys() & TESTS:
+            message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"
+            self._report.error("bad-eval-file", root.keys[key], message)
+        self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
+        return root
 
     def _yaml_suite(self) -> Suite | None:
         data = self._context.bytes_of(self.path)
@@ -242,7 +258,7 @@ class SuiteReader:
             request.on_header(root)
         streamed = self._builder is not None
         builder = self._builder or self._begin(root)
-        header = builder.header
+        header, authored = builder.header, builder.header.authored
         key = next((key for key in root.items if key in TESTS), None)
         tests = root.items[key] if key is not None else None
         if request.tests_from is None and key is not None and key != "tests":
@@ -255,26 +271,27 @@ class SuiteReader:
                 builder.sources.take(tests)
         elif "scenarios" in root.items:
             header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
-        elif "tests" not in self._not_missing and header.triggering is None and header.activation is None:
+        elif "tests" not in self._not_missing and authored.triggering is None and authored.activation is None:
             hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
             cases = cases_beside(self.path) if hint is None else None
             hint = f"this is the sidecar of {Path(cases).name}; give that file instead" if cases else hint
             self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
-        suite, kept = builder.build(tests or root, self._not_missing), self._context.disk.kept
-        if suite is None or header.exam is None or kept is None:
+        suite = builder.build(tests or root, self._not_missing)
+        kept = self._context.disk.kept
+        if suite is None or authored.exam is None or kept is None:
             return suite
         # a run of a prompt's exam is recorded with all that it consists of
         from agentv.authoring.loading.exams import exam_of
 
         files = {path: data for path, data in kept.items() if path != request.env_file}  # which holds secrets
-        return replace(suite, exam=exam_of(header.exam, header, suite, request, files))
+        return replace(suite, exam=exam_of(authored.exam, header, suite, request, files))
 
     def _begin(self, root: MapNode) -> SuiteBuilder:
         """Read everything but the cases."""
         context = self._context
         header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading)
         self._not_missing |= _EXPECTED_KEYS & {"target" if key == "targets" else key for key in header.not_missing}
-        if header.exam is None:
+        if header.authored.exam is None:
             context.disk.kept = None
         self._builder = SuiteBuilder(context, header)
         return self._builder

@@ -1,4 +1,4 @@
-"""What one eval file is read with, its sidecar (SPEC section 2), and the suite put together.
+"""What one eval file is read with, and the suite put together.
 
 A suite is its header, its cases, and the targets and judges that these need.
 """
@@ -22,9 +22,8 @@ from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.header import Header
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import DiskReader, Places, is_file, repository_root, template_home
-from agentv.authoring.source.nodes import MapNode, Node
+from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.target import report_missing
 from agentv.errors import Diagnostic, Severity
 from agentv.model.redaction import Redactor
@@ -131,39 +130,6 @@ _TESTS_KEY = lazy_pattern(
 )
 
 
-class Sidecar(Struct, frozen=True):
-    """Content of a sidecar.
-
-    Attributes:
-        root: its mapping; empty if there is no sidecar, or if it cannot be read.
-        valid: whether it is valid; mistakes have been reported.
-        renders: it may contain placeholders; None if it is empty.
-    """
-
-    root: MapNode
-    valid: bool = True
-    renders: bool | None = None
-
-
-def read_sidecar(context: SuiteContext) -> Sidecar:
-    """The suite's keys, from the YAML file of the same name next to the cases."""
-    nothing, report = MapNode({}, {}, context.top), context.reading.report
-    cases = Path(context.path)
-    path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
-    data = context.bytes_of(path) if path is not None else None
-    if path is None or data is None:
-        return Sidecar(nothing)
-    root, valid = read_yaml(path, data, report)
-    if not isinstance(root, MapNode):
-        if root is not None:
-            report.unfit(root, "a sidecar is a mapping", "bad-eval-file")
-        return Sidecar(nothing, valid)
-    for key in root.items.keys() & TESTS:
-        message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"
-        report.error("bad-eval-file", root.keys[key], message)
-    return Sidecar(root, valid, b"{{" in data or b"{%" in data)
-
-
 def cases_beside(path: str) -> str | None:
     """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
     cases = Path(path).with_suffix(".jsonl")
@@ -198,18 +164,18 @@ class SuiteBuilder:
             trusted=context.request.trust_data or header.suite.run.trust_data is True,
             samples=cases_of_samples,
         )
-        if header.triggering is not None:
+        authored, notes, assertions = header.authored, header.cases.notes, header.cases.context.assertions
+        if authored.triggering is not None:
             from agentv.authoring.cases.triggering import trigger_cases
 
-            notes = header.cases.notes
             notes.seen = True
-            for case in trigger_cases(header.triggering, header.assertions, notes.judging, header.reading):
+            for case in trigger_cases(authored.triggering, assertions, notes.judging, header.reading):
                 self.collector.asks_judge = True
                 self.collector.add((case,))
         work = header.cases.context.work
-        if header.activation is not None and work is not None:
-            header.cases.notes.seen = True
-            nodes, self.skill_minimums = work.reader.activation(header.activation, header.reading)
+        if authored.activation is not None and work is not None:
+            notes.seen = True
+            nodes, self.skill_minimums = work.reader.activation(authored.activation, header.reading)
             for node in nodes:
                 self.collector.add(header.cases.read(node, header.reading, written=False))
 
@@ -232,7 +198,7 @@ class SuiteBuilder:
         judging = notes.judging
         header.targets.settle(suite, reading, untargeted=notes.untargeted, judged=judging.asks_suite)
         untargeted = notes.untargeted and "target" not in not_missing
-        header.targets.need(header.targets_node, suite.span, reading, untargeted=untargeted)
+        header.targets.need(header.authored.targets, suite.span, reading, untargeted=untargeted)
         threshold, at = header.threshold
         if notes.ungated and threshold is not None and reaches(0.0, threshold):
             report.warning("zero-threshold", at, "with threshold: 0, every answer passes", hint=ZERO_HINT)

@@ -7,7 +7,7 @@ import pytest
 
 from agentv.app.registries import registries
 from agentv.authoring.header import name_of
-from agentv.authoring.loading.load import LoadRequest, load, load_assertion
+from agentv.authoring.loading.load import LoadRequest, load, load_entry
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
@@ -112,11 +112,11 @@ def test_a_mapping_is_read_like_a_file():
 
 def test_one_assertion_as_a_file_in_a_directory_would_see_it(tmp_path):
     repository(tmp_path, {".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int): return True\n"})
-    entry, found = load_assertion("min-words", {"minimum": 3}, str(tmp_path), registries(), {})
+    entry, found = load_entry({"type": "min-words", "minimum": 3}, str(tmp_path), registries(), {})
     assert (entry.type, found) == ("min-words", ())
-    entry, found = load_assertion("min-wrds", {"minimum": 3}, str(tmp_path), registries(), {})
+    entry, found = load_entry({"type": "min-wrds", "minimum": 3}, str(tmp_path), registries(), {})
     assert entry is None
     shown = [(one.code, one.span, one.hint) for one in found]
     assert shown == [("unknown-assertion", None, "did you mean 'min-words'?")]
-    entry, found = load_assertion("contains", {"value": "{{ x }}"}, str(tmp_path), registries(), {})
+    entry, found = load_entry({"type": "contains", "value": "{{ x }}"}, str(tmp_path), registries(), {})
     assert entry.assertion.value == "{{ x }}"
