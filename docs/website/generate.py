@@ -101,7 +101,7 @@ def options_of(cls: type) -> list[Option]:
         Option(
             name=key,
             value=rule.kind.wanted,
-            default="required" if rule.required else shown_default(defaults[rule.name]),
+            default="required" if rule.name in shape.required else shown_default(defaults[rule.name]),
             meaning=doc_of(hints[rule.name]) + older_note(older_of(shape, rule.name, key, more)),
         )
         for key, rule in shape.rules.items()

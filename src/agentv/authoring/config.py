@@ -123,9 +123,7 @@ def _read(path: str, reading: Reading) -> Config:
     shape = shape_of(AuthoredConfig)
     of_plugins = added(CONFIG_KEYS).keys() - shape.rules.keys()
     own = {key: node for key, node in root.items.items() if key not in of_plugins}
-    read = shape.decode(own, root, reading, "a config file", extra=_AGENTV_KEYS)
-    if read is INVALID:
-        read = shape.unread(own)
+    read: AuthoredConfig = shape.read(own, root, reading, "a config file", extra=_AGENTV_KEYS)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = read.prompts_dir
     if prompts_dir is not None:  # it may lie outside the repository, where libraries are shared

@@ -112,10 +112,7 @@ class HeaderReader(Struct, frozen=True):
         targets = SuiteTargets(request, registry, self.path)
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
-        shape = shape_of(AuthoredSuite)
-        authored = shape.decode(root.items, root, reading, "an eval file")
-        if authored is INVALID:
-            authored = shape.unread(root.items)
+        authored: AuthoredSuite = shape_of(AuthoredSuite).read(root.items, root, reading, "an eval file")
         registry.default_provider = authored.default_provider
         if authored.preprocessors is not None and not is_empty(authored.preprocessors):
             reading = _with_preprocessors(authored.preprocessors, reading)

@@ -115,16 +115,13 @@ def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, P
     Raises:
         UsageError: it cannot be had, or has several files.
     """
-    from agentv.authoring.cases.data_files.hub_files import HubError, missing_hub, read_reference, split_files
+    from agentv.authoring.cases.data_files.hub_files import missing_hub, read_reference, split_files
 
     missing = missing_hub()
     if missing is not None:
         raise UsageError(missing.message, missing.hint)
-    try:
-        wanted = read_reference(written)
-        (first, *others), _ = split_files(wanted, os.environ.get("HF_TOKEN"))
-    except HubError as error:
-        raise UsageError(str(error), error.hint) from None
+    wanted = read_reference(written)
+    (first, *others), _ = split_files(wanted, os.environ.get("HF_TOKEN"))
     if others:
         raise UsageError(f"{written} has {len(others) + 1} files", f"convert one after the other: {first}, …")
     name = f"{wanted.repository.rpartition('/')[2]}-{wanted.split}"

@@ -10,15 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.typed_entries import (
     EXTRA_KEYS,
+    RUBRIC,
     SETTING_KEYS,
     AssertionTypes,
     NamedType,
-    TypedEntryReader,
     TypedForm,
     key_node,
 )
@@ -35,9 +34,6 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Span, lazy_pattern
 
-JUDGED = "llm-rubric"
-"""The type that plain sentences, `rubrics:` and bare criteria stand for."""
-
 _RUBRICS = replace(EXTRA_KEYS, called={"value": "rubrics"})
 _WORD = lazy_pattern(r"[\w:-]+")
 
@@ -53,8 +49,7 @@ class AssertionReader:
     def __init__(self, types: AssertionTypes) -> None:
         self.types = types
         self.renders = False
-        self._templates: dict[str, tuple[Template | None, tuple[Diagnostic, ...]]] = {}
-        self._typed = TypedEntryReader(types)
+        self._templates: dict[str, tuple[ListNode | None, tuple[Diagnostic, ...]]] = {}
         self._extra_keys: dict[str, ExtraKeys] = {}
 
     def entries(self, node: Node, reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
@@ -101,7 +96,7 @@ class AssertionReader:
         pairs: dict[str, Node] = {} if node is None else {"value": node}
         extra = _RUBRICS if isinstance(node, ListNode) else EXTRA_KEYS
         item = MapNode(pairs, dict.fromkeys(pairs, at.at), at.at)
-        return self._typed.read(TypedForm(JUDGED, item, pairs, extra=extra), reading)
+        return self.types.read(TypedForm(RUBRIC, item, pairs, extra=extra), reading)
 
     def _entry(self, item: ListNode | MapNode, reading: Reading) -> AssertionEntry | None:
         """One entry that is no sentence; None where it is wrong, which is reported."""
@@ -111,11 +106,11 @@ class AssertionReader:
         kind = item.items.get("type")
         if kind is None:
             form = self._one_key(item, reading)
-            return None if form is None else self._typed.read(form, reading)
+            return None if form is None else self.types.read(form, reading)
         if type(kind) is not Scalar or type(kind.value) is not str:
             reading.report.unfit(kind, "'type' must name an assertion type")
             return None
-        return self._typed.read(TypedForm(kind.value, item, item.items, kind), reading)
+        return self.types.read(TypedForm(kind.value, item, item.items, kind), reading)
 
     def _included(self, item: MapNode, reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
         extra = [key for key in item.items if key != "include" and not key.startswith("x-")]
@@ -125,8 +120,7 @@ class AssertionReader:
         found = self._template(item.items["include"], reading)
         if found is None:
             return Result((), valid=False)
-        template, inside = found
-        entries = self.entries(template.entries, inside)
+        entries = self.entries(*found)
         return entries._replace(valid=entries.valid and not extra)
 
     def _is_sentence(self, item: Scalar, reading: Reading) -> bool:
@@ -220,19 +214,16 @@ class AssertionReader:
             reading.report.error("bad-assertion", item, "an assertion has no 'input'", hint=hint)
             return
         value = item.items[key]
-        alone = len(item.items) == 1
-        if not alone or not isinstance(value, Scalar) or not (" " in key.strip() or " " in value.text.strip()):
-            prose = None
-        else:
+        is_prose = isinstance(value, Scalar) and (" " in key.strip() or " " in value.text.strip())
+        if isinstance(value, Scalar) and is_prose and len(item.items) == 1 and not did_you_mean(key, self.types.names):
             prose = f"{key}: {value.text}".replace('"', '\\"')
-        if prose is not None and not did_you_mean(key, self.types.names):
             message = f"no assertion type '{key}'; YAML reads a sentence with ': ' as a mapping"
             reading.report.error("unknown-assertion", item.keys[key], message, hint=f'quote it: "{prose}"')
             return
         self.types.report_unknown(key, at, reading)
 
-    def _template(self, node: Node, reading: Reading) -> tuple[Template, Reading] | None:
-        """The template that an `include:` means, and how to read its entries.
+    def _template(self, node: Node, reading: Reading) -> tuple[ListNode, Reading] | None:
+        """The entries of the template that an `include:` means, and how to read them.
 
         None when something is wrong, which is then reported.
         """
@@ -245,29 +236,23 @@ class AssertionReader:
         chain = reading.chain.through(node, path)
         if not _can_be_included(chain, reading):
             return None
-        template = self._load(path, node, reading)
-        if template is None:
-            return None
-        self.renders |= template.placeholders
-        renders = reading.renders or (template.placeholders and not chain.alone)
-        # what .agentv holds is the project's own, whoever names it
-        data = reading.data and NAME.fullmatch(node.text.strip()) is None
-        return template, replace(reading, chain=chain, renders=renders, data=data)
-
-    def _load(self, path: str, node: Scalar, reading: Reading) -> Template | None:
-        known = self._templates.get(path)
-        if known is not None:
-            template, errors = known
-        else:
+        if path not in self._templates:
             own = Report(hints=reading.report.hints)
-            template = load_template(path, node, replace(reading, report=own))
-            errors = tuple(one for one in own.diagnostics if one.severity == "error")
-            self._templates[path] = template, errors
+            loaded = load_template(path, node, replace(reading, report=own))
+            self._templates[path] = loaded, tuple(one for one in own.diagnostics if one.severity == "error")
             for found in own.diagnostics:
                 reading.report.add(found)
+        entries, errors = self._templates[path]
         for found in errors:
             reading.report.add(found)  # again: an entry that is missing never goes unsaid
-        return template
+        if entries is None:
+            return None
+        placeholders = holds_placeholder(entries)
+        self.renders |= placeholders
+        renders = reading.renders or (placeholders and not chain.alone)
+        # what .agentv holds is the project's own, whoever names it
+        data = reading.data and NAME.fullmatch(node.text.strip()) is None
+        return entries, replace(reading, chain=chain, renders=renders, data=data)
 
 
 _BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?P<colon>:)?\s*(?<=[\s:])(?P<value>\S.*)", re.DOTALL)
@@ -325,14 +310,6 @@ NAME = lazy_pattern(r"[^./\\][^/\\]*|(?:[^./\\][^/\\]*/)+[^./\\][^/\\]*(?<!\.yam
 _URL = lazy_pattern(r"\w[\w+.-]*://")
 
 
-class Template(Struct, frozen=True):
-    """A template file: its entries, and whether they contain placeholders."""
-
-    path: str
-    entries: ListNode
-    placeholders: bool
-
-
 def _can_be_included(chain: Chain, reading: Reading) -> bool:
     """Whether these templates include each other or go too deep, which is said at the eval file's own include."""
     path = chain.paths[-1]
@@ -347,8 +324,8 @@ def _can_be_included(chain: Chain, reading: Reading) -> bool:
     return True
 
 
-def load_template(path: str, node: Scalar | None, reading: Reading) -> Template | None:
-    """A template file, read and checked for its shape; None when something is wrong, which is then reported."""
+def load_template(path: str, node: Scalar | None, reading: Reading) -> ListNode | None:
+    """The entries of a template file; None when something is wrong with its shape, which is then reported."""
     text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
     if text is None:
         return None
@@ -369,7 +346,7 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
             message = f"a template needs a list of assertions under 'assert', found {found}"
             report.error("bad-template-file", entries or root, message)
         return None
-    return Template(path, entries, holds_placeholder(entries))
+    return entries
 
 
 def _top(path: str) -> Span:

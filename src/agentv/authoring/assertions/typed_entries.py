@@ -74,7 +74,7 @@ class NamedType(NamedTuple):
 
 
 class AssertionTypes(Struct, frozen=True):
-    """The assertion types of one suite.
+    """The assertion types of one suite, which also read the entries whose type is written out.
 
     Attributes:
         built_in: those that come with agentv, and those of plugins.
@@ -84,6 +84,7 @@ class AssertionTypes(Struct, frozen=True):
     built_in: Registry[AssertionType]
     custom: Discovered
     _found: dict[str, NamedType] = field(default_factory=dict)
+    _shared: dict[tuple[type, str | None], Any] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -158,6 +159,62 @@ class AssertionTypes(Struct, frozen=True):
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()
         reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
+
+    def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
+        """The assertion; None where anything is wrong with it, which is reported."""
+        kind, inverted, schema, better = self.find(form.written)
+        if kind is None:
+            self.report_unknown(form.written, form.at, reading)
+            return None
+        if reading.data and schema is not None and getattr(schema.cls, "runs_code", False):
+            refuse_data(form.at, reading.report, f"run code, as '{kind.name}' does")
+            return None
+        if better is not None:
+            reading.report.older(form.written, better, form.at)
+        form = _completed(form, kind, schema, reading)
+        pairs = form.pairs
+        settings: AssertionSettings | None = DEFAULTS
+        options: Mapping[str, Node] | None = pairs
+        if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries are no more than a type and its value
+            settings = _settings(pairs, form.item, schema, reading)
+            options = pairs if schema is None else _options(form, schema, reading)
+        if inverted and settings is not None:
+            settings = _INVERTED if settings is DEFAULTS else structs.replace(settings, negate=not settings.negate)
+        if options is None:
+            return None
+        plugin = kind.plugin if isinstance(kind, AssertionType) else None
+        assertion = self._assertion(kind, schema, options, form, reading)
+        if assertion is INVALID or assertion is None or settings is None:
+            return None
+        entry = AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+        for one in (entry, *entry.inner) if schema is not None else ():  # its aggregator has secrets, too
+            if one.plugin or getattr(one.assertion, "runs_code", False):
+                reading.secrets.update(_secrets_of(one.assertion))
+        return entry
+
+    def _assertion(
+        self,
+        kind: AnyType,
+        schema: OptionsSchema | None,
+        options: Mapping[str, Node],
+        form: TypedForm,
+        reading: Reading,
+    ) -> Any:
+        """The options as the type makes them; INVALID where they are wrong, which is reported."""
+        if schema is None:
+            warn_of_loser(self.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
+            return _open(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
+        plugin = kind.plugin if isinstance(kind, AssertionType) else None
+        if plugin is not None:
+            return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
+        key = None if reading.renders or reading.fed else _key_of(schema, options)
+        if key in self._shared:
+            return self._shared[key]
+        before = reading.report.added
+        assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        if key is not None and reading.report.added == before and len(self._shared) < _SHARED:
+            self._shared[key] = assertion
+        return _joined(assertion, reading) if reading.rubric else assertion
 
 
 _TIME_LIMIT = "timeout"
@@ -269,69 +326,6 @@ def key_node(key: str, item: MapNode) -> Scalar:
 
 _SHARED = 1000
 """Different assertions of which equal ones are the same object; most files say some of theirs again in every case."""
-
-
-class TypedEntryReader(Struct, frozen=True):
-    """Reads entries whose type is written out."""
-
-    types: AssertionTypes
-    _shared: dict[tuple[type, str | None], Any] = field(default_factory=dict)
-
-    def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
-        """The assertion; None where anything is wrong with it, which is reported."""
-        kind, inverted, schema, better = self.types.find(form.written)
-        if kind is None:
-            self.types.report_unknown(form.written, form.at, reading)
-            return None
-        if reading.data and schema is not None and getattr(schema.cls, "runs_code", False):
-            refuse_data(form.at, reading.report, f"run code, as '{kind.name}' does")
-            return None
-        if better is not None:
-            reading.report.older(form.written, better, form.at)
-        form = _completed(form, kind, schema, reading)
-        pairs = form.pairs
-        settings: AssertionSettings | None = DEFAULTS
-        options: Mapping[str, Node] | None = pairs
-        if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries are no more than a type and its value
-            settings = _settings(pairs, form.item, schema, reading)
-            options = pairs if schema is None else _options(form, schema, reading)
-        if inverted and settings is not None:
-            settings = _INVERTED if settings is DEFAULTS else structs.replace(settings, negate=not settings.negate)
-        if options is None:
-            return None
-        plugin = kind.plugin if isinstance(kind, AssertionType) else None
-        assertion = self._assertion(kind, schema, options, form, reading)
-        if assertion is INVALID or assertion is None or settings is None:
-            return None
-        entry = AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
-        for one in (entry, *entry.inner) if schema is not None else ():  # its aggregator has secrets, too
-            if one.plugin or getattr(one.assertion, "runs_code", False):
-                reading.secrets.update(_secrets_of(one.assertion))
-        return entry
-
-    def _assertion(
-        self,
-        kind: AnyType,
-        schema: OptionsSchema | None,
-        options: Mapping[str, Node],
-        form: TypedForm,
-        reading: Reading,
-    ) -> Any:
-        """The options as the type makes them; INVALID where they are wrong, which is reported."""
-        if schema is None:
-            warn_of_loser(self.types.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
-            return _open(kind, form.pairs, form.item, reading)  # type: ignore[arg-type]
-        plugin = kind.plugin if isinstance(kind, AssertionType) else None
-        if plugin is not None:
-            return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
-        key = None if reading.renders or reading.fed else _key_of(schema, options)
-        if key in self._shared:
-            return self._shared[key]
-        before = reading.report.added
-        assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
-        if key is not None and reading.report.added == before and len(self._shared) < _SHARED:
-            self._shared[key] = assertion
-        return _joined(assertion, reading) if reading.rubric else assertion
 
 
 def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, str | None] | None:

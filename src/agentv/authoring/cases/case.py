@@ -12,7 +12,7 @@ from agentv.authoring.cases.case_assertions import Entries
 from agentv.authoring.cases.case_builder import CaseBuilder
 from agentv.authoring.cases.context import CaseContext, CaseNotes, WrittenCase
 from agentv.authoring.fields import translation
-from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nodes import (
@@ -92,9 +92,7 @@ class CaseReader:
     def _read(self, node: Canonical, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
         """The cases of an entry by its canonical keys; what is wrong with them is reported."""
         report, identity = reading.report, node.get("id")
-        keys = _SCHEMA.decode(node.items, node, reading, "a case")
-        if keys is INVALID:
-            keys = _SCHEMA.unread(node.items)
+        keys: AuthoredCase = _SCHEMA.read(node.items, node, reading, "a case")
         if is_empty(identity) and "id" not in node.not_missing:
             report.error("missing-key", identity or node, "a case needs 'id'")
         case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)

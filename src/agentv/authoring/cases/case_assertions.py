@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.cases.context import CaseContext, WrittenCase
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
-from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredTurn
 from agentv.authoring.fields.spellings import TURN
@@ -197,10 +197,8 @@ class CaseAssertions(Struct, frozen=True):
             report.unfit(node, f"{what} must be a mapping with 'input'", "bad-turn", hint=hint)
             return None
         reading = reading.part()
-        written, shape = translated(node, TURN, reading, "a turn"), shape_of(AuthoredTurn)
-        authored = shape.decode(written.items, written, reading, "a turn")
-        if authored is INVALID:
-            authored = shape.unread(written.items)
+        written = translated(node, TURN, reading, "a turn")
+        authored: AuthoredTurn = shape_of(AuthoredTurn).read(written.items, written, reading, "a turn")
         expected = authored.expected_output
         messages = _input(authored.input, written, what, reading)
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
@@ -215,18 +213,10 @@ class CaseAssertions(Struct, frozen=True):
         if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = written.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
-        if messages is None or reference is None:
-            turn = None
-        else:
-            turn = Turn(
-                messages,
-                tuple(
-                    replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}")) for entry in entries
-                ),
-                criteria,
-                reference,
-            )
-        return turn if reading.report.valid else None
+        if messages is None or reference is None or not reading.report.valid:
+            return None
+        named = [replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}")) for entry in entries]
+        return Turn(messages, tuple(named), criteria, reference)
 
 
 def _joined(parts: Sequence[Entries]) -> Entries:

@@ -25,7 +25,7 @@ from agentv.authoring.fields.case_keys import (
     read_options,
     with_governance,
 )
-from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredDefaultTest, AuthoredSuite
@@ -134,11 +134,9 @@ def read_defaults(
     if not isinstance(node, MapNode):
         reading.report.unfit(node, "'default_test' must be a mapping")
         return base
-    name, shape = f"'{reading.report.spelled(node, 'default_test')}'", shape_of(AuthoredDefaultTest)
+    name = f"'{reading.report.spelled(node, 'default_test')}'"
     written = translation.default_test(node, reading)
-    own = shape.decode(written.items, written, reading, name)
-    if own is INVALID:
-        own = shape.unread(written.items)
+    own: AuthoredDefaultTest = shape_of(AuthoredDefaultTest).read(written.items, written, reading, name)
     return replace(
         base,
         options=read_options(own.options, name, reading),

@@ -115,7 +115,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         reading: of the suite.
     """
     report = reading.report
-    made = _Made(function, reader, reading)
+    made = _Made(function, reader, reading.rendering(True))
     name, number = function.name or function.called, 0
     try:
         for number, value in enumerate(made.values(), 1):
@@ -137,12 +137,11 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
         report.error("more-bad-lines", function.node, message)
 
 
-class _Made:
-    def __init__(self, function: CaseFunction, reader: CaseReader, reading: Reading) -> None:
-        self._function = function
-        self._reader = reader
-        self._reading = reading.rendering(True)
-        self.wrong = 0
+class _Made(Struct):
+    function: CaseFunction
+    reader: CaseReader
+    reading: Reading
+    wrong: int = 0
 
     def values(self) -> Iterator[Any]:
         """Plain data of what the function gives, one by one.
@@ -150,7 +149,7 @@ class _Made:
         Raises:
             ForeignError: it raised, or gave nothing for too long; or what it gave is no case.
         """
-        function = self._function
+        function = self.function
         if not function.is_python:
             yield from (as_authored(one, function.called, BAD_GENERATOR) for one in self._in_javascript())
             return
@@ -164,47 +163,47 @@ class _Made:
             what=function.called,
             function=function.name,
             file=function.path,
-            env=dict(self._reading.scope.env) or None,
+            env=dict(self.reading.scope.env) or None,
         )
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
     def _in_javascript(self) -> list[Json]:
         from agentv.user_code.blocking import BlockingHost
 
-        host = BlockingHost(self._reading.scope.env, WAIT_S)
+        host = BlockingHost(self.reading.scope.env, WAIT_S)
         try:
-            source = f"call:{self._function.name}:{self._function.path}"
+            source = f"call:{self.function.name}:{self.function.path}"
             found = host.call(source, {"arguments": [{}]})
         finally:
             host.close()
         if isinstance(found, Failure):
             code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
-            raise ForeignError(Failure(code, f"{self._function.called} {found.message}"))
+            raise ForeignError(Failure(code, f"{self.function.called} {found.message}"))
         if not isinstance(found, list):
             given = "nothing" if found is None else f"a single {type(found).__name__}"
             raise ForeignError(
-                Failure(BAD_GENERATOR, f"{self._function.called} must return a list of cases, not {given}")
+                Failure(BAD_GENERATOR, f"{self.function.called} must return a list of cases, not {given}")
             )
         return found
 
     def cases(self, number: int, value: Any) -> tuple[Case, ...]:
         """The cases of a value; its mistakes are reported with its number and the path to the part of it."""
-        if isinstance(value, dict) and not {"id", "name"} & value.keys() and not self._function.is_python:
-            words = (Path(self._function.path).stem, self._function.name, str(number))
+        if isinstance(value, dict) and not {"id", "name"} & value.keys() and not self.function.is_python:
+            words = (Path(self.function.path).stem, self.function.name, str(number))
             value = {"id": "-".join(filter(None, words)), **value}  # promptfoo's cases have none
-        at, own = self._function.at, Report(hints=self._reading.report.hints)
-        cases = self._reader.read(node_of(value, at), structs.replace(self._reading, report=own))
+        at, own = self.function.at, Report(hints=self.reading.report.hints)
+        cases = self.reader.read(node_of(value, at), structs.replace(self.reading, report=own))
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
 
                 def read(node: Node, report: Report) -> None:
-                    self._reader.read(node, structs.replace(self._reading, report=report))
+                    self.reader.read(node, structs.replace(self.reading, report=report))
 
                 for one, path in located(value, at.file, own, read):
                     span = at if path is not None else one.span
                     where = f"case {number}, {path}" if path else f"case {number}"
-                    self._reading.report.add(replace(one, message=f"{where}: {one.message}", span=span))
+                    self.reading.report.add(replace(one, message=f"{where}: {one.message}", span=span))
         return cases
 
 

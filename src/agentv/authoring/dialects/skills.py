@@ -22,7 +22,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from agentv.authoring.assertions.entries import JUDGED
+from agentv.authoring.assertions.typed_entries import RUBRIC
 from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills, told_by
 from agentv.authoring.dialects.exam import PROVIDER, exam_record
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
@@ -366,7 +366,7 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
         return None
     expected = item.get("expected_output")
     if expected is not None and not is_empty(expected):
-        return node_of([{"type": JUDGED}], expected.at)
+        return node_of([{"type": RUBRIC}], expected.at)
     message = "this eval checks nothing: it has no expectations and no expected output"
     reading.report.error("checks-nothing", item, message, hint="add 'expectations' or 'expected_output'")
     return None

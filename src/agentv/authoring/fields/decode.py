@@ -55,7 +55,6 @@ class OptionRule(Struct, frozen=True):
 
     name: str
     kind: FieldType
-    required: bool
     older: bool = False
     unread: bool = False
 
@@ -65,7 +64,7 @@ class OptionsSchema(Struct, frozen=True):
 
     Attributes:
         rules: every spelling of every option → how it is read.
-        needed: the names of the options that have no default.
+        required: the names of the options that have no default, as keys.
         secrets: options whose values must never be written.
         open: options whose values hold no secrets.
         from_environment: option → the variables that may give it.
@@ -73,10 +72,9 @@ class OptionsSchema(Struct, frozen=True):
 
     cls: type
     rules: Mapping[str, OptionRule]
-    required: tuple[str, ...]
+    required: Mapping[str, None]
     takes_json: bool
     checks: bool
-    needed: frozenset[str]
     secrets: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     from_environment: Mapping[str, declared.FromEnvironment] = field(default_factory=dict)
@@ -124,7 +122,7 @@ class OptionsSchema(Struct, frozen=True):
                 valid = False
             values[rule.name] = value
         values = {**extra.given, **values} if extra.given else values
-        if not values.keys() >= self.needed:
+        if not values.keys() >= self.required.keys():
             valid = False
             if self._only_missing(pairs, extra) is None:
                 self._report_missing(values, pairs, at, reading, what)
@@ -180,11 +178,18 @@ class OptionsSchema(Struct, frozen=True):
             if name not in values and name not in suggestion:
                 reading.report.error("missing-key", at, f"{what} needs '{name.rstrip('_')}'")
 
-    def unread(self, pairs: Mapping[str, Node]) -> Any:
-        """An instance of only those options that are passed on unread.
+    def read(
+        self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
+    ) -> Any:
+        """An instance; if anything is invalid, which is reported, one of only the options that are passed on unread.
 
-        Used to check the rest of an invalid mapping, so that one pass finds every mistake.
+        So the rest of an invalid mapping is checked too, and one pass finds every mistake.
         """
+        found = self.decode(pairs, at, reading, what, extra=extra)
+        return self.unread(pairs) if found is INVALID else found
+
+    def unread(self, pairs: Mapping[str, Node]) -> Any:
+        """An instance of only those options that are passed on unread."""
         rules = self.rules
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
@@ -240,34 +245,30 @@ def shape_of(cls: type) -> OptionsSchema:
     if found is None:
         hints = hints_of(cls)
         rules: dict[str, OptionRule] = {}
-        required = []
+        required: dict[str, None] = {}
         older: dict[str, OptionRule] = {}
         marked: dict[str, list[Any]] = {}
         for option, default in options_of(cls).items():
             markers, _ = unwrapped(hints[option])
-            needed = default is NODEFAULT
             kind = kind_for(hints[option])
             unread = kind is NODE
             key = option.rstrip("_")  # `assert_` is how Python spells the option `assert`
-            rules[key] = OptionRule(option, kind, needed, unread=unread)
+            rules[key] = OptionRule(option, kind, unread=unread)
             marked[key] = markers
-            if needed:
-                required.append(option)
+            if default is NODEFAULT:
+                required[option] = None
             for marker in markers:
                 if isinstance(marker, declared.Alias):
-                    older |= {
-                        name: OptionRule(option, kind, needed, older=True, unread=unread) for name in marker.names
-                    }
+                    older |= {name: OptionRule(option, kind, older=True, unread=unread) for name in marker.names}
         short = getattr(cls, "short", None)
         takes_json = short in rules and rules[short].kind.accepts(_PROBE) and not getattr(cls, "options_first", False)
         checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
         found = _SHAPES[cls] = OptionsSchema(
             cls,
             {**rules, **older},
-            tuple(required),
+            required,
             takes_json,
             checks,
-            frozenset(required),
             secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
             open=frozenset(key for key, _ in _marked(marked, declared.NoSecrets)),
             from_environment=dict(_marked(marked, declared.FromEnvironment)),

@@ -135,11 +135,11 @@ class SuiteReader:
 
         self._shared = True
         header = self._begin(self._nothing).header
-        template = load_template(self.path, None, self._reading)
-        if template is not None:
+        entries = load_template(self.path, None, self._reading)
+        if entries is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
             reading = replace(header.reading, chain=chain, renders=False)
-            header.cases.context.assertions.entries(template.entries, reading)
+            header.cases.context.assertions.entries(entries, reading)
 
     @property
     def _nothing(self) -> MapNode:

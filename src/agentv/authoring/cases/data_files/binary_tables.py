@@ -16,6 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agentv.authoring.cases.data_files.rows import TableRow, Value, WrongValue, report_unreadable
 from agentv.authoring.source.files import PARQUET
 from agentv.authoring.source.nearest import did_you_mean
@@ -201,18 +203,12 @@ ROWS = 1024
 """Rows that are turned into values at once."""
 
 
-class ArrowTable:
-    """A Parquet file, an Arrow file or stream, or a text file of a dataset.
+class ArrowTable(Struct):
+    """A Parquet file, an Arrow file or stream, or a text file of a dataset."""
 
-    Args:
-        path: of the file.
-    """
-
-    code = "bad-table"
-    header_line = 1
-
-    def __init__(self, path: str) -> None:
-        self.path = path
+    path: str
+    code: str = "bad-table"
+    header_line: int = 1
 
     def header(self, report: Report) -> Sequence[str] | None:
         """The names of the columns; None if the file cannot be read, which is reported."""

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import BinaryIO
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, TableRow, Value, WrongValue
 from agentv.authoring.source.json_text import parse_json
-from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
+from agentv.matching.spelling import nearest
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Span
 
@@ -52,16 +53,10 @@ _NEAR = 0.75
 """Share of letters in place from which on a word is probably a misspelt type."""
 
 
-class Expectations:
-    """Reads the cells of one suite.
+class Expectations(Struct, dict=True):
+    """Reads the cells of one suite. `types`: its assertion types."""
 
-    Args:
-        types: the assertion types of the suite.
-    """
-
-    def __init__(self, types: AssertionTypes) -> None:
-        self._types = types
-        self._names = types.names
+    types: AssertionTypes
 
     def entry(self, text: str, at: Span, threshold: Node | None, report: Report) -> MapNode:
         """The assertion entry of a cell; all of its nodes have the cell's position.
@@ -82,9 +77,9 @@ class Expectations:
             return MapNode({name: value or Scalar(None, "", at)}, {name: at}, at)
         items: dict[str, Node] = {"type": Scalar(name, name, at)}
         if value is not None:
-            items[self._types.short(name) or "value"] = value
+            items[self.types.short(name) or "value"] = value
         # of a type that has no threshold, it is the score that the grade must reach
-        items["threshold" if self._types.takes(name, "threshold") else "min_score"] = threshold
+        items["threshold" if self.types.takes(name, "threshold") else "min_score"] = threshold
         return MapNode(items, {key: node.at for key, node in items.items()}, at)
 
     def _parts(self, text: str, at: Span, report: Report) -> tuple[str, Node | None, Node | None]:
@@ -105,7 +100,7 @@ class Expectations:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        names = sorted({*self._names, *_ELSEWHERE}, key=len, reverse=True)
+        names = sorted({*self.types.names, *_ELSEWHERE}, key=len, reverse=True)
         written = "|".join(re.escape(name).replace(r"\-", "[-_]") for name in names)
         prefixes = "|".join(f"{prefix}(?=:)" for prefix in _PREFIXES)
         return re.compile(
@@ -120,18 +115,12 @@ class Expectations:
         if begin is None:
             return
         word = begin["word"]
-        near = nearest(word.lower(), [*self._names, *_PREFIXES])
-        if near is None or _likeness(word.lower(), near) < _NEAR:
+        near = nearest(word.lower(), [*self.types.names, *_PREFIXES], _NEAR)
+        if near is None:
             return
         message = f"no assertion type '{word}', so the answer must equal this whole text"
         hint = f"did you mean '{near}:'? If not, put 'equals:' in front"
         report.warning("nearly-an-assertion", at, message, hint=hint)
-
-
-def _likeness(one: str, other: str) -> float:
-    from rapidfuzz.distance import DamerauLevenshtein
-
-    return DamerauLevenshtein.normalized_similarity(one, other)
 
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:

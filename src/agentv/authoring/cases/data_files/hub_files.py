@@ -17,6 +17,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Scalar, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import UsageError
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Issue, missing_extra
 
@@ -33,12 +34,8 @@ CONVERTED = "refs/convert/parquet"
 """The branch with the Parquet files that Hugging Face makes of every public dataset."""
 
 
-class HubError(Exception):
-    """A dataset cannot be had. `hint`: what to do about it."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+class HubError(UsageError):
+    """A dataset cannot be had."""
 
 
 class HubReference(Struct, frozen=True):

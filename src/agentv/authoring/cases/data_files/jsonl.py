@@ -7,10 +7,12 @@ the last message of the user. The answer comes from the target, which may replay
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from agentv.authoring.cases.collector import at_line, down
 from agentv.authoring.cases.data_files.rows import RowKeys
@@ -22,50 +24,45 @@ from agentv.errors import Diagnostic
 from agentv.model.values.values import Json, Span
 
 
-class JsonLines:
+def _from_disk(path: str) -> BinaryIO:
+    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it
+
+
+class JsonLines(Struct):
     """The format of a JSONL file.
 
-    Args:
-        path: of the file.
+    Attributes:
         id_keys: all keys that can contain a case's id.
-        opened: opens the file; None: from disk.
+        opened: opens the file.
         extra: keeps unknown keys, if the lines are data; None: they are errors.
     """
 
-    unit = "line"
-
-    def __init__(
-        self,
-        path: str,
-        id_keys: Iterable[str] = ("id",),
-        opened: Callable[[str], BinaryIO] | None = None,
-        extra: RowKeys | None = None,
-    ) -> None:
-        self.path = path
-        self._extra = extra
-        self._id_keys = tuple(id_keys)
-        self._opened = opened or _from_disk
+    path: str
+    id_keys: Sequence[str] = ("id",)
+    opened: Callable[[str], BinaryIO] = _from_disk
+    extra: RowKeys | None = None
+    unit: str = "line"
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
         """The lines that are not blank."""
-        with self._opened(self.path) as file:
+        with self.opened(self.path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
-        if self._extra is not None:
-            self._extra.warn(report)
+        if self.extra is not None:
+            self.extra.warn(report)
 
     def node(self, number: int, record: bytes, report: Report) -> Node | None:
         """Content of the line."""
         node = parsed_line(record, number, self.path, report)
-        if node is None or self._extra is None:
+        if node is None or self.extra is None:
             return node
-        return self._extra.kept(node, report, lambda: self._placed(number, record, Report()))
+        return self.extra.kept(node, report, lambda: self._placed(number, record, Report()))
 
     def exact(self, number: int, record: bytes, report: Report) -> Node | None:
         """The same with columns."""
         node = self._placed(number, record, report)
-        return node if node is None or self._extra is None else self._extra.kept(node, report, lambda: node)
+        return node if node is None or self.extra is None else self.extra.kept(node, report, lambda: node)
 
     def _placed(self, number: int, record: bytes, report: Report) -> Node | None:
         text = _decoded(record, number)
@@ -87,7 +84,7 @@ class JsonLines:
             value = json.loads(record, parse_float=str)
         except (ValueError, RecursionError):
             value = None
-        keys = (key for key in self._id_keys if key in value) if isinstance(value, dict) else ()
+        keys = (key for key in self.id_keys if key in value) if isinstance(value, dict) else ()
         return next((written(value[key]) for key in keys), None)
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
@@ -124,10 +121,6 @@ def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | N
     return parse_json(text, at, report)
 
 
-def _from_disk(path: str) -> BinaryIO:
-    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it
-
-
 INDEX = "index.jsonl"
 """The rows of a run; what else lies in its directory are no transcripts."""
 
@@ -156,17 +149,11 @@ def transcripts_in(directory: str) -> list[str]:
     return [str(one) for one in names if holds_transcripts(str(one))]
 
 
-class Transcripts:
-    """The format of a file of transcripts: one a line.
+class Transcripts(Struct):
+    """The format of a file of transcripts: one a line."""
 
-    Args:
-        path: of the file.
-    """
-
-    unit = "transcript"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
+    path: str
+    unit: str = "transcript"
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
         """The lines, without repeated samples of one case, and without its answers of other targets."""

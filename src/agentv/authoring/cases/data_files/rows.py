@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.spellings import CASE, OPTIONS, RUN, SUITE
@@ -43,28 +45,22 @@ LARGEST_VALUE = 10_000_000
 """Bytes of one text, as many as a row of CSV may have."""
 
 
-class WrongValue:
+class WrongValue(Struct, frozen=True):
     """A value that cannot be one of a case.
 
-    Args:
+    Attributes:
         message: what it is.
         hint: what to do about it.
     """
 
-    __slots__ = ("hint", "message")
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        self.message = message
-        self.hint = hint
-
-    def __repr__(self) -> str:
-        return f"WrongValue({self.message!r})"
+    message: str
+    hint: str | None = None
 
 
 Value = Json | WrongValue
 
 
-class TableRow:
+class TableRow(Struct):
     """One row: its values in the order of the columns.
 
     Attributes:
@@ -74,14 +70,11 @@ class TableRow:
         source: the file that it is in, where a table has several.
     """
 
-    __slots__ = ("_text", "line", "number", "source", "values")
-
-    def __init__(self, line: int, number: int, values: Sequence[Value] | WrongValue, source: int = 0) -> None:
-        self.line = line
-        self.number = number
-        self.values = values
-        self.source = source
-        self._text: str | None = None
+    line: int
+    number: int
+    values: Sequence[Value] | WrongValue
+    source: int = 0
+    _text: str | None = None
 
     def __repr__(self) -> str:
         """Everything that the row says, by which a changed file is noticed."""
