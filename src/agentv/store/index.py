@@ -41,9 +41,9 @@ from agentv.store.files.directory import (
     read_document,
 )
 from agentv.store.files.encoding import decodable
+from agentv.store.files.whole_file import refusals
 from agentv.store.rows.reading import FileOrder, read_placed_rows
 from agentv.store.totals.tally import STATUSES
-from agentv.user_code.files import store_error
 
 VERSION = 6
 
@@ -404,12 +404,10 @@ def remove_run(path: Path) -> tuple[str, ...]:
     check_removable(path)
     if is_being_written(path):
         raise StoreError(f"cannot delete {path}: it is still being written")
-    try:
+    with refusals("delete", path):
         left = _emptied(path)
         if not left:
             path.rmdir()
-    except OSError as error:
-        raise store_error("delete", path, error) from error
     return left
 
 

@@ -17,7 +17,7 @@ from agentv.errors import StoreError
 from agentv.model.run.labels import Label
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.user_code.files import store_error
+from agentv.store.files.whole_file import refusals
 
 LABELS = "labels"
 _MARKER = re.compile(rb"<{7}|={7}\s|>{7}|\|{7}")
@@ -111,7 +111,7 @@ def _canonical(line: bytes) -> bytes:
 
 def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> None:
     """Append what is chosen by the content of a file, which no other process changes meanwhile."""
-    try:
+    with refusals("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         with open(descriptor, "r+b", buffering=0) as file:  # noqa: PTH123  # a descriptor has no path
@@ -126,8 +126,6 @@ def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> N
                 os.ftruncate(descriptor, size)
                 raise StoreError(f"cannot write {path}: the disk took only a part of it")
             os.fsync(descriptor)
-    except OSError as error:
-        raise store_error("write", path, error) from error
 
 
 def read_labels(paths: Iterable[Path]) -> list[Label]:

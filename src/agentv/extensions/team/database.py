@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from agentv.errors import StoreError
-from agentv.store.files.whole_file import make_private
+from agentv.store.files.whole_file import make_private, refusals
 from agentv.user_code.files import store_error
 
 Values = Mapping[str, Any]
@@ -178,10 +178,8 @@ class SqliteDatabase:
         self._idle: list[sqlite3.Connection] = []
         self._lock = Lock()
         self._closed = Event()
-        try:
+        with refusals("make", self._path.parent):
             make_private(self._path.parent)
-        except OSError as error:
-            raise store_error("make", self._path.parent, error) from error
         with self.transaction():  # says what is wrong before anything is served
             pass
 

@@ -30,6 +30,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.labels import Label, time_problem
 from agentv.reports.text import one_line
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.files.whole_file import refusals
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels import (
     label_in,
@@ -39,7 +40,6 @@ from agentv.store.labels import (
     merge_labels,
     read_labels_and_ratings,
 )
-from agentv.user_code.files import store_error
 
 _SETTLED_S = 1.0
 """Seconds after which a file is not being written any more."""
@@ -79,7 +79,7 @@ class Artifacts:
         found: dict[str, str] = {}
         for path in self._files():
             shown = path.relative_to(self._run).as_posix()
-            try:
+            with refusals("read", path):
                 stat = path.stat()
                 if stat.st_size > LARGEST_BATCH:
                     self._too_large[shown] = None
@@ -87,8 +87,6 @@ class Artifacts:
                     digest = self._digest(path, shown, (stat.st_mtime_ns, stat.st_size))
                     if self.sent.get(shown) != digest:
                         found[shown] = digest
-            except OSError as error:
-                raise store_error("read", path, error) from error
         return found
 
     def _files(self) -> Iterator[Path]:
@@ -251,14 +249,11 @@ class RunPush:
         self._generation, self.size = state.generation, state.size
         if not state.size and not path.exists():
             return
-        try:
-            with path.open("rb") if path.exists() else BytesIO() as file:
-                is_same = _sha256_of(file, state.size) == state.rows
-                if not is_same:
-                    file.seek(0)
-                self._send_from(file, replace=not is_same, writing=writing)
-        except OSError as error:
-            raise store_error("read", path, error) from error
+        with refusals("read", path), path.open("rb") if path.exists() else BytesIO() as file:
+            is_same = _sha256_of(file, state.size) == state.rows
+            if not is_same:
+                file.seek(0)
+            self._send_from(file, replace=not is_same, writing=writing)
 
     def _send_from(self, file: IO[bytes], *, replace: bool = False, writing: bool) -> None:
         """Send the rows from where a file is. `replace`: in place of what the server has."""
@@ -322,10 +317,8 @@ class RunPush:
 
     def _content(self, name: str) -> bytes:
         path = self._path / name
-        try:
+        with refusals("read", path):
             content = path.read_bytes()
-        except OSError as error:
-            raise store_error("read", path, error) from error
         self._refuse_secrets(content, str(path))
         return content
 

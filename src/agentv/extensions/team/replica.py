@@ -25,7 +25,7 @@ from agentv.extensions.team.uploaded import Replaced, copied_record
 from agentv.extensions.team.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.encoding import decodable
-from agentv.store.files.whole_file import make_private, open_private
+from agentv.store.files.whole_file import make_private, open_private, refusals
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import count_interrupted, key_of_row
@@ -148,7 +148,7 @@ class Replica:
             rows = transaction.rows(f"SELECT {columns} FROM runs ORDER BY name DESC")  # noqa: S608  # names of columns
         found = (_Source(*row) for row in rows)
         sources = {results_directory(self.root(one.project)) / one.name: one for one in found}
-        try:
+        with refusals("write", self._directory):
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
@@ -159,8 +159,6 @@ class Replica:
                 except OSError as error:
                     problems.append(store_error("write", path, error))
             changed += self._remove_others(projects, sources.keys())
-        except OSError as error:
-            raise store_error("write", self._directory, error) from error
         self.complete()
         if problems:
             raise problems[0]
@@ -176,12 +174,10 @@ class Replica:
             if found.totals is None or found.totals.done():
                 del self._unsummed[path]
                 copied = found.copied
-                try:
+                with refusals("write", path):
                     if found.totals is not None:
                         copied.journal += self._write_summary(path, found.totals)
                     write_private(path / _COPIED, msgspec.json.encode(copied))
-                except OSError as error:
-                    raise store_error("write", path, error) from error
                 self._copied[path] = copied
                 if not found.goes_on:
                     self._locks.unlock(path)

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
@@ -20,6 +21,7 @@ from agentv.model.run.cases import TrialCluster, cluster_of, key_of_cluster, sam
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.hashes import text_hash
 from agentv.reports.run.failures import FailureGroups
+from agentv.store.files.whole_file import refusals
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.results import result_in
 from agentv.store.totals.summary import RunCounts
@@ -114,13 +116,10 @@ def fingerprint(path: Path, end: int) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with _opened(path) as file:
-            head = file.read(min(_CHECKED, end))
-            file.seek(max(0, end - _CHECKED))
-            return crc32(file.read(min(_CHECKED, end)), crc32(head))
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), _opened(path) as file:
+        head = file.read(min(_CHECKED, end))
+        file.seek(max(0, end - _CHECKED))
+        return crc32(file.read(min(_CHECKED, end)), crc32(head))
 
 
 def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
@@ -129,19 +128,14 @@ def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with _opened(path) as file:
-            file.seek(start)
-            place = start
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                yield place, line
-                place += len(line)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), suppress(FileNotFoundError), _opened(path) as file:
+        file.seek(start)
+        place = start
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            yield place, line
+            place += len(line)
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -28,9 +28,8 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.recorded_trials import Place, RecordedTrial, call_in, is_exchange, units_in
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.store.files.whole_file import check_link, checkout_of, open_private
+from agentv.store.files.whole_file import check_link, checkout_of, open_private, refusals
 from agentv.store.journal.answers import AnswerRow, answer_row
-from agentv.user_code.files import store_error
 
 
 class _Recording(Struct, gc=False):
@@ -267,7 +266,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StoreError: the system refuses.
     """
-    try:
+    with refusals("write", path):
         place = _place(path)
         new = new_file(place)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -279,8 +278,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
             new.replace(place)
             leftover.pop_all()
-    except OSError as error:
-        raise store_error("write", path, error) from error
 
 
 def _place(path: Path) -> Path:
@@ -310,7 +307,7 @@ def check_place(path: Path) -> None:
     Raises:
         StoreError: a file that is no cassette is there, or a directory; or the system would refuse.
     """
-    try:
+    with refusals("write", path):
         if path.exists():
             if not path.is_file():
                 kind = "a directory" if path.is_dir() else "not a regular file"
@@ -323,8 +320,6 @@ def check_place(path: Path) -> None:
         if not os.access(there, os.W_OK | os.X_OK):
             raise StoreError(f"cannot write {place}: the directory {there} is not writable")
         new_file(place).exists()  # a name that is too long is refused here
-    except OSError as error:
-        raise store_error("write", path, error) from error
 
 
 def _check_header(path: Path, line: bytes) -> None:

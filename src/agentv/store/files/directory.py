@@ -21,7 +21,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.store.files.encoding import to_document
-from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private, open_private
+from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private, open_private, refusals
 from agentv.user_code.files import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
@@ -104,10 +104,8 @@ def read_document(path: Path) -> dict[str, Json]:
     Raises:
         StoreError: the file is missing, or is not a JSON object.
     """
-    try:
+    with refusals("read", path):
         content = path.read_bytes()
-    except OSError as error:
-        raise store_error("read", path, error) from error
     return document_in(path, content)
 
 
@@ -177,7 +175,7 @@ class RunDirectory(Struct):
             run_id = path.name
         else:
             path, run_id = out.absolute(), new_run_id(now)
-            with _refusals("make", path):
+            with refusals("make", path):
                 make_private(path)
                 if not any(path.iterdir()):  # one that holds files of others keeps git's view of them
                     _ignore(path)
@@ -212,7 +210,7 @@ class RunDirectory(Struct):
     def _without_record(cls, path: Path, lock: int, redactor: Redactor, error: StoreError) -> RunDirectory:
         """The directory of a run whose `run.json` is damaged: its answers are worth more than what that said."""
         aside = path / f"{RUN}.damaged"
-        with _refusals("mend", path / RUN):
+        with refusals("mend", path / RUN):
             (path / RUN).replace(aside)
         run_id = path.name if _ID.fullmatch(path.name) else new_run_id(datetime.now(UTC))
         made = cls(path, run_id, lock, redactor)
@@ -239,7 +237,7 @@ class RunDirectory(Struct):
             StoreError: the system refuses.
         """
         path = self.path / name
-        with _refusals("write", path):
+        with refusals("write", path):
             write_private(path, document)
 
     def document(self, content: JsonObject) -> bytes:
@@ -274,14 +272,6 @@ def _sweep(path: Path) -> None:
 
 
 @contextmanager
-def _refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"{store_error(action, path, error)}{more}") from error
-
-
-@contextmanager
 def _closing_on_error(descriptor: int) -> Iterator[int]:
     with ExitStack() as closing:
         closing.callback(os.close, descriptor)
@@ -290,7 +280,7 @@ def _closing_on_error(descriptor: int) -> Iterator[int]:
 
 
 def _make_in(results: Path, now: datetime) -> Path:
-    with _refusals("make", results, "; choose another directory with --out DIRECTORY"):
+    with refusals("make", results, "; choose another directory with --out DIRECTORY"):
         make_private(results)
         _ignore(results)
         for _ in range(_IDS_TRIED):
@@ -314,10 +304,10 @@ def _locked(path: Path) -> int:
 
     The lock is on the journal: the one file that every run has and that is never replaced.
     """
-    with _refusals("open", path / JOURNAL):
+    with refusals("open", path / JOURNAL):
         descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + LOCK_S  # a run that was killed lets go of the lock a moment later
-    with _closing_on_error(descriptor), _refusals("lock", path / JOURNAL):
+    with _closing_on_error(descriptor), refusals("lock", path / JOURNAL):
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

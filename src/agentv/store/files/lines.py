@@ -11,7 +11,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from agentv.errors import StoreError
-from agentv.store.files.whole_file import new_private, open_private
+from agentv.store.files.whole_file import new_private, open_private, refusals
 from agentv.user_code.files import store_error
 
 _READ_AHEAD = 1 << 17
@@ -31,12 +31,10 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with refusals("open", path):
             self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self.size = os.fstat(self._fd).st_size
             self._lock = Lock()
-        except OSError as error:
-            raise store_error("open", path, error) from error
 
     def append(self, lines: bytes) -> None:
         """Hand whole lines to the system, in one write where it takes them in one."""
@@ -53,12 +51,10 @@ class LineFile:
 
     def sync(self) -> None:
         """Have the system put everything on the disk, and make sure that the file is still there."""
-        try:
+        with refusals("write", self.path):
             if os.fstat(self._fd).st_nlink == 0:
                 raise StoreError(f"cannot write {self.path}: it was removed during the run")
             os.fsync(self._fd)
-        except OSError as error:
-            raise store_error("write", self.path, error) from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -78,7 +74,7 @@ def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Pa
     """
     new = path.with_name(f".{path.name}.new")
     moved = 0
-    try:
+    with refusals("mend", path):
         with (
             path.open("rb") as old,
             _opened_private(new_private(new)) as file,
@@ -92,8 +88,6 @@ def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Pa
                 one.flush()
                 os.fsync(one.fileno())
         new.replace(path)
-    except OSError as error:
-        raise store_error("mend", path, error) from error
     return moved
 
 
@@ -103,11 +97,11 @@ def append_private(path: Path, lines: Iterable[bytes]) -> None:
     Raises:
         StoreError: the system refuses.
     """
-    try:
-        with _opened_private(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise store_error("write", path, error) from error
+    with (
+        refusals("write", path),
+        _opened_private(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as file,
+    ):
+        file.writelines(lines)
 
 
 def _opened_private(descriptor: int) -> BinaryIO:
@@ -122,17 +116,13 @@ def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
     Raises:
         StoreError: the file cannot be read or cut.
     """
-    try:
-        with path.open("r+b") as file:
-            size = os.fstat(file.fileno()).st_size
-            end = _end_of_whole_lines(file.fileno(), whole) if size else 0
-            if end < size:
-                file.truncate(end)
-            return size - end
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise store_error("mend", path, error) from error
+    with refusals("mend", path), suppress(FileNotFoundError), path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        end = _end_of_whole_lines(file.fileno(), whole) if size else 0
+        if end < size:
+            file.truncate(end)
+        return size - end
+    return 0
 
 
 def _end_of_whole_lines(descriptor: int, whole: Callable[[bytes], bool]) -> int:
@@ -156,16 +146,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Read as `read_lines` does; the offset of each line, in bytes, stands first."""
     place = 0
-    try:
-        with path.open("rb", buffering=_READ_AHEAD) as file:
-            for number, line in enumerate(file, 1):
-                if not line.isspace():
-                    yield place, number, line
-                place += len(line)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), suppress(FileNotFoundError), path.open("rb", buffering=_READ_AHEAD) as file:
+        for number, line in enumerate(file, 1):
+            if not line.isspace():
+                yield place, number, line
+            place += len(line)
 
 
 def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
@@ -174,15 +159,10 @@ def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            for place in places:
-                file.seek(place)
-                yield place, file.readline()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+        for place in places:
+            file.seek(place)
+            yield place, file.readline()
 
 
 def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
@@ -213,10 +193,6 @@ def count_lines(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with path.open("rb", buffering=0) as file:
-            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_AT_ONCE), b""))
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_AT_ONCE), b""))
+    return 0

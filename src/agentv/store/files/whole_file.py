@@ -16,6 +16,19 @@ FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 
 
+@contextmanager
+def refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
+    """What the system refuses in the block is said in the words of a user: which action, on which path, and why.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{store_error(action, path, error)}{more}") from error
+
+
 def open_private(path: Path, flags: int) -> int:
     """A descriptor of a regular file, made where `flags` say so; a symbolic link in its place is refused.
 
@@ -89,7 +102,7 @@ def write_whole(path: Path, chunks: Iterable[str]) -> None:
     Raises:
         StoreError: the system refuses. An older file is then as it was. So too whatever the chunks raise.
     """
-    with _refusals(path):
+    with refusals("write", path):
         real = check_link(path)
         new = _beside(real)
         try:
@@ -108,7 +121,7 @@ def check_place(path: Path) -> None:
     Raises:
         StoreError: something that is no file is there, or the system refuses.
     """
-    with _refusals(path):
+    with refusals("write", path):
         if path.is_dir():
             raise StoreError(f"cannot write {path}: it is a directory")
         if path.exists() and not path.is_file():
@@ -122,11 +135,3 @@ def check_place(path: Path) -> None:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.new")
-
-
-@contextmanager
-def _refusals(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise store_error("write", path, error) from error

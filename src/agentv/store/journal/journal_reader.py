@@ -21,6 +21,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage, total_tokens
 from agentv.ports import USER, Call
 from agentv.store.files.lines import read_lines
+from agentv.store.files.whole_file import refusals
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,
@@ -34,7 +35,6 @@ from agentv.store.journal.answers import (
     verified,
 )
 from agentv.store.rows.reading import key_of_row, row_in
-from agentv.user_code.files import store_error
 
 _NOTHING = Amount()
 
@@ -125,11 +125,9 @@ class JournalReader:
         self._path = path
         self._answers = _AnswerPositions()
         self._rows = _RowChecksums()
-        try:
+        with refusals("read", path):
             self._file = path.open("rb")
             self._read()
-        except OSError as error:
-            raise store_error("read", path, error) from error
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -171,11 +169,9 @@ class JournalReader:
         offset = self._answers.find(key)
         if offset is None:
             return None
-        try:
+        with refusals("read", self._path):
             self._file.seek(offset)
             line = self._file.readline()
-        except OSError as error:
-            raise store_error("read", self._path, error) from error
         body = verified(line.rstrip(b"\n"))
         if body is None:
             return None

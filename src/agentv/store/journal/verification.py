@@ -5,6 +5,7 @@ The journal holds no checksum of a row that was edited or added. Rows are verifi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -14,6 +15,7 @@ from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, JOURNAL, SUMMARY, DamagedRecordError, document_in
 from agentv.store.files.lines import last_lines, read_lines
+from agentv.store.files.whole_file import refusals
 from agentv.store.journal.answers import (
     SummaryChecksum,
     is_row_checksum,
@@ -99,12 +101,9 @@ def stored_summary(run: Path) -> StoredSummary | None:
 
 def _size(index: Path) -> int:
     """Bytes of the rows; 0 where there is no file."""
-    try:
+    with refusals("read", index), suppress(FileNotFoundError):
         return index.stat().st_size
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise store_error("read", index, error) from error
+    return 0
 
 
 def _summary_checksum(journal: Path) -> SummaryChecksum | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from struct import Struct as Packed
@@ -20,7 +21,7 @@ from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.directory import HISTORY, INDEX
 from agentv.store.files.encoding import decoder_of
 from agentv.store.files.lines import lines_at, read_lines, read_placed_lines
-from agentv.user_code.files import store_error
+from agentv.store.files.whole_file import refusals
 
 T = TypeVar("T")
 
@@ -167,18 +168,13 @@ def count_interrupted(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            end = b""
-            while piece := file.read(_AT_ONCE):
-                if _OF_INTERRUPTED in end + piece:
-                    file.seek(0)
-                    return sum(map(is_of_interrupted, file))
-                end = piece[-len(_OF_INTERRUPTED) :]
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+        end = b""
+        while piece := file.read(_AT_ONCE):
+            if _OF_INTERRUPTED in end + piece:
+                file.seek(0)
+                return sum(map(is_of_interrupted, file))
+            end = piece[-len(_OF_INTERRUPTED) :]
     return 0
 
 

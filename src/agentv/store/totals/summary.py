@@ -23,9 +23,9 @@ from agentv.model.run.summary import TAG, Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.files.encoding import decodable
+from agentv.store.files.whole_file import refusals
 from agentv.store.totals.group_tally import GroupTally, SpentByCell, merged, one_rule
 from agentv.store.totals.tally import Profile, Tally
-from agentv.user_code.files import store_error
 
 if TYPE_CHECKING:
     from agentv.stats.samples.case_samples import SamplesTally
@@ -192,10 +192,8 @@ def take_summary(directory: RunDirectory) -> JsonObject:
     except DamagedRecordError:
         found = {}  # it is made again
     others = {key: value for key, value in found.items() if key not in own}
-    try:
+    with refusals("remove", path):
         path.unlink()
-    except OSError as error:
-        raise store_error("remove", path, error) from error
     return others
 
 

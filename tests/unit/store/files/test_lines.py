@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentv.errors import StoreError
-from agentv.store.files.lines import LineFile, cut_torn_end, read_lines, store_error
+from agentv.store.files.lines import LineFile, cut_torn_end, read_lines
+from agentv.user_code.files import store_error
 
 
 @contextmanager
