@@ -6,17 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from msgspec import structs
-
-from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.bubblewrap import Bubblewrap
-from agentv.extensions.agents.workspaces.docker import Docker
-from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup
-from agentv.model.suite.workspace import DockerImage, Network, SandboxName, WorkspaceSpec
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
 
 _PROBE_S = 10.0
@@ -98,60 +92,6 @@ def _failed(*argv: str) -> str:
         return str(error)
     lines = ended.stderr.decode(errors="replace").strip().splitlines()
     return (lines[-1] if lines else f"exit {ended.returncode}").rstrip(".?") if ended.returncode else ""
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxMaker:
-    """Makes the sandboxes of one case.
-
-    Attributes:
-        name: of the sandbox that was chosen.
-        spec: of the case.
-        settings: of the run.
-        found: what works here.
-        run: the directory of the run.
-        image: of docker, where that is what the case runs in.
-    """
-
-    name: SandboxName
-    spec: WorkspaceSpec
-    settings: WorkspaceSettings
-    found: Capabilities
-    run: str
-    image: str = ""
-
-    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ProcessGroup:
-        """A sandbox.
-
-        Args:
-            places: where the program may write.
-            env: what is set for every program.
-            setup: it is for commands that prepare the workspace, which have the host's network.
-        """
-        spec, name, found = self.spec, self.name, self.found
-        network = "host" if setup else spec.network
-        if name == "docker" and found.docker:
-            recipe = spec.docker or DockerImage()
-            root = next((path for path, below in spec.mounts.items() if not below), "")
-            recipe = structs.replace(recipe, workdir=recipe.workdir or root)
-            image, run, mounts = self.image, self.run, spec.mounts
-            return Docker(
-                places, env, network, program=found.docker, image=image, recipe=recipe, run=run, mounts=mounts
-            )
-        if name == "bwrap" and found.bwrap:
-            hidden = (one.source for one in spec.hidden)
-            template = spec.template.source if spec.template else ""
-            private = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
-            return Bubblewrap(
-                places,
-                env,
-                network,
-                program=found.bwrap,
-                user_namespace=found.user_namespaces,
-                private=tuple(filter(None, private)),
-                mounts=spec.mounts,
-            )
-        return ProcessGroup(places, env)
 
 
 def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capabilities) -> SandboxName | Failure:

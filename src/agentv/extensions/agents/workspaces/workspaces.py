@@ -6,17 +6,17 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.baseline import Baselines
-from agentv.extensions.agents.workspaces.choice import SandboxMaker, capabilities, chosen_sandbox
+from agentv.extensions.agents.workspaces.bubblewrap import Bubblewrap
+from agentv.extensions.agents.workspaces.choice import capabilities, chosen_sandbox
 from agentv.extensions.agents.workspaces.commands import run_hooks
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.docker import build_image
+from agentv.extensions.agents.workspaces.docker import Docker, build_image
 from agentv.extensions.agents.workspaces.placing import place_files, remove_directory
 from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
 from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup, end_processes
@@ -97,12 +97,11 @@ class _Run:
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], places: Places
     ) -> LocalWorkspace | Failure:
         own = variant.env if variant is not None else {}
-        maker = await self._maker(spec)
-        if isinstance(maker, Failure):
-            return maker
-        sandbox = maker.make(places, {**env, **spec.env, **own})
+        sandbox = await self._sandbox(spec, places, {**env, **spec.env, **own})
+        if isinstance(sandbox, Failure):
+            return sandbox
         begun = await self._begin(spec, sandbox, env)
-        prepared = begun or await self._copied(maker, variant, env, places)
+        prepared = begun or await self._copied(spec, variant, env, sandbox)
         if isinstance(prepared, Failure):
             return prepared
         overlays = variant.overlays if variant is not None else ()
@@ -134,20 +133,45 @@ class _Run:
         await asyncio.to_thread(self._directory.remove)
         return tuple(one for one in failures if one is not None)
 
-    async def _maker(self, spec: WorkspaceSpec) -> SandboxMaker | Failure:
-        """What makes the sandboxes of a case, with its image built once."""
+    async def _sandbox(self, spec: WorkspaceSpec, places: Places, env: Mapping[str, str]) -> ProcessGroup | Failure:
+        """What confines the agent of a case; an image of docker is built once.
+
+        Args:
+            spec: of the case.
+            places: where the program may write.
+            env: what is set for every program.
+        """
         found, run = capabilities(), str(self._directory.path)
         name = await asyncio.to_thread(chosen_sandbox, spec.sandbox, spec.network, found)
         if isinstance(name, Failure):
             return name
-        if name != "docker" or not found.docker:
-            return SandboxMaker(name, spec, self._settings, found, run)
-        recipe = spec.docker or DockerImage()
-        key = repr(recipe)
-        if key not in self._images:
-            self._images[key] = asyncio.ensure_future(build_image(found.docker, recipe))
-        image = await asyncio.shield(self._images[key])
-        return image if isinstance(image, Failure) else SandboxMaker(name, spec, self._settings, found, run, image)
+        if name == "docker" and found.docker:
+            recipe, mounts = spec.docker or DockerImage(), spec.mounts
+            key = repr(recipe)
+            if key not in self._images:
+                self._images[key] = asyncio.ensure_future(build_image(found.docker, recipe))
+            image = await asyncio.shield(self._images[key])
+            if isinstance(image, Failure):
+                return image
+            root = next((path for path, below in mounts.items() if not below), "")
+            recipe = structs.replace(recipe, workdir=recipe.workdir or root)
+            return Docker(
+                places, env, spec.network, program=found.docker, image=image, recipe=recipe, run=run, mounts=mounts
+            )
+        if name == "bwrap" and found.bwrap:
+            hidden = (one.source for one in spec.hidden)
+            template = spec.template.source if spec.template else ""
+            private = (*self._settings.private, *hidden, self._settings.kept_directory, template, run)
+            return Bubblewrap(
+                places,
+                env,
+                spec.network,
+                program=found.bwrap,
+                user_namespace=found.user_namespaces,
+                private=tuple(filter(None, private)),
+                mounts=spec.mounts,
+            )
+        return ProcessGroup(places, env)
 
     async def _begin(self, spec: WorkspaceSpec, sandbox: ProcessGroup, env: Mapping[str, str]) -> Failure | None:
         """Run the hooks before all trials, once for all that have the same ones; why one failed."""
@@ -163,18 +187,19 @@ class _Run:
         return await asyncio.shield(self._begun[key])
 
     async def _copied(
-        self, maker: SandboxMaker, variant: Variant | None, env: Mapping[str, str], places: Places
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ProcessGroup
     ) -> PreparedWorkspace | Failure | None:
         """Copy what was prepared into the directories of a trial; None: the directory is the user's own."""
-        spec = maker.spec
         if spec.existing:
             return None
 
-        for_setup = partial(maker.make, env={**env, **spec.env}, setup=True)
+        def for_setup(places: Places) -> ProcessGroup:  # which has the host's network
+            return replace(sandbox, places=places, env={**env, **spec.env}, network="host")
+
         prepared = await self._prepared.get(spec, variant, env, for_setup)
         if isinstance(prepared, Failure):
             return prepared
-        failure = await prepared.copy_to(places, with_home=spec.home == "fresh")
+        failure = await prepared.copy_to(sandbox.places, with_home=spec.home == "fresh")
         return failure or prepared
 
     async def _baseline(
