@@ -21,6 +21,7 @@ class GivenSession:
     failure: Any = None
     abandoned: bool = False
     refused: asyncio.Event = field(default_factory=asyncio.Event)
+    exchanges: Any = None
     access: GatewayAccess = field(default_factory=lambda: GatewayAccess("http://127.0.0.1:1", "token"))
 
     def usages(self):
@@ -52,8 +53,10 @@ class GivenGateway:
     session: Any
     opened: list[Any] = field(default_factory=list)
 
-    async def open(self, spec, upstream, trial):
+    async def open(self, trial, upstream, directory="", exchanges=None):
         self.opened.append(trial)
+        if exchanges is not None:
+            self.session.exchanges = exchanges
         return self.session
 
     async def close(self):

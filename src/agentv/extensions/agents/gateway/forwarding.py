@@ -122,7 +122,7 @@ async def forwarded_once(
     client: ClientSession, session: TrialSession, request: Request, route: Route, data: bytes
 ) -> StreamResponse:
     """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
-    upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
+    upstream, token, exchanges = session.upstream, session.access.token, session.exchanges
     asked = ModelRequest(route.protocol, request.method, route.path, data)
     if exchanges is not None and exchanges.replays:
         return replayed_response(exchanges, asked, request)
@@ -168,7 +168,7 @@ class ForwardedCall:
 
     async def answered(self) -> StreamResponse:
         """The reply to the agent."""
-        session, call, exchanges = self.session, self.call, self.session.trial.exchanges
+        session, call, exchanges = self.session, self.call, self.session.exchanges
         asked = ModelRequest(self.route.protocol, "POST", self.route.path, self.body.data)
         try:
             if exchanges is not None and exchanges.replays:
@@ -242,7 +242,8 @@ class ForwardedCall:
             if reply.status >= 300:
                 refused = redacted(await bounded(reply.content) or b"", session.upstream)
                 self.last = (reply.status, returned_headers(reply.headers, session.upstream), refused)
-                return failure_in(session.upstream, reply.status, reply.headers, refused, session.retried)
+                retried = frozenset(session.trial.target.retry.status_codes)
+                return failure_in(session.upstream, reply.status, reply.headers, refused, retried)
             if reply.headers.get("Content-Encoding", "identity") != "identity":
                 return CallFailure("bad-answer", "the API compressed its reply, though it was asked not to")
             return await self._passed_on(reply)

@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 from aiohttp.web import Application, AppRunner, BaseSite, Request, SockSite, StreamResponse, TCPSite
@@ -17,15 +17,18 @@ from aiohttp.web import Application, AppRunner, BaseSite, Request, SockSite, Str
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.extensions.agents.gateway.forwarding import SPENT, ForwardedCall, bounded, forwarded_once, refusal
 from agentv.extensions.agents.gateway.routes import LONGEST, RefusedBodyError, Route, read_body, route_of, token_in
-from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
+from agentv.extensions.agents.gateway.session import CountedCall, TrialSession
 from agentv.extensions.agents.sockets import listening_at
-from agentv.model.suite.suite import TargetSpec
+from agentv.model.run.trial import Trial
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import Failure
 from agentv.ports import SpendingLog
 from agentv.targets.http.failures import endpoint_of
 from agentv.targets.model_api.prices import load_prices
 from agentv.user_code.connections import unlimited_connector
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.recording import TrialExchanges
 
 SOCKET = "agentv-gateway.sock"
 """File of the Unix socket in the directory of a trial."""
@@ -56,11 +59,21 @@ class LocalGateway:
         self._runner: AppRunner | None = None
         self._client: ClientSession | None = None
 
-    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> TrialSession | Failure:
-        """Let the agent of a trial call its model."""
+    async def open(
+        self, trial: Trial, upstream: ModelUpstream, directory: str = "", exchanges: TrialExchanges | None = None
+    ) -> TrialSession | Failure:
+        """Let the agent of a trial call its model.
+
+        Args:
+            trial: whose agent it is.
+            upstream: its model's API.
+            directory: that the sandbox shows to the agent under the same path; the gateway also listens on a socket
+                there where the sandbox has no network of the host. Empty: it has.
+            exchanges: the recording of its calls.
+        """
         try:
             runner = await self._started()
-            socket = str(Path(trial.socket_directory, SOCKET)) if trial.socket_directory else ""
+            socket = str(Path(directory, SOCKET)) if directory else ""
             if socket:
                 site = SockSite(runner, listening_at(socket))
                 await site.start()
@@ -71,17 +84,17 @@ class LocalGateway:
         token = f"{_PREFIX}{secrets.token_urlsafe(32)}"
         endpoint = endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
         access = GatewayAccess(f"http://127.0.0.1:{runner.addresses[0][1]}", token, socket)
-        limits, retried = self._throttle.model_calls(spec, endpoint, trial.budget_usd), spec.retry.status_codes
-        spent = partial(self._spent, trial)
-        found = TrialSession(access, upstream, trial, limits, self._clock, self._forget, spent, frozenset(retried))
+        limits = self._throttle.model_calls(trial.target, endpoint, trial.budget_usd)
+        found = TrialSession(access, upstream, trial, limits, self._clock, self._forget, self._spent, exchanges)
         self._sessions[token] = found
         return found
 
-    def _spent(self, trial: GatewayTrial, call: CountedCall) -> None:
-        if trial.exchanges is not None and trial.exchanges.replays:
+    def _spent(self, session: TrialSession, call: CountedCall) -> None:
+        if session.exchanges is not None and session.exchanges.replays:
             return  # nobody is paid
         if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
-            self._spending.spend(trial.case_id, trial.target, call.step(), trial.key)
+            trial = session.trial
+            self._spending.spend(trial.case.id, trial.target.name, call.step(), trial.key)
 
     async def _started(self) -> AppRunner:
         async with self._starting:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentv.engine.calls.model_calls import TrialModelCalls
 from agentv.extensions.agents.gateway.routes import Api, CallBody
 from agentv.extensions.agents.gateway.usage import ending
+from agentv.model.run.trial import Trial
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
@@ -86,26 +87,6 @@ class CountedCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayTrial:
-    """The trial whose model calls pass the gateway.
-
-    Attributes:
-        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
-            on a socket there where the sandbox has no network of the host. Empty: it has.
-        budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
-        key: of the trial, the same in every run of the same case.
-        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
-    """
-
-    case_id: str
-    target: str
-    socket_directory: str = ""
-    budget_usd: float | None = None
-    key: str = ""
-    exchanges: TrialExchanges | None = None
-
-
 @dataclass(slots=True)
 class TrialSession:
     """The gateway as one trial uses it.
@@ -114,17 +95,18 @@ class TrialSession:
         limits: admits its calls.
         forget: takes its token out of the gateway, and closes its socket.
         spent: gets each call that has ended.
+        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
         refusal: why no more calls are made; None: they are.
     """
 
     access: GatewayAccess
     upstream: ModelUpstream
-    trial: GatewayTrial
+    trial: Trial
     limits: TrialModelCalls
     clock: Callable[[], float]
     forget: Callable[[TrialSession], Awaitable[None]]
-    spent: Callable[[CountedCall], None]
-    retried: frozenset[int] = frozenset()
+    spent: Callable[[TrialSession, CountedCall], None]
+    exchanges: TrialExchanges | None = None
     running: set[asyncio.Task[object]] = field(default_factory=set)
     calls: list[CountedCall] = field(default_factory=list)
     closed: bool = False
@@ -160,7 +142,7 @@ class TrialSession:
             return
         call.duration_ms = round(self._now_ms() - call.started_ms, 3)
         call.ended = True
-        self.spent(call)
+        self.spent(self, call)
 
     def refuse(self, failure: Failure) -> None:
         """Make no more calls of this trial, which cannot count."""
@@ -209,8 +191,8 @@ class TrialSession:
         unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
         if unknown:
             found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
-        if self.trial.exchanges is not None:
-            found += self.trial.exchanges.notes()
+        if self.exchanges is not None:
+            found += self.exchanges.notes()
         return tuple(found)
 
     async def failed(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.extensions.agents.trial.work_context import WorkContext, limits_of
+from agentv.extensions.agents.trial.work_context import WorkContext
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -22,7 +22,6 @@ from agentv.model.values.values import Json
 from agentv.ports import TargetRequest
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.gateway.recording import TrialExchanges
     from agentv.extensions.agents.gateway.session import TrialSession
 
 ENDING_S = 10.0
@@ -42,15 +41,13 @@ class GatewayUse(Struct):
 
     Attributes:
         reported: tokens and cost as the agent reports them, over all its answers.
-        exchanges: the recording of its model calls, or None.
     """
 
     trial: Trial
     session: TrialSession
     run_context: WorkContext
-    reported: list[tuple[TokenUsage | None, float | None]]
     opened_s: float
-    exchanges: TrialExchanges | None = None
+    reported: list[tuple[TokenUsage | None, float | None]] = field(default_factory=list)
     _asked_s: float = 0.0
     _counted: int = 0
     _untraced: list[UsageStep] = field(default_factory=list)
@@ -58,7 +55,7 @@ class GatewayUse(Struct):
     @property
     def replays(self) -> bool:
         """Whether the model's replies come from a recording, which was paid for earlier."""
-        return self.exchanges is not None and self.exchanges.replays
+        return self.session.exchanges is not None and self.session.exchanges.replays
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """The request with the gateway in place of the model's API; the real key is not in its environment."""
@@ -187,9 +184,10 @@ class GatewayUse(Struct):
         if self.replays:
             result = structs.replace(result, reused=True)
         failure = self._failure(result.error)
-        if self.exchanges is not None:  # only an answer that is graded is recorded; it says why a replay does not count
+        exchanges = self.session.exchanges
+        if exchanges is not None:  # only an answer that is graded is recorded; it says why a replay does not count
             is_graded = result.status in _GRADED or bool(result.scores)
-            failure = self.exchanges.finish(complete=is_graded and self.session.failure is None) or failure
+            failure = exchanges.finish(complete=is_graded and self.session.failure is None) or failure
         if failure is None or (failure.code == "agent-limit" and grades_at_limits):
             return result
         return structs.replace(result, status="errored", score=None, error=failure)
@@ -206,23 +204,6 @@ class GatewayUse(Struct):
             )
         if prices and cost is not None and abs(sum(prices) - cost) > 0.01 * max(cost, 1e-6):
             yield f"the agent reports a cost of {money(sum(prices))}, the gateway counted {money(cost)}"
-
-
-async def open_use(
-    trial: Trial, run_context: WorkContext, socket_directory: str, exchanges: TrialExchanges | None = None
-) -> GatewayUse | Failure | None:
-    """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
-    upstream = trial.target.upstream
-    if upstream is None:
-        return None
-    from agentv.extensions.agents.gateway.session import GatewayTrial
-
-    target, budget = trial.target, limits_of(trial).budget_usd
-    given = GatewayTrial(trial.case.id, target.name, socket_directory, budget, trial.key, exchanges)
-    opened = await run_context.gateway.open(target, upstream, given)
-    if isinstance(opened, Failure):
-        return opened
-    return GatewayUse(trial, opened, run_context, [], run_context.clock.monotonic(), exchanges)
 
 
 def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | None]:

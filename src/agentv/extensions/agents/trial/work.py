@@ -84,7 +84,7 @@ class AgentTrial(Struct):
     @property
     def runs_recorded(self) -> bool:
         """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
-        return self.gateway is not None and self.gateway.exchanges is not None
+        return self.gateway is not None and self.gateway.session.exchanges is not None
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """What the target is asked, in the workspace."""

@@ -12,7 +12,7 @@ from agentv.app.wiring import Connections
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request, turns_of
 from agentv.extensions.agents.traces.spans import DEFAULT_PORT, SOCKET
-from agentv.extensions.agents.trial.gateway_use import open_use
+from agentv.extensions.agents.trial.gateway_use import GatewayUse
 from agentv.extensions.agents.trial.work import AgentTrial
 from agentv.extensions.agents.trial.work_context import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
@@ -120,25 +120,25 @@ async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Fail
 
 async def _filled(work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
     """Give a work its workspace, tools, session of the gateway, and receiver of spans; why one cannot be had."""
-    trial, context = work.trial, work.run_context
+    trial, context, home = work.trial, work.run_context, ""
     if trial.case.workspace is not None:
         opened = await new_workspace(trial, context)
         if isinstance(opened, Failure):
             return opened
-        work.workspace = opened
-    home = work.workspace.sandbox.home if work.workspace is not None else ""
+        work.workspace, home = opened, opened.sandbox.home
     if trial.case.tools:
         servers = await context.scripted_tools.start(trial.case.tools, home, work.network)
         if isinstance(servers, Failure):
             return servers
         work.servers = servers
     apart = home if work.network != "host" else ""  # an agent with a network of its own shares this directory with us
-    use = await open_use(trial, context, apart, exchanges)
-    if isinstance(use, Failure):
-        return use
-    work.gateway = use
-    if use is not None and exchanges is not None:
-        exchanges.set_placeholders(placeholders_of(trial, work.workspace, use.session.access.token))
+    if trial.target.upstream is not None:
+        session = await context.gateway.open(trial, trial.target.upstream, apart, exchanges)
+        if isinstance(session, Failure):
+            return session
+        work.gateway = GatewayUse(trial, session, context, context.clock.monotonic())
+        if exchanges is not None:
+            exchanges.set_placeholders(placeholders_of(trial, work.workspace, session.access.token))
     wanted = getattr(trial.target.settings, "otel", False)
     if wanted is False:
         return None

@@ -12,12 +12,12 @@ import httpx
 import openai
 import pytest
 from google import genai
+from msgspec.structs import replace
 
 from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget, BudgetLimiter
 from agentv.extensions.agents.gateway.recording import CassetteExchanges
 from agentv.extensions.agents.gateway.routes import route_of
-from agentv.extensions.agents.gateway.session import GatewayTrial
 from agentv.model.redaction import Redactor
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.suite.tools import ModelUpstream
@@ -26,6 +26,7 @@ from agentv.model.values.response import Failure
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
 from agentv.testing import Answer, ClosedConnection, ModelServer, Status, StoppedStream, TokenUsage, Truncated
+from doubles.trials import trial
 
 KEY = "sk-real-0123456789abcdef"
 HI = [{"role": "user", "content": "hi"}]
@@ -38,10 +39,11 @@ class Opened:
     def __init__(self, server: ModelServer, connections: Connections) -> None:
         self.server, self.connections = server, connections
 
-    async def session(self, protocol="openai", retry=QUICK, spec=None, faults=None, **trial: Any):
+    async def session(self, protocol="openai", retry=QUICK, spec=None, faults=None, key="", **more: Any):
         upstream = ModelUpstream(protocol, getattr(self.server, protocol), KEY, faults or {})
         spec = spec or TargetSpec("agent", "cli", object(), retry=retry, upstream=upstream)
-        opened = await self.connections.works.gateway.open(spec, upstream, GatewayTrial("a", "agent", **trial))
+        one = replace(trial("a", key=key), target=spec)
+        opened = await self.connections.works.gateway.open(one, upstream, **more)
         assert not isinstance(opened, Failure)
         return opened
 
@@ -388,7 +390,7 @@ async def test_two_runs_of_a_trial_get_the_same_faults():
 
 async def test_a_unix_socket_is_listened_on_as_long_as_its_trial_lives(tmp_path):
     async with gateway() as opened:
-        session = await opened.session(socket_directory=str(tmp_path))
+        session = await opened.session(directory=str(tmp_path))
         path = session.access.socket
         assert mode_of(path) == 0o600
         async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as client:

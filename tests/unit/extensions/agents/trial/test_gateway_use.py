@@ -176,7 +176,7 @@ ACTIVITY = AgentActivity("edit", 3, 2, 1, 0.5)
 )
 def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
     session = SimpleNamespace(usages=lambda: steps)
-    use = GatewayUse(trial(), session, GivenRunContext(lambda _: None), [], 0.0)
+    use = GatewayUse(trial(), session, GivenRunContext(lambda _: None), 0.0)
     assert use.seen(ACTIVITY) == seen
 
 
