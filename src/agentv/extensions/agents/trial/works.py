@@ -142,9 +142,9 @@ async def _filled(work: AgentTrial, exchanges: TrialExchanges | None) -> Failure
     wanted = getattr(trial.target.settings, "otel", False)
     if wanted is False:
         return None
-    if wanted is True:  # a server sends to the usual port, unless its author chose another
-        wanted = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
-    spans = await context.receivers.open(wanted, str(Path(apart, SOCKET)) if apart else "")
+    # a server sends to the usual port, unless its author chose another
+    usual = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
+    spans = await context.receivers.open(usual if wanted is True else wanted, str(Path(apart, SOCKET)) if apart else "")
     if isinstance(spans, Failure):
         return spans
     work.spans = spans
