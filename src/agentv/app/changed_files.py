@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import cache_from_source
 
+from msgspec import Struct
+
 from agentv.authoring.code.fingerprints import (
     bears_files,
     code_behind,
@@ -37,13 +39,12 @@ _FOLDER = "__pycache__"
 _LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
 
 
-class ImportedCode:
+class ImportedCode(Struct):
     """The compared files that workers have loaded, with their contents then: later changes on disk have no effect."""
 
-    def __init__(self) -> None:
-        self._digests: dict[tuple[Role, str], set[str | None]] = {}
-        self._paths: dict[str, set[str]] = {}
-        self._cleaned: dict[str, tuple[int, frozenset[str]]] = {}
+    _digests: dict[tuple[Role, str], set[str | None]] = {}
+    _paths: dict[str, set[str]] = {}
+    _cleaned: dict[str, tuple[int, frozenset[str]]] = {}
 
     def watch(self, paths: Iterable[str]) -> None:
         """Take note when a worker loads one of these files, which Python then compiles from the file itself."""

@@ -348,20 +348,19 @@ def _report(view: RunView, outcome: Outcome, exams: _Exams, here: str, *, as_jso
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
 
 
-class _ProgressLines:
+class _ProgressLines(Struct):
     """Progress as a line now and then, for logs."""
 
-    def __init__(self, *, hidden: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._silent = hidden
-        self._clock = clock
-        self._last: float | None = None
-        self._limited = False
+    hidden: bool
+    clock: Callable[[], float] = time.monotonic
+    _last: float | None = None
+    _limited: bool = False
 
     def update(self, view: RunView) -> None:
         """Print a line if the last one is old."""
-        if self._silent:
+        if self.hidden:
             return
-        now, agents, progress = self._clock(), view.agents, view.progress
+        now, agents, progress = self.clock(), view.agents, view.progress
         if progress is None:
             return
         limited, before = bool(progress.limited), self._limited

@@ -245,10 +245,10 @@ ChooseSandbox = Callable[[Sequence[SandboxName], Network], "SandboxName | Failur
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
+class Registry(Struct, Generic[T], eq=False):
     """Registry from names to declarations. The object of a name is imported when it is first looked up.
 
-    Args:
+    Attributes:
         what: kind of object for messages: "assertion type", "provider".
         table: name → `package.module:Class`.
         make: converts the name and the loaded class, and the code of a plugin, into the value that `find` returns.
@@ -257,54 +257,44 @@ class Registry(Generic[T]):
         plugins: searched for names that the table lacks.
     """
 
-    def __init__(
-        self,
-        what: str,
-        table: Mapping[str, str],
-        make: Callable[..., T],
-        *,
-        kind: str = "",
-        not_yet: frozenset[str] = frozenset(),
-        plugins: PluginSource = NO_PLUGINS,
-    ) -> None:
-        self.what = what
-        self._kind = kind
-        self.not_yet = not_yet
-        self._table = table
-        self._make = make
-        self._plugins = plugins
-        self._found: dict[str, T | None] = {}
+    what: str
+    table: Mapping[str, str]
+    make: Callable[..., T]
+    kind: str = ""
+    not_yet: frozenset[str] = frozenset()
+    plugins: PluginSource = NO_PLUGINS
+    _found: dict[str, T | None] = {}
 
     def __iter__(self) -> Iterator[str]:
         """The built-in names, in the order of the table."""
-        return iter(self._table)
+        return iter(self.table)
 
     @property
     def names(self) -> Iterator[str]:
         """Every name that may be used: the built-in ones, then those of plugins."""
-        yield from self._table
-        yield from self._plugins.names
+        yield from self.table
+        yield from self.plugins.names
 
     def plugin(self, name: str) -> Plugin | None:
         """The plugin that would be used for a name, were nothing else in its way. Not loaded."""
-        return next((one for one in self._plugins.plugins if one.name == name and name not in self._table), None)
+        return next((one for one in self.plugins.plugins if one.name == name and name not in self.table), None)
 
     def find(self, name: str) -> T | None:
         """Look a name up; None if it is unknown, or if its plugin is broken (`problem`)."""
         if name not in self._found:
             made = None
-            if name in self._table:
-                made = self._make(name, resolve_name(self._table[name]))
-            elif name not in self.not_yet and isinstance(found := self._plugins.find(name), LoadedPlugin):
-                made = self._make(name, found.value, found.code)
+            if name in self.table:
+                made = self.make(name, resolve_name(self.table[name]))
+            elif name not in self.not_yet and isinstance(found := self.plugins.find(name), LoadedPlugin):
+                made = self.make(name, found.value, found.code)
             self._found[name] = made
         return self._found[name]
 
     def problem(self, name: str) -> Problem | None:
         """Why this name, or a plugin of it, cannot be used."""
-        if name in self._table or name in self.not_yet:
+        if name in self.table or name in self.not_yet:
             return None
-        if needs := lacking(self._kind, name):
+        if needs := lacking(self.kind, name):
             return Problem("missing-extra", f"the {self.what} '{name}' {needs}", HOW_TO_GET)
-        found = self._plugins.find(name)
+        found = self.plugins.find(name)
         return found if isinstance(found, Problem) else None

@@ -28,11 +28,10 @@ _LONGEST_NAME = 60
 _UNSAFE = lazy_pattern(r"[^\w.-]+")
 
 
-class Artifacts:
+class Artifacts(Struct):
     """Writes what is left of the work of agents into the directory of a run."""
 
-    def __init__(self, directory: RunDirectory) -> None:
-        self._directory = directory
+    directory: RunDirectory
 
     def store(self, result: TrialResult) -> TrialResult:
         """Write the artifacts of a result; the result with their places.
@@ -46,7 +45,7 @@ class Artifacts:
         if work is None:
             return result
         stored = StoredWork(work.sandbox, work.agent_version or None, workspace_path=self._shown(work.kept))
-        place = self._directory.path / ARTIFACTS / name_of(result.trial)
+        place = self.directory.path / ARTIFACTS / name_of(result.trial)
         try:
             whole = KeptParts()
             if work.changes is not None and work.changes.files:
@@ -85,7 +84,7 @@ class Artifacts:
 
         if work.trace is None and work.changes is None and work.tool_state is None:
             return stored
-        data = document(work, whole, self._directory.redactor)
+        data = document(work, whole, self.directory.redactor)
         self._make(place)
         with os.fdopen(new_private(place / WORK), "wb") as file:
             file.write(data)
@@ -100,16 +99,16 @@ class Artifacts:
         return clean
 
     def _make(self, place: Path) -> None:
-        make_private(self._directory.path / ARTIFACTS)
+        make_private(self.directory.path / ARTIFACTS)
         place.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
 
     def _shown(self, path: str | None) -> str | None:
         """A path relative to the run's directory, where it lies in it."""
-        return None if path is None else path.removeprefix(f"{self._directory.path}/")
+        return None if path is None else path.removeprefix(f"{self.directory.path}/")
 
     def _bytes(self, data: bytes) -> bytes:
         """The bytes without secrets."""
-        redactor = self._directory.redactor
+        redactor = self.directory.redactor
         if not redactor:
             return data
         text = redacted_stream(data, redactor).decode(errors="surrogateescape")
@@ -117,7 +116,7 @@ class Artifacts:
 
     def _redacted(self, value: Any) -> Any:
         """A trace, or a part of one, without secrets."""
-        redactor = self._directory.redactor
+        redactor = self.directory.redactor
         if not redactor:
             return value
         if isinstance(value, Struct):

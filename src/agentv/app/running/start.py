@@ -321,12 +321,11 @@ class RunTotals:
             yield f"'{one_line(name)}', {one_line(first)}{rest}"
 
 
-class Unpriced:
+class Unpriced(Struct):
     """Trials whose calls reported tokens but no price, and their models."""
 
-    def __init__(self) -> None:
-        self._models: dict[str, None] = {}
-        self._trials = {"cost_usd": 0, "judge_cost_usd": 0, "user_cost_usd": 0}
+    _models: dict[str, None] = {}
+    _trials: dict[str, int] = field(default_factory=lambda: {"cost_usd": 0, "judge_cost_usd": 0, "user_cost_usd": 0})
 
     def add(self, result: TrialResult) -> None:
         """Add one finished trial."""

@@ -43,161 +43,6 @@ class ManyCases:
         return chain.from_iterable(self._parts)
 
 
-class CaseCollector:
-    """Collects the cases of one suite, and checks them against each other.
-
-    Their ids are stored as hashes: a million of them take 24 MB. A hit means that an id was probably seen, so the
-    source must be read again to be certain.
-
-    Args:
-        notes: say which cases are wrong.
-        report: of the suite.
-
-    Attributes:
-        tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
-        asks_judge: some case asks the judge, whose number of trials the tally does not know.
-    """
-
-    def __init__(self, notes: CaseNotes, report: Report) -> None:
-        self._notes = notes
-        self._report = report
-        self._parts: list[Part] = []
-        self._ids = NumberedHashes()
-        self._count = 0
-        self._in_files: list[tuple[str, Span | None, str]] = []
-        self._links = Links()
-        self.asks_judge = False
-        self.tally: Counter[tuple[int | None, bool]] = Counter()
-
-    @property
-    def cases(self) -> Cases:
-        """The collected cases."""
-        return self._parts[0] if len(self._parts) == 1 else ManyCases(self._parts)
-
-    def add(self, cases: tuple[Case, ...], where: str = "") -> None:
-        """Add the cases of one entry; `where`: position in words, if their span does not show it."""
-        if not cases:
-            return
-        self._register(cases, where)
-        if not self._parts or not isinstance(self._parts[-1], list):
-            self._parts.append([])
-        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # a list, as the line above sees to
-
-    def add_stream(self, cases: StreamedCases[Any], report: Report) -> None:
-        """All cases of a file, which is checked now."""
-        self._parts.append(cases)
-        count, invalid = 0, len(self._notes.invalid)
-        for found in cases.check(report):
-            self._register(found)
-            count += len(found)
-        self._links.lost |= count + len(self._notes.invalid) - invalid < len(cases)  # a line that is no object
-
-    def end(self, top: Span) -> dict[str, Link]:
-        """Finish: report duplicate ids and links to unknown cases; returns the links by case.
-
-        Args:
-            top: of the eval file.
-        """
-        self._end_ids(top)
-        if not self._links.depends_on and not self._links.last:
-            self._ids = NumberedHashes()  # the old ones take much memory
-            return {}
-        self._links.unread, self._links.lost = self._notes.invalid, self._links.lost or self._notes.lost
-        return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self._report)
-
-    def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
-        """Count the cases of one entry, and note an id that another entry has. Its prompts share one id."""
-        first = cases[0]
-        if first.depends_on or first.conversation_id is not None:
-            for case in {case.id: case for case in cases}.values():
-                if not self._knows(case.id):
-                    self._links.note(case, self._report)
-        is_duplicate = self._seen(first.id.removesuffix(first.id_suffix), first, where)
-        before = None if first.id_suffix else first.id
-        for case in cases:
-            self.tally[case.repeat, case.target is not None] += 1
-            if case.id != before and not is_duplicate:
-                self._seen(case.id, case, where)
-                before = case.id
-
-    def _knows(self, identity: str) -> bool:
-        """Whether a case probably has this id."""
-        return self._ids.find(text_hash(identity)) is not None
-
-    def _seen(self, identity: str, case: Case, where: str) -> bool:
-        """Add an id; returns whether it was probably already there.
-
-        A duplicate is reported now if the first case is in memory, else after all files are read.
-
-        Args:
-            identity: of the case, or of the entry that expands to several.
-            case: the case with the id.
-            where: position in words, if its span does not show it.
-        """
-        before = len(self._ids)
-        if self._ids.number(text_hash(identity)) == before:
-            return False
-        self._count += 1
-        if self._count > SHOWN:
-            return True
-        cases = (one for one in self._listed() if identity in (one.id, one.id.removesuffix(one.id_suffix)))
-        first = next(cases, None)
-        if first is not None:
-            self._report_duplicate(identity, case.span, first.span, where)
-        else:
-            self._in_files.append((identity, case.span, where))
-        return True
-
-    def _end_ids(self, top: Span) -> None:
-        """Report duplicate ids in files and of invalid cases, and how many were left out."""
-        invalid = self._notes.invalid
-        places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
-        for identity, span, where in self._in_files:
-            first = next(
-                (one for one in places.get(identity, ()) if span is None or one.line_of_file != span.line_of_file), None
-            )
-            if first is not None:  # otherwise it is another id with the same hash
-                self._report_duplicate(identity, span, first, where)
-        listed = list(self._listed()) if invalid else []
-        for identity, spans in invalid.items():
-            if has_placeholder(identity):
-                continue
-            good = next((one.span for one in listed if one.id == identity), None) if self._knows(identity) else None
-            written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
-            first, *others = sorted(written) or (None,)
-            for span in others:
-                self._report_duplicate(identity, span, first, "")
-        if self._count > SHOWN:
-            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
-            self._report.error("duplicate-id", top, message)
-
-    def _listed(self) -> Iterator[Case]:
-        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
-
-    def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
-        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
-        self._report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
-
-    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
-        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
-        entries: dict[str, list[str]] = {}
-        for identity in ids:
-            expanded = (identity[:place] for place, letter in enumerate(identity) if letter == "[")
-            for entry in (identity, *expanded):  # its own, or that of an entry whose lists were expanded
-                entries.setdefault(entry, []).append(identity)
-        found: dict[str, list[Span]] = {}
-        for part in self._parts:
-            for written, span in part.places() if isinstance(part, StreamedCases) else ():
-                for identity in entries.get(written or "", ()):
-                    places = found.setdefault(identity, [])
-                    places += [span] if len(places) < 2 else []
-        return found
-
-
-Part: TypeAlias = "list[Case] | StreamedCases[Any]"
-"""Cases that stand in a list, or in one file."""
-
-
 STEPS = 10
 """Cases of a circle that are named."""
 
@@ -339,6 +184,158 @@ def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
             elif step in path:
                 yield [*path][[*path].index(step) :]
                 step = None
+
+
+class CaseCollector(Struct):
+    """Collects the cases of one suite, and checks them against each other.
+
+    Their ids are stored as hashes: a million of them take 24 MB. A hit means that an id was probably seen, so the
+    source must be read again to be certain.
+
+    Attributes:
+        notes: say which cases are wrong.
+        report: of the suite.
+        tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
+        asks_judge: some case asks the judge, whose number of trials the tally does not know.
+    """
+
+    notes: CaseNotes
+    report: Report
+    _parts: list[Part] = []
+    _ids: NumberedHashes = field(default_factory=NumberedHashes)
+    _count: int = 0
+    _in_files: list[tuple[str, Span | None, str]] = []
+    _links: Links = field(default_factory=Links)
+    asks_judge: bool = False
+    tally: Counter[tuple[int | None, bool]] = field(default_factory=Counter)
+
+    @property
+    def cases(self) -> Cases:
+        """The collected cases."""
+        return self._parts[0] if len(self._parts) == 1 else ManyCases(self._parts)
+
+    def add(self, cases: tuple[Case, ...], where: str = "") -> None:
+        """Add the cases of one entry; `where`: position in words, if their span does not show it."""
+        if not cases:
+            return
+        self._register(cases, where)
+        if not self._parts or not isinstance(self._parts[-1], list):
+            self._parts.append([])
+        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # a list, as the line above sees to
+
+    def add_stream(self, cases: StreamedCases[Any], report: Report) -> None:
+        """All cases of a file, which is checked now."""
+        self._parts.append(cases)
+        count, invalid = 0, len(self.notes.invalid)
+        for found in cases.check(report):
+            self._register(found)
+            count += len(found)
+        self._links.lost |= count + len(self.notes.invalid) - invalid < len(cases)  # a line that is no object
+
+    def end(self, top: Span) -> dict[str, Link]:
+        """Finish: report duplicate ids and links to unknown cases; returns the links by case.
+
+        Args:
+            top: of the eval file.
+        """
+        self._end_ids(top)
+        if not self._links.depends_on and not self._links.last:
+            self._ids = NumberedHashes()  # the old ones take much memory
+            return {}
+        self._links.unread, self._links.lost = self.notes.invalid, self._links.lost or self.notes.lost
+        return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self.report)
+
+    def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
+        """Count the cases of one entry, and note an id that another entry has. Its prompts share one id."""
+        first = cases[0]
+        if first.depends_on or first.conversation_id is not None:
+            for case in {case.id: case for case in cases}.values():
+                if not self._knows(case.id):
+                    self._links.note(case, self.report)
+        is_duplicate = self._seen(first.id.removesuffix(first.id_suffix), first, where)
+        before = None if first.id_suffix else first.id
+        for case in cases:
+            self.tally[case.repeat, case.target is not None] += 1
+            if case.id != before and not is_duplicate:
+                self._seen(case.id, case, where)
+                before = case.id
+
+    def _knows(self, identity: str) -> bool:
+        """Whether a case probably has this id."""
+        return self._ids.find(text_hash(identity)) is not None
+
+    def _seen(self, identity: str, case: Case, where: str) -> bool:
+        """Add an id; returns whether it was probably already there.
+
+        A duplicate is reported now if the first case is in memory, else after all files are read.
+
+        Args:
+            identity: of the case, or of the entry that expands to several.
+            case: the case with the id.
+            where: position in words, if its span does not show it.
+        """
+        before = len(self._ids)
+        if self._ids.number(text_hash(identity)) == before:
+            return False
+        self._count += 1
+        if self._count > SHOWN:
+            return True
+        cases = (one for one in self._listed() if identity in (one.id, one.id.removesuffix(one.id_suffix)))
+        first = next(cases, None)
+        if first is not None:
+            self._report_duplicate(identity, case.span, first.span, where)
+        else:
+            self._in_files.append((identity, case.span, where))
+        return True
+
+    def _end_ids(self, top: Span) -> None:
+        """Report duplicate ids in files and of invalid cases, and how many were left out."""
+        invalid = self.notes.invalid
+        places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
+        for identity, span, where in self._in_files:
+            first = next(
+                (one for one in places.get(identity, ()) if span is None or one.line_of_file != span.line_of_file), None
+            )
+            if first is not None:  # otherwise it is another id with the same hash
+                self._report_duplicate(identity, span, first, where)
+        listed = list(self._listed()) if invalid else []
+        for identity, spans in invalid.items():
+            if has_placeholder(identity):
+                continue
+            good = next((one.span for one in listed if one.id == identity), None) if self._knows(identity) else None
+            written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
+            first, *others = sorted(written) or (None,)
+            for span in others:
+                self._report_duplicate(identity, span, first, "")
+        if self._count > SHOWN:
+            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
+            self.report.error("duplicate-id", top, message)
+
+    def _listed(self) -> Iterator[Case]:
+        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
+
+    def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
+        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+        self.report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+
+    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
+        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
+        entries: dict[str, list[str]] = {}
+        for identity in ids:
+            expanded = (identity[:place] for place, letter in enumerate(identity) if letter == "[")
+            for entry in (identity, *expanded):  # its own, or that of an entry whose lists were expanded
+                entries.setdefault(entry, []).append(identity)
+        found: dict[str, list[Span]] = {}
+        for part in self._parts:
+            for written, span in part.places() if isinstance(part, StreamedCases) else ():
+                for identity in entries.get(written or "", ()):
+                    places = found.setdefault(identity, [])
+                    places += [span] if len(places) < 2 else []
+        return found
+
+
+Part: TypeAlias = "list[Case] | StreamedCases[Any]"
+"""Cases that stand in a list, or in one file."""
 
 
 SHOWN = 100

@@ -38,12 +38,8 @@ class _Finding(Struct):
 class Findings(Report):
     """Diagnostics of a file of samples: each once, with the lines to which it applies."""
 
-    __slots__ = ("_found", "_unlisted")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found: dict[tuple[str, str], _Finding] = {}
-        self._unlisted = 0
+    _found: dict[tuple[str, str], _Finding] = field(default_factory=dict)
+    _unlisted: int = 0
 
     def omitted(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Add something that is left out, and that changes no verdict."""

@@ -71,24 +71,22 @@ def is_code(path: str) -> bool:
     return path.endswith((*SCRIPTS, *_OTHER_CODE)) or os.access(path, os.X_OK)
 
 
-class DiskReader:
+class DiskReader(Struct, eq=False):
     """The Reader that reads disks. Remembers a digest of all that it has read.
 
-    Args:
+    Attributes:
         edits: absolute path → what is read in place of the file's own bytes, before it is written there.
         boundary: what may be read; None: everything.
-
-    Attributes:
+        digests: absolute path → the digest of what was read.
         marked: path → bytes of the YAML files that hold comments for agentv.
         kept: path → bytes of all files, where they are wanted; None: none is kept.
     """
 
-    def __init__(self, edits: Mapping[str, bytes] = MappingProxyType({}), boundary: Boundary | None = None) -> None:
-        self.digests: dict[str, str] = {}
-        self.marked: dict[str, bytes] = {}
-        self.kept: dict[str, bytes] | None = None
-        self._edits = edits
-        self._boundary = boundary
+    edits: Mapping[str, bytes] = MappingProxyType({})
+    boundary: Boundary | None = None
+    digests: dict[str, str] = {}
+    marked: dict[str, bytes] = {}
+    kept: dict[str, bytes] | None = None
 
     def read(self, path: str) -> bytes:
         """The bytes of a file.
@@ -96,7 +94,7 @@ class DiskReader:
         Raises:
             OSError: it cannot be read, or has no end.
         """
-        edited = self._edits.get(path)
+        edited = self.edits.get(path)
         if edited is None:
             self._check(path)
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path would add nothing
@@ -116,7 +114,7 @@ class DiskReader:
         Raises:
             OSError: it cannot be opened, or has no end.
         """
-        edited = self._edits.get(path)
+        edited = self.edits.get(path)
         if edited is None:
             self._check(path)
         return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # whoever asked closes it
@@ -137,8 +135,8 @@ class DiskReader:
         Raises:
             OSError: it is such a file, or is not there.
         """
-        if self._boundary is not None:
-            self._boundary.check(path)
+        if self.boundary is not None:
+            self.boundary.check(path)
         if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
             raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias
 
+from msgspec import Struct
+
 from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.templating import has_placeholder
 
@@ -34,21 +36,16 @@ NOWHERE = Span("", 0, 0, 0, 0)
 """The place of what stands in no file, such as an argument of the command line."""
 
 
-class Scalar:
+class Scalar(Struct, eq=False):
     """Text, a number, a boolean or null. `text` is what was written, `value` what it means."""
 
-    __slots__ = ("at", "text", "value")
-
-    def __init__(self, value: Any, text: str, at: Place) -> None:
-        self.value = value
-        self.text = text
-        self.at = at
+    value: Any
+    text: str
+    at: Place
 
 
 class Filled(Scalar):
     """Text whose placeholders were already filled in, and that is never rendered again."""
-
-    __slots__ = ()
 
 
 class WrittenFloat(float):
@@ -65,25 +62,19 @@ class WrittenFloat(float):
         return made
 
 
-class ListNode:
+class ListNode(Struct, eq=False):
     """A sequence."""
 
-    __slots__ = ("at", "items")
-
-    def __init__(self, items: list[Node], at: Place) -> None:
-        self.items = items
-        self.at = at
+    items: list[Node]
+    at: Place
 
 
-class MapNode:
+class MapNode(Struct, eq=False):
     """A mapping. `keys` contains the position of each key."""
 
-    __slots__ = ("at", "items", "keys")
-
-    def __init__(self, items: dict[str, Node], keys: dict[str, Place], at: Place) -> None:
-        self.items = items
-        self.keys = keys
-        self.at = at
+    items: dict[str, Node]
+    keys: dict[str, Place]
+    at: Place
 
     def get(self, key: str) -> Node | None:
         """The value of a key, or None."""
@@ -99,19 +90,9 @@ class Canonical(MapNode):
         no_effect: authored keys that mean nothing here.
     """
 
-    __slots__ = ("no_effect", "not_missing", "spelled")
-
-    def __init__(
-        self,
-        items: dict[str, Node],
-        keys: dict[str, Place],
-        at: Place,
-        spelled: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        super().__init__(items, keys, at)
-        self.spelled = spelled
-        self.not_missing: frozenset[str] = frozenset()
-        self.no_effect: dict[str, Place] = {}
+    spelled: Mapping[str, str] = MappingProxyType({})
+    not_missing: frozenset[str] = frozenset()
+    no_effect: dict[str, Place] = {}
 
 
 Node: TypeAlias = "Scalar | ListNode | MapNode"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
@@ -51,43 +52,35 @@ class Result(NamedTuple, Generic[T]):
     valid: bool = True
 
 
-class _Findings:
+class _Findings(Struct):
     """Everything that a report and its sections have found."""
 
-    __slots__ = ("added", "diagnostics", "errors", "lines", "occurrences", "spelled", "unset")
-
-    def __init__(self) -> None:
-        self.diagnostics: dict[tuple[object, ...], Diagnostic] = {}
-        self.added = 0
-        self.errors = 0
-        self.lines: dict[tuple[object, ...], list[int]] = {}
-        self.occurrences: dict[int, tuple[object, int]] = {}
-        self.spelled: dict[int, tuple[object, str, str]] = {}
-        self.unset: set[str] = set()
+    diagnostics: dict[tuple[object, ...], Diagnostic] = {}
+    added: int = 0
+    errors: int = 0
+    lines: dict[tuple[object, ...], list[int]] = {}
+    occurrences: dict[int, tuple[object, int]] = {}
+    spelled: dict[int, tuple[object, str, str]] = {}
+    unset: set[str] = set()
 
 
-class Report:
+class Report(Struct, eq=False):
     """Collects diagnostics; the same mistake at the same place is kept once.
 
-    Args:
+    Attributes:
         hints: whether to keep what could be written better; for `validate` alone.
         outer: the report of which this one is a section: it gets everything, too.
-
-    Attributes:
         failed: an error was reported here.
         findings: what was found, here and in all sections.
         unrendered: a text has a placeholder that could not be filled in. Nothing else is said of such a text: it is
             reported already, as an error, or as a warning where nothing runs.
     """
 
-    __slots__ = ("_outer", "failed", "findings", "hints", "unrendered")
-
-    def __init__(self, *, hints: bool = False, outer: Report | None = None) -> None:
-        self.hints = hints
-        self.failed = False
-        self.unrendered = False
-        self._outer = outer
-        self.findings: _Findings = _Findings() if outer is None else outer.findings
+    hints: bool = False
+    outer: Report | None = None
+    failed: bool = False
+    unrendered: bool = False
+    findings: _Findings = field(default_factory=_Findings)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -122,7 +115,7 @@ class Report:
 
     def section(self) -> Report:
         """The same report for one part of what is read, which says whether that part is valid."""
-        return Report(hints=self.hints, outer=self)
+        return Report(hints=self.hints, outer=self, findings=self.findings)
 
     def agrees_with(self, other: Report) -> bool:
         """Whether two readings of the same node found equally many errors, so that either can be used."""
@@ -205,20 +198,20 @@ class Report:
     def leave_unrendered(self) -> None:
         """Note a text with a placeholder that could not be filled in, which is reported."""
         self.unrendered = True
-        if self._outer is not None:
-            self._outer.leave_unrendered()
+        if self.outer is not None:
+            self.outer.leave_unrendered()
 
     def fail(self) -> None:
         """Note that something is wrong, here and in what this is a section of."""
         self.failed = True
-        if self._outer is not None:
-            self._outer.fail()
+        if self.outer is not None:
+            self.outer.fail()
 
     def add(self, found: Diagnostic) -> None:
         """One more. What a section finds, the report that it is a section of takes in."""
         self.failed = self.failed or found.severity == "error"
-        if self._outer is not None:
-            self._outer.add(found)
+        if self.outer is not None:
+            self.outer.add(found)
             return
         self.findings.added += 1
         self.findings.errors += found.severity == "error"
