@@ -1,6 +1,6 @@
 """`replay`: answers that were recorded, found by case and sample without being held in memory.
 
-What is held of a JSONL file is where each row begins: 16 to 50 bytes a row, whatever its answer weighs, so a million
+What is held of a JSONL file is where each row begins: 16 to 32 bytes a row, whatever its answer weighs, so a million
 rows fit and a file of them may be larger than memory. The price is one read of a row at each call, some 10 µs.
 """
 
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -23,6 +21,7 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import messages_from_json
 from agentv.model.values.response import ANSWER_KEYS, Failure, TargetResponse
 from agentv.model.values.trace import Trace
+from agentv.model.values.values import EMPTY
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FileOrDirectoryPath, Text
 from agentv.registry.types import Calls, ProviderSettings
@@ -107,9 +106,6 @@ _ANY_SAMPLE = 0
 
 _NONE = msgspec.Raw(b"null")
 
-ALL_ROWS: Mapping[str, str] = MappingProxyType({})
-"""What is wanted where every row will do."""
-
 
 class _RecordedRow(msgspec.Struct):
     """What is read of a row when its place is noted. The rest of it is skipped, not decoded."""
@@ -142,13 +138,7 @@ class _RecordedRow(msgspec.Struct):
     @property
     def source(self) -> tuple[bytes, ...]:
         """Target, suite, recorded target, variant and prompt that the answer belongs to."""
-        return (
-            bytes(self.target),
-            bytes(self.suite),
-            bytes(self.source_target),
-            bytes(self.variant),
-            bytes(self.prompt_id),
-        )
+        return tuple(map(bytes, (self.target, self.suite, self.source_target, self.variant, self.prompt_id)))
 
     @property
     def number(self) -> int:
@@ -177,17 +167,16 @@ class Recordings:
     Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
     """
 
-    def __init__(self, path: str, file: BufferedReader | _JoinedFiles, wanted: Mapping[str, str] = ALL_ROWS) -> None:
+    def __init__(self, path: str, file: _JoinedFiles, wanted: Mapping[str, str]) -> None:
         self._wanted = wanted
         self.name = Path(path).name
         self._directory = Path(path) if Path(path).is_dir() else Path(path).parent
         self._file = file
         self._places = _Places()
         self._ids: set[str] | None = set()
-        self._sources: dict[tuple[bytes, ...], int] = {}
 
     @classmethod
-    def open(cls, path: str, wanted: Mapping[str, str] = ALL_ROWS) -> Recordings | Failure:
+    def open(cls, path: str, wanted: Mapping[str, Any] = EMPTY) -> Recordings | Failure:
         """Read a file once, or say in which line it is wrong (code `bad-recording`).
 
         Args:
@@ -196,14 +185,11 @@ class Recordings:
         """
         place = Path(path)
         try:
-            if place.is_dir():
-                files = sorted(place.glob("*.jsonl"))
-                if not files:
-                    return Failure("bad-recording", f"the directory {place.name} has no JSONL file")
-                index = place / "index.jsonl"  # of a run only its rows
-                found = cls(path, _JoinedFiles([index] if index.is_file() else files), wanted)
-            else:
-                found = cls(path, place.open("rb"), wanted)
+            files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+            if not files:
+                return Failure("bad-recording", f"the directory {place.name} has no JSONL file")
+            index = place / "index.jsonl"  # of a run only its rows
+            found = cls(path, _JoinedFiles([index] if index.is_file() else files), wanted)
             wrong = found._read()
         except OSError as error:
             return Failure("bad-recording", f"cannot read {place.name}: {error.strerror}")
@@ -221,6 +207,7 @@ class Recordings:
                     self.close()
                     return Failure("bad-recording", f"{self.name}:{number}: {error}")
             begin += len(line)
+        self._places.sort()
         return None
 
     def _note(self, row: _RecordedRow, begin: int) -> None:
@@ -231,11 +218,9 @@ class Recordings:
             return
         if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
             raise ValueError("the row must have an 'output': text, messages or null")
-        source = self._sources.setdefault(row.source, len(self._sources))
-        self._places.note(_key(case, row.number), begin, source)
+        self._places.note(_key(case, row.number), begin, row.source)
         if row.prompt is not None:  # a second time, for who asks with that very prompt
-            source = self._sources.setdefault(row.source[:-1], len(self._sources))
-            self._places.note(_key(_prompted(case, row.prompt), row.number), begin, source)
+            self._places.note(_key(_prompted(case, row.prompt), row.number), begin, row.source[:-1])
         if self._ids is not None:
             self._ids.add(case)
             if len(self._ids) > COMPARED:
@@ -381,52 +366,42 @@ def _prompted(case: str, prompt_id: str) -> str:
 
 
 def _key(case: str, sample: int) -> int:
-    """64 bits that stand for a case and a sample. 0 marks an empty slot, so it never is a key."""
-    return hash((case, sample)) & 0xFFFF_FFFF_FFFF_FFFF or 1
+    """64 bits that stand for a case and a sample."""
+    return hash((case, sample)) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 _BEGIN_BITS = 48
-_SEVERAL = 0x7FFF
+_MOST_SOURCES = 1 << 64 - _BEGIN_BITS
 AMBIGUOUS = -1
 """Where the rows of a key begin that come from several sources."""
 
 
 class _Places:
-    """Keys to places, in an open-addressed table: 16 bytes a slot, at most two thirds of them taken."""
+    """Where the rows of each key begin: two arrays, sorted by the keys once all are noted."""
 
-    def __init__(self, slots: int = 1024) -> None:
-        self._keys = array("Q", bytes(8 * slots))
-        self._values = array("Q", bytes(8 * slots))
-        self._taken = 0
+    def __init__(self) -> None:
+        self._keys, self._values = array("Q"), array("Q")
+        self._sources: dict[tuple[bytes, ...], int] = {}
 
-    def note(self, key: int, begin: int, source: int) -> None:
-        """Keep a place; a later one replaces it, unless it is of another source: then neither counts."""
-        if self._taken * 3 > len(self._keys) * 2:
-            keys, values = self._keys, self._values
-            self._keys, self._values = (array("Q", bytes(16 * len(keys))) for _ in range(2))
-            for known, place in zip(keys, values, strict=True):
-                if known:
-                    slot = self._slot(known)
-                    self._keys[slot], self._values[slot] = known, place
-        slot = self._slot(key)
-        value = min(source, _SEVERAL - 1) << _BEGIN_BITS | begin
-        if self._keys[slot] == 0:
-            self._taken += 1
-        elif self._values[slot] >> _BEGIN_BITS != value >> _BEGIN_BITS:
-            value = _SEVERAL << _BEGIN_BITS
-        self._keys[slot], self._values[slot] = key, value
+    def note(self, key: int, begin: int, source: tuple[bytes, ...]) -> None:
+        """Keep a place."""
+        number = min(self._sources.setdefault(source, len(self._sources)), _MOST_SOURCES - 1)
+        self._keys.append(key)
+        self._values.append(number << _BEGIN_BITS | begin)
+
+    def sort(self) -> None:
+        """Make the places known to `find`; those of one key stay in their order."""
+        keys, values = self._keys, self._values
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        self._keys, self._values = (array("Q", map(one.__getitem__, order)) for one in (keys, values))
 
     def find(self, key: int) -> int | None:
-        """The offset of the row of a key, in bytes, or None."""
-        slot = self._slot(key)
-        if self._keys[slot] == 0:
+        """The offset of the last row of a key, in bytes; AMBIGUOUS if its rows are of several sources."""
+        first = last = bisect_left(self._keys, key)
+        while last < len(self._keys) and self._keys[last] == key:
+            last += 1
+        found = self._values[first:last]
+        if not found:
             return None
-        value = self._values[slot]
-        return AMBIGUOUS if value >> _BEGIN_BITS == _SEVERAL else value & (1 << _BEGIN_BITS) - 1
-
-    def _slot(self, key: int) -> int:
-        keys, mask = self._keys, len(self._keys) - 1
-        slot = key & mask
-        while keys[slot] not in (0, key):
-            slot = (slot + 1) & mask
-        return slot
+        several = len({value >> _BEGIN_BITS for value in found}) > 1
+        return AMBIGUOUS if several else found[-1] & (1 << _BEGIN_BITS) - 1

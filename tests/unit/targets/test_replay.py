@@ -2,13 +2,11 @@ import json
 from itertools import count
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.replay import AMBIGUOUS, COMPARED, Replay, _Places
+from agentv.targets.replay import COMPARED, Replay
 from doubles.asking import answer, answers, request
 
 numbers = count()
@@ -131,6 +129,7 @@ def test_answers_of_two_targets_are_not_mixed(replay):
     settings = replay(
         {"test_id": "case", "sample": 1, "target": "one", "output": "a"},
         {"test_id": "case", "sample": 1, "target": "two", "output": "b"},
+        {"test_id": "case", "sample": 1, "target": "two", "output": "again"},
         {"test_id": "other", "sample": 1, "target": "two", "output": "c"},
     )
     found = answers(settings, request(), request(case_id="other"))
@@ -157,21 +156,3 @@ def test_each_prompt_gets_its_own_answer(replay):
     assert found[4].code == "no-recording", "another prompt's answer is no answer"
     assert [one.output for one in found[5:7]] == ["x", "y"]
     assert found[7].code == "ambiguous-recording"
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 2**47), st.sampled_from([0, 0, 0, 1, 70_000])), max_size=200)
-)
-def test_the_table_finds_what_a_dict_would(notes):
-    places, expected = _Places(slots=4), {}
-    for key, begin, source in notes:
-        places.note(key, begin, source)
-        source = min(source, 0x7FFE)  # noqa: PLW2901  # number of distinct sources
-        mixed = key in expected and expected[key] is not None and expected[key][1] != source
-        gone = key in expected and expected[key] is None
-        expected[key] = None if mixed or gone else (begin, source)
-    for key in range(1, 60):
-        if key not in expected:
-            assert places.find(key) is None
-        else:
-            assert places.find(key) == (AMBIGUOUS if expected[key] is None else expected[key][0])
