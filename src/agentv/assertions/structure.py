@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.assertions.judged.rubric import details_of, is_criteria, prompt_issues, unjudged
+from agentv.assertions.judged.rubric import grade_of_verdict, is_criteria, prompt_issues, unjudged
 from agentv.assertions.user_code.script_and_python import read_verdict, script_payload
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches, spent_on
@@ -251,15 +251,7 @@ class JudgeAggregator(DeclaredAssertion):
             return unjudged(verdict)
         passed = reaches(verdict.score, context.threshold)
         checks = verdict.checks or (Check(verdict.reason or "the judge's score over all grades", passed),)
-        return Grade(
-            score=verdict.score,
-            passed=passed,
-            checks=checks,
-            reason=verdict.reason,
-            details=details_of(verdict),
-            token_usage=verdict.token_usage,
-            cost_usd=verdict.cost_usd,
-        )
+        return grade_of_verdict(verdict, passed, checks)
 
 
 _OLDER = lazy_pattern(r"(\{\{-?\s*)EVALUATOR_RESULTS_JSON(\s*-?\}\})")

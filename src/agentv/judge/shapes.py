@@ -119,15 +119,6 @@ def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
     return Check(item.outcome or item.id, points >= mark, f"{evidence}: {reasoning}" if reasoning else evidence)
 
 
-SHAPES: Mapping[RubricMode, VerdictShape] = {
-    "freeform": VerdictShape("score", _freeform),
-    "checklist": VerdictShape("checks", _checklist, ("id", "satisfied")),
-    "score-ranges": VerdictShape("checks", _score_ranges, ("id", "score")),
-    "aggregate": VerdictShape("score", _freeform),
-}
-"""The modes whose verdict is JSON. That of a scale is a line of text: see `scale`."""
-
-
 def _assertions(row: JsonObject) -> Iterator[Check]:
     for line in _rows(row, "assertions"):
         text, passed = _text(line, "text"), line.get("passed")
@@ -272,7 +263,10 @@ def _share(checks: tuple[Check, ...], flag: str, stance: object) -> ReadVerdict:
 
 
 MODES: Mapping[RubricMode, VerdictShape] = {
-    **SHAPES,
+    "freeform": VerdictShape("score", _freeform),
+    "checklist": VerdictShape("checks", _checklist, ("id", "satisfied")),
+    "score-ranges": VerdictShape("checks", _score_ranges, ("id", "score")),
+    "aggregate": VerdictShape("score", _freeform),
     "factuality": VerdictShape("category", _category),
     "closed-qa": VerdictShape("criterion_met", partial(_yes_or_no, "criterion_met")),
     "answer-relevance": VerdictShape(
@@ -283,7 +277,7 @@ MODES: Mapping[RubricMode, VerdictShape] = {
     "context-relevance": VerdictShape("sentences", partial(_numbered, "sentences", "relevant"), ("id", "relevant")),
     "goal-success": VerdictShape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
 }
-"""Every mode of a rubric with the shape of its verdicts: those of `llm-rubric`, and those of the types beside it."""
+"""Every mode of a rubric with the shape of its verdicts; that of a scale is a line of text: see `read_scale`."""
 
 TEXT: JsonObject = {"type": "string"}
 YES_OR_NO: JsonObject = {"type": "boolean"}

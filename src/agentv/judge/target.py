@@ -89,21 +89,6 @@ class ChoiceQuestion:
         return self.places[chosen.pop()], reason if isinstance(reason, str) and reason.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedChoice:
-    """Choice in one order, with its usage."""
-
-    best: int
-    reason: str | None
-    usage: UsageTotal
-
-
-def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
-    """Combine the choices of both orders."""
-    usage = one.usage.plus(other.usage)
-    return Choice((one.best, other.best), (one.reason, other.reason), usage.token_usage, usage.cost_usd)
-
-
 def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
     """The question which answer is best, in an order that the case's id determines, and in the opposite one.
 
@@ -272,9 +257,16 @@ class TargetJudge:
         first, second = await asyncio.gather(*(self._chosen(question, contexts[0]) for question in questions))
         if isinstance(first, JudgeFailure):
             return first
-        return second if isinstance(second, JudgeFailure) else joined(first, second)
+        if isinstance(second, JudgeFailure):
+            return second
+        (best, reason, usage), (other, why, more) = first, second
+        usage = usage.plus(more)
+        return Choice((best, other), (reason, why), usage.token_usage, usage.cost_usd)
 
-    async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> OrderedChoice | JudgeFailure:
+    async def _chosen(
+        self, question: ChoiceQuestion, context: AssertionContext
+    ) -> tuple[int, str | None, UsageTotal] | JudgeFailure:
+        """The place of the answer that is chosen in one order, why, and what the calls took."""
         usage, reply, problem = UsageTotal(), "", ""
         for attempt in range(1, _REQUESTS + 1):
             response = await self._send(self._request(question, context, 1, attempt))
@@ -282,12 +274,10 @@ class TargetJudge:
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
             try:
-                best, reason = question.read(said_in(response))
+                return (*question.read(said_in(response)), usage)
             except UnreadableError as error:
                 problem = str(error)
                 question = question.again(reply, problem)
-            else:
-                return OrderedChoice(best, reason, usage)
         return self._unreadable(reply, problem, usage)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:

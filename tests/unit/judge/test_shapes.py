@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agentv.judge.shapes import SHAPES, UnreadableError
+from agentv.judge.shapes import MODES, UnreadableError
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import Rubric, RubricItem
 
@@ -23,15 +23,15 @@ POINTS = Rubric(
 
 
 def freeform(text):
-    return SHAPES["freeform"].read(json.loads(text), Rubric("freeform", text="is right"))
+    return MODES["freeform"].read(json.loads(text), Rubric("freeform", text="is right"))
 
 
 def checklist(*checks, **more):
-    return SHAPES["checklist"].read({"checks": list(checks), **more}, LIST)
+    return MODES["checklist"].read({"checks": list(checks), **more}, LIST)
 
 
 def ranged(*checks, **more):
-    return SHAPES["score-ranges"].read({"checks": list(checks), **more}, POINTS)
+    return MODES["score-ranges"].read({"checks": list(checks), **more}, POINTS)
 
 
 def scored(identity, score, **more):
@@ -126,7 +126,7 @@ def test_a_checklist_must_say_just_one_thing_of_each_item(checks, problem):
 
 def test_an_id_that_is_a_whole_number_may_be_written_as_one():
     numbered = Rubric("checklist", items=(RubricItem("1", "adds"), RubricItem("r1", "is polite")))
-    read = SHAPES["checklist"].read
+    read = MODES["checklist"].read
     reading = read({"checks": [{"id": 1, "satisfied": True}, said("r1", False)]}, numbered)
     assert [check.passed for check in reading.checks] == [True, False]
     for other, problem in ((True, "must have an 'id', found True"), (2, "has no item '2'")):

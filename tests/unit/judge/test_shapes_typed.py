@@ -7,10 +7,10 @@ from anthropic import transform_schema
 from jsonschema import Draft202012Validator
 
 from agentv.judge.question import built_in
-from agentv.judge.shapes import MODES, SHAPES, TYPED_KEYS, UnreadableError, schema_of
+from agentv.judge.shapes import MODES, TYPED_KEYS, UnreadableError, schema_of
 from agentv.model.run.rubric import Rubric, RubricItem
 
-TYPED = [mode for mode in MODES if mode not in SHAPES]
+TYPED = list(TYPED_KEYS)
 
 WORTH = (("A", 0.8), ("B", 0.6), ("C", 1.0), ("D", 0.0), ("E", 0.7))
 LINES = (RubricItem("s1", "Paris is the capital."), RubricItem("s2", "France has wine."))
@@ -196,7 +196,7 @@ def test_it_has_nothing_that_some_provider_refuses(mode):
 @pytest.mark.parametrize("mode", RUBRICS)
 def test_what_obeys_it_is_read(mode):
     Draft202012Validator(schema_of(RUBRICS[mode])).validate(VERDICTS[mode])
-    SHAPES[mode].read(VERDICTS[mode], RUBRICS[mode])
+    MODES[mode].read(VERDICTS[mode], RUBRICS[mode])
 
 
 @pytest.mark.parametrize(

@@ -294,12 +294,18 @@ class NotXml:
     has_entities: bool = False
 
 
+RequiredElements = Annotated[
+    Paths | XmlRules | Annotated[Text, Nonempty()] | None,
+    Doc("required elements, by path: a list, or text with commas"),
+]
+
+
 class _WithElements(DeclaredAssertion):
     """Base class of the types that take the paths of elements."""
 
     __slots__ = ()
 
-    value: Paths | XmlRules | Text | None
+    value: RequiredElements
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -333,10 +339,7 @@ def _path_issues(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
 class IsXml(_WithElements):
     """The answer as a whole is a well-formed XML document, and contains the required elements."""
 
-    value: Annotated[
-        Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("required elements, by path: a list, or text with commas"),
-    ] = None
+    value: RequiredElements = None
 
     def grade(self, context: AssertionContext) -> Grade:
         """Read the document."""
@@ -355,10 +358,7 @@ class IsXml(_WithElements):
 class ContainsXml(_WithElements):
     """The answer contains well-formed XML with the required elements."""
 
-    value: Annotated[
-        Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("required elements, by path: a list, or text with commas"),
-    ] = None
+    value: RequiredElements = None
 
     def grade(self, context: AssertionContext) -> Grade:
         """Read the outermost fragments; required elements may be in any of them."""

@@ -14,7 +14,7 @@ from agentv.assertions.judged.rubric import (
     OWN_PROMPT,
     JudgeName,
     Temperature,
-    details_of,
+    grade_of_verdict,
     prompt_issues,
     prompt_of,
     unjudged,
@@ -106,26 +106,11 @@ class Judged(DeclaredAssertion):
 
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict; by its score, unless the type has a threshold."""
-        return grade_of_verdict(verdict, verdict.score > 0, has_own_threshold=False)
+        return grade_of_verdict(verdict, verdict.score > 0, verdict.checks)
 
     def build_rubric(self, **question: object) -> Rubric:
         """A rubric of this type's mode, by this entry's prompt."""
         return structs.replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)
-
-
-def grade_of_verdict(verdict: Verdict, passed: bool, *, has_own_threshold: bool) -> Grade:
-    """A grade with the checks, the reason and the cost of a verdict."""
-    return Grade(
-        score=verdict.score,
-        passed=passed,
-        checks=verdict.checks,
-        reason=verdict.reason,
-        details=details_of(verdict),
-        has_own_threshold=has_own_threshold,
-        token_usage=verdict.token_usage,
-        cost_usd=verdict.cost_usd,
-        asked_judge=verdict.asked,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +227,8 @@ class Proportion(Judged):
 
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""
-        grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), has_own_threshold=True)
-        return structs.replace(grade, needs=self.threshold)
+        grade = grade_of_verdict(verdict, reaches(verdict.score, self.threshold), verdict.checks)
+        return structs.replace(grade, has_own_threshold=True, needs=self.threshold)
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the question in the place of the input, where one is given: as an option, else as a variable."""

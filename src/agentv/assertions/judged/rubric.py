@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
+from msgspec.structs import replace
+
 from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.file_texts import with_file_texts
 from agentv.assertions.judged.rubric_items import Authored as AuthoredScale
@@ -393,28 +395,31 @@ def _judged(verdict: Verdict, label: str) -> Grade:
     if votes:
         text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
         marked = (*marked, Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes)))
-    return Grade(
+    return replace(
+        grade_of_verdict(verdict, passed, (*verdict.checks, *marked)),
         score=score,
-        passed=passed,
-        checks=(*verdict.checks, *marked),
-        reason=verdict.reason,
-        details=details_of(verdict),
         has_own_threshold=verdict.passed is not None,
-        token_usage=verdict.token_usage,
-        cost_usd=verdict.cost_usd,
         undecided=verdict.undecided,
         threshold_checks=len(marked),
-        asked_judge=verdict.asked,
         needs=RUBRIC_MARK if verdict.passed is None else None,
     )
 
 
-def details_of(verdict: Verdict) -> JsonObject:
-    """Details of a grade from its verdict: its votes, and whether another grade shares it."""
+def grade_of_verdict(verdict: Verdict, passed: bool, checks: tuple[Check, ...]) -> Grade:
+    """A grade with the score, the reason, the votes and the cost of a verdict."""
     votes = verdict.votes
     voted: JsonObject = {"votes": list(votes), "spread": {"min": min(votes), "max": max(votes)}} if votes else EMPTY
     shared: JsonObject = {"shared": True} if verdict.shared else EMPTY
-    return {**verdict.details, **voted, **shared}
+    return Grade(
+        score=verdict.score,
+        passed=passed,
+        checks=checks,
+        reason=verdict.reason,
+        details={**verdict.details, **voted, **shared},
+        token_usage=verdict.token_usage,
+        cost_usd=verdict.cost_usd,
+        asked_judge=verdict.asked,
+    )
 
 
 def unjudged(failure: Failure) -> Grade:
