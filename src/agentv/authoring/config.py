@@ -232,40 +232,15 @@ def read_trials(run: Mapping[str, Node], reading: Reading) -> Any:
 
 
 NO_EFFECT = frozenset(
-    {
-        "$schema",
-        "dashboard",
-        "env_from",
-        "env_path",
-        "git_cache",
-        "guideline_patterns",
-        "hooks",
-        "projects",
-        "refs",
-        "required_version",
-        "results",
-        "results_by_project",
-        "studio",
-        "tags",
-        "tests",
-    }
+    {"dashboard", "projects", "results", "results_by_project", "studio"}
+    | {"env_from", "env_path", "git_cache", "hooks", "refs", "required_version"}
+    | {"$schema", "guideline_patterns", "tags", "tests"}
 )
 """Keys of a configuration that only AgentV's own program acts on."""
 
 NO_EFFECT_IN_EXECUTION = frozenset(
-    {
-        "export_otel",
-        "keep_workspaces",
-        "otel_backend",
-        "otel_capture_content",
-        "otel_file",
-        "otel_group_turns",
-        "pool_slots",
-        "pool_workspaces",
-        "trace_file",
-        "verbose",
-        "workspace_path",
-    }
+    {"export_otel", "otel_backend", "otel_capture_content", "otel_file", "otel_group_turns", "trace_file", "verbose"}
+    | {"keep_workspaces", "pool_slots", "pool_workspaces", "workspace_path"}
 )
 
 _DEFAULTS = {"target": "target", "provider": "target", "judge": "judge", "grader": "judge"}

@@ -94,141 +94,136 @@ class Header(Struct, frozen=True):
     not_missing: frozenset[str]
 
 
-class HeaderReader(Struct, frozen=True):
-    """Reads the header of the eval file `path`."""
+def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequest, registries: Registries) -> Header:
+    """The header of an eval file; what is wrong with it is reported and left out."""
+    root, others = translation.suite(written, reading)
+    env = environment(root.get("env"), reading, request)
+    reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
+    reading = reading.within(Scope(request.variables, env))
+    registry, config = open_project(reading.places.suite, registries.providers, reading)
+    targets = SuiteTargets(request, registry, path)
+    custom = registries.custom(reading.places.suite, reading.places.root)
+    for file, issue in custom.issues:
+        add = reading.report.warning if issue.warning else reading.report.error
+        add(issue.code, Span(file, 1, 1, 1, 2), issue.message, hint=issue.hint)
+    assertions = AssertionReader(AssertionTypes(registries.assertions, custom))
+    reading = replace(reading, entries=assertions.entries)
+    authored: AuthoredSuite = shape_of(AuthoredSuite).read(root.items, root, reading, "an eval file")
+    registry.default_provider = authored.default_provider
+    if authored.preprocessors is not None and not is_empty(authored.preprocessors):
+        reading = _with_preprocessors(authored.preprocessors, reading)
+    language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
+    scope = structs.replace(reading.scope, language=language)
+    reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
+    run = _run(authored, request.cluster or authored.cluster, config, reading)
+    registry.retry = run.retry or registry.retry
+    defaults = read_defaults(authored, root, request.variables, reading, replaces="evalcases" in written.keys)
+    asked = tuple(targets.asked(authored.targets, reading))
+    work = _work(authored, asked, root, reading, request, registries)
+    judge, minimums = split_minimums(authored.judge, reading)
+    env_node = root.get("env")
+    own_env = {name: env[name] for name in env_node.items if name in env} if isinstance(env_node, MapNode) else {}
+    env_text = repr(sorted(own_env.items())).encode(errors="surrogatepass")
+    suite = Suite(
+        name=authored.name or name_of(path),
+        cases=(),
+        path=path,
+        description=authored.description,
+        targets=asked,
+        prompts={prompt.id: prompt.label for prompt in defaults.prompts},
+        prompt_texts={prompt.id: prompt.text for prompt in defaults.prompts},
+        judge=targets.judge(judge, reading),
+        judge_minimums=minimums,
+        forced_judge=targets.forced_judge(reading),
+        default_judge=targets.default_judge(reading),
+        threshold=authored.threshold if authored.threshold is not None else config.threshold,
+        tags=read_tags(authored.tags, reading),
+        run=run,
+        env=env,
+        env_sha256=hashlib.sha256(env_text).hexdigest() if own_env else "",
+        own_env=own_env,
+        metadata=_metadata(authored, others),
+        span=span_of(root.at),
+        root=reading.places.root,
+        variants=work.reader.variants(reading) if work is not None and work.varies else (),
+    )
+    context = CaseContext(
+        defaults=defaults,
+        assertions=assertions,
+        registry=registry,
+        env=env,
+        root=reading.places.root,
+        targets=suite.targets,
+        targets_win=bool(request.targets) or request.given_target is not None,
+        require_all=authored.require_all,
+        show_only=authored.show_only,
+        clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
+        on_case=request.on_case,
+        work=work,
+        budgets=TrialBudgets(request, place_of_budget(root)),
+    )
+    notes = CaseNotes(GraderFiles(search=search_paths(env)))
+    notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
+    reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
+    cases = CaseReader(context, notes, read_shared(context, reading))
+    threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
+    not_missing = root.not_missing if judge is None else root.not_missing | {"judge"}
+    return Header(suite, reading, cases, targets, authored, threshold, not_missing)
 
-    path: str
-    request: LoadRequest
-    registries: Registries
 
-    def read(self, written: MapNode, reading: Reading) -> Header:
-        """The header; what is wrong with it is reported and left out."""
-        request = self.request
-        root, others = translation.suite(written, reading)
-        env = self.environment(root.get("env"), reading)
-        reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
-        reading = reading.within(Scope(request.variables, env))
-        registry, config = open_project(reading.places.suite, self.registries.providers, reading)
-        targets = SuiteTargets(request, registry, self.path)
-        assertions = self._assertions(reading)
-        reading = replace(reading, entries=assertions.entries)
-        authored: AuthoredSuite = shape_of(AuthoredSuite).read(root.items, root, reading, "an eval file")
-        registry.default_provider = authored.default_provider
-        if authored.preprocessors is not None and not is_empty(authored.preprocessors):
-            reading = _with_preprocessors(authored.preprocessors, reading)
-        language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
-        scope = structs.replace(reading.scope, language=language)
-        reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
-        run = self._run(authored, config, reading)
-        registry.retry = run.retry or registry.retry
-        defaults = read_defaults(authored, root, request.variables, reading, replaces="evalcases" in written.keys)
-        asked = tuple(targets.asked(authored.targets, reading))
-        work = self._work(authored, asked, root, reading)
-        judge, minimums = split_minimums(authored.judge, reading)
-        env_node = root.get("env")
-        own_env = {name: env[name] for name in env_node.items if name in env} if isinstance(env_node, MapNode) else {}
-        env_text = repr(sorted(own_env.items())).encode(errors="surrogatepass")
-        suite = Suite(
-            name=authored.name or name_of(self.path),
-            cases=(),
-            path=self.path,
-            description=authored.description,
-            targets=asked,
-            prompts={prompt.id: prompt.label for prompt in defaults.prompts},
-            prompt_texts={prompt.id: prompt.text for prompt in defaults.prompts},
-            judge=targets.judge(judge, reading),
-            judge_minimums=minimums,
-            forced_judge=targets.forced_judge(reading),
-            default_judge=targets.default_judge(reading),
-            threshold=authored.threshold if authored.threshold is not None else config.threshold,
-            tags=read_tags(authored.tags, reading),
-            run=run,
-            env=env,
-            env_sha256=hashlib.sha256(env_text).hexdigest() if own_env else "",
-            own_env=own_env,
-            metadata=_metadata(authored, others),
-            span=span_of(root.at),
-            root=reading.places.root,
-            variants=work.reader.variants(reading) if work is not None and work.varies else (),
-        )
-        context = CaseContext(
-            defaults=defaults,
-            assertions=assertions,
-            registry=registry,
-            env=env,
-            root=reading.places.root,
-            targets=suite.targets,
-            targets_win=bool(request.targets) or request.given_target is not None,
-            require_all=authored.require_all,
-            show_only=authored.show_only,
-            clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
-            on_case=request.on_case,
-            work=work,
-            budgets=TrialBudgets(request, place_of_budget(root)),
-        )
-        notes = CaseNotes(GraderFiles(search=search_paths(env)))
-        notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
-        reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
-        cases = CaseReader(context, notes, read_shared(context, reading))
-        threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
-        not_missing = root.not_missing if judge is None else root.not_missing | {"judge"}
-        return Header(suite, reading, cases, targets, authored, threshold, not_missing)
+def _work(
+    authored: AuthoredSuite,
+    targets: Sequence[TargetSpec],
+    root: MapNode,
+    reading: Reading,
+    request: LoadRequest,
+    registries: Registries,
+) -> SuiteWork | None:
+    """What is written of the work of agents; None: the extension that reads it is not here."""
+    if missing(SUITE_KEYS):
+        refuse_lacking(SUITE_KEYS, root, reading.report)
+        return None
+    workspace = authored.workspace
+    if workspace is None and authored.environment is None:
+        workspace = directory_of_agents(targets, reading)
+    return SuiteWork(
+        workspace,
+        authored.sandbox,
+        authored.environment,
+        authored.extensions,
+        authored.variants,
+        authored.tools,
+        existing=request.workspace_path,
+        only=request.sandbox,
+        keep=request.keep_workspaces,
+        choose=registries.sandbox if request.for_run and request.asks_targets else None,
+        hashes=request.for_run,
+        first_messages=request.first_messages,
+    )
 
-    def _work(
-        self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading
-    ) -> SuiteWork | None:
-        """What is written of the work of agents; None: the extension that reads it is not here."""
-        if missing(SUITE_KEYS):
-            refuse_lacking(SUITE_KEYS, root, reading.report)
-            return None
-        request = self.request
-        workspace = authored.workspace
-        if workspace is None and authored.environment is None:
-            workspace = directory_of_agents(targets, reading)
-        return SuiteWork(
-            workspace,
-            authored.sandbox,
-            authored.environment,
-            authored.extensions,
-            authored.variants,
-            authored.tools,
-            existing=request.workspace_path,
-            only=request.sandbox,
-            keep=request.keep_workspaces,
-            choose=self.registries.sandbox if request.for_run and request.asks_targets else None,
-            hashes=request.for_run,
-            first_messages=request.first_messages,
-        )
 
-    def environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
-        """The environment in reach: of the process, the suite's `env`, and `.env` files."""
-        own = {} if node is None else _suite_env(node, reading)
-        places, request = reading.places, self.request
-        if request.env_file is not None:
-            dotenv = read_dotenv(request.env_file, reading.reader, reading.report)
-        else:
-            dotenv = dotenv_of(places.suite, places.root, reading.reader, reading.report)
-        return merged(request.process_env, own, dotenv)
+def environment(node: Node | None, reading: Reading, request: LoadRequest) -> dict[str, str]:
+    """The environment in reach: of the process, the suite's `env`, and `.env` files."""
+    own = {} if node is None else _suite_env(node, reading)
+    places = reading.places
+    if request.env_file is not None:
+        dotenv = read_dotenv(request.env_file, reading.reader, reading.report)
+    else:
+        dotenv = dotenv_of(places.suite, places.root, reading.reader, reading.report)
+    return merged(request.process_env, own, dotenv)
 
-    def _assertions(self, reading: Reading) -> AssertionReader:
-        found = self.registries.custom(reading.places.suite, reading.places.root)
-        for file, issue in found.issues:
-            add = reading.report.warning if issue.warning else reading.report.error
-            add(issue.code, Span(file, 1, 1, 1, 2), issue.message, hint=issue.hint)
-        return AssertionReader(AssertionTypes(self.registries.assertions, found))
 
-    def _run(self, authored: AuthoredSuite, config: Config, reading: Reading) -> RunSettings:
-        """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, `run`'s."""
-        own, run = authored.run, config.run
-        if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
-            message = "'cluster' is set both here and in the suite; keep one of them"
-            reading.report.error("two-spellings", own.keys["cluster"], message)
-        if own is not None:
-            run = over(read_run(own, reading), run)
-        if authored.limits is not None:
-            run = replace(run, trial_budget_usd=authored.limits.budget_usd)
-        cluster = self.request.cluster or authored.cluster
-        return run if cluster is None else replace(run, cluster=cluster)
+def _run(authored: AuthoredSuite, cluster: str | None, config: Config, reading: Reading) -> RunSettings:
+    """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, `run`'s."""
+    own, run = authored.run, config.run
+    if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
+        message = "'cluster' is set both here and in the suite; keep one of them"
+        reading.report.error("two-spellings", own.keys["cluster"], message)
+    if own is not None:
+        run = over(read_run(own, reading), run)
+    if authored.limits is not None:
+        run = replace(run, trial_budget_usd=authored.limits.budget_usd)
+    return run if cluster is None else replace(run, cluster=cluster)
 
 
 def _with_preprocessors(node: Node, reading: Reading) -> Reading:

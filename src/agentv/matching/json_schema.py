@@ -58,36 +58,10 @@ _MISSPELT = 0.75
 """Share of letters in place from which an unknown keyword is taken for a misspelt one."""
 
 _ANNOTATIONS = frozenset(
-    {
-        "$anchor",
-        "$comment",
-        "$defs",
-        "$dynamicAnchor",
-        "$id",
-        "$schema",
-        "$vocabulary",
-        "contentEncoding",
-        "contentMediaType",
-        "contentSchema",
-        "default",
-        "definitions",
-        "deprecated",
-        "description",
-        "discriminator",
-        "else",
-        "example",
-        "examples",
-        "externalDocs",
-        "format",
-        "maxContains",
-        "minContains",
-        "nullable",
-        "readOnly",
-        "then",
-        "title",
-        "writeOnly",
-        "xml",
-    }
+    {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary", "definitions"}
+    | {"default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
+    | {"contentEncoding", "contentMediaType", "contentSchema", "else", "format", "maxContains", "minContains", "then"}
+    | {"discriminator", "example", "externalDocs", "nullable", "xml"}
 )
 """Keywords that assert nothing by themselves, those of OpenAPI included."""
 

@@ -39,24 +39,9 @@ SHORTEST = 8
 
 _WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+")
 _LONGEST_WORD = 11
+_DASHED = ("lm-studio", "no-key-required", "not-needed", "not-required", "not-used", "your-api-key")
 _PLACEHOLDERS = frozenset(
-    {
-        "no-key-required",
-        "no_key_required",
-        "none-needed",
-        "not-a-key",
-        "not-needed",
-        "not-required",
-        "not-used",
-        "not_needed",
-        "not_required",
-        "not_used",
-        "lm-studio",
-        "lm_studio",
-        "placeholder",
-        "your-api-key",
-        "your_api_key",
-    }
+    {*_DASHED, *(one.replace("-", "_") for one in _DASHED), "none-needed", "not-a-key", "placeholder"}
 )
 """What people write where a server wants no key, beyond single words."""
 

@@ -14,8 +14,7 @@ from agentv.registry.types import ProviderSettings
 PROTOCOLS: tuple[ModelProtocol, ...] = get_args(ModelProtocol)
 
 Faults: TypeAlias = Annotated[
-    Mapping[str, Fraction],
-    Doc("faults for the model calls: an HTTP status or `drop` → share of the calls, 0..1"),
+    Mapping[str, Fraction], Doc("faults for the model calls: an HTTP status or `drop` → share of the calls, 0..1")
 ]
 UpstreamUrl: TypeAlias = Annotated[
     Text | None, Doc("base URL of the model's API behind the gateway; default: by the variable of its provider")

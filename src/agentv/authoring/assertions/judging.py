@@ -79,12 +79,7 @@ class Judging(Struct):
     indifferent: set[type] = field(default_factory=set)
 
     def look(
-        self,
-        entry: AssertionEntry,
-        *,
-        target: TargetSpec | None,
-        judge: TargetSpec | None,
-        alone: str | None = None,
+        self, entry: AssertionEntry, *, target: TargetSpec | None, judge: TargetSpec | None, alone: str | None = None
     ) -> None:
         """One more entry of a case, which may have a target and a judge of its own.
 
@@ -153,12 +148,10 @@ class Judging(Struct):
         specs = self._resolved(wanted, names, registry, reading)
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         if nameless is not None and self._nameless is not None and not _names_judge(suite):
-            keys, message = KeyedModels.of(registry.providers, reading.scope.env), "this needs a judge, but none is set"
-            notes = self.advice.replace("{model}", keys.example).splitlines()
-            if nameless == "error":
-                reading.report.error("no-judge", self._nameless, message, notes=notes)
-            else:
-                reading.report.warning("no-judge", self._nameless, message, notes=notes)
+            _, example = keyed_models(registry.providers, reading.scope.env)
+            notes = tuple(self.advice.replace("{model}", example).splitlines())
+            message = "this needs a judge, but none is set"
+            reading.report.add(Diagnostic("no-judge", message, self._nameless, nameless, notes=notes))
         names = {target.name for target in suite.targets}
         used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
         for own in used.keys() & names:
@@ -183,7 +176,7 @@ class Judging(Struct):
         """
         if self._nameless is None or _names_judge(suite) or reading.scope.env.get("CI", "").strip():
             return None
-        found = KeyedModels.of(registry.providers, reading.scope.env).set
+        found, _ = keyed_models(registry.providers, reading.scope.env)
         key, model = next(iter(found.items()), ("", ""))
         if len(found) != 1 or not model:
             return None
@@ -282,32 +275,25 @@ class Judging(Struct):
             reading.report.error("bad-value", wanted.get(name) or suite.span, message)
 
 
-class KeyedModels(Struct, frozen=True):
-    """Small models of providers with an API key.
+def keyed_models(providers: Registry[Provider], env: Mapping[str, str]) -> tuple[Mapping[str, str], str]:
+    """Small models of the built-in providers with an API key, in their order, and an example of one for messages.
 
-    Attributes:
-        set: variable → `provider:model`, of the providers whose key is set; empty where no model is known by its name.
-        example: one of these, else that of the first provider, for messages.
+    Returns:
+        Variable → `provider:model`, of the providers whose key is set; empty where no model is known by its name.
+        One of these, else that of the first provider.
     """
-
-    set: Mapping[str, str]
-    example: str
-
-    @classmethod
-    def of(cls, providers: Registry[Provider], env: Mapping[str, str]) -> KeyedModels:
-        """Those of the built-in providers, in their order."""
-        keyed: dict[str, str] = {}
-        models: list[str] = []
-        for name in providers:
-            provider = providers.find(name)
-            key = shape_of(provider.settings).from_environment.get("api_key") if provider is not None else None
-            if provider is None or key is None or not key.required:
-                continue
-            small = f"{name}:{provider.settings.small_model}" if provider.settings.small_model else ""
-            models += [small] if small else []
-            variable = next((one for one in key.names if env.get(one, "").strip()), None)
-            keyed |= {variable: small} if variable is not None else {}
-        return cls(keyed, next(filter(None, keyed.values()), models[0]))
+    keyed: dict[str, str] = {}
+    models: list[str] = []
+    for name in providers:
+        provider = providers.find(name)
+        key = shape_of(provider.settings).from_environment.get("api_key") if provider is not None else None
+        if provider is None or key is None or not key.required:
+            continue
+        small = f"{name}:{provider.settings.small_model}" if provider.settings.small_model else ""
+        models += [small] if small else []
+        variable = next((one for one in key.names if env.get(one, "").strip()), None)
+        keyed |= {variable: small} if variable is not None else {}
+    return keyed, next(filter(None, keyed.values()), models[0])
 
 
 def _names_judge(suite: Suite) -> bool:

@@ -13,14 +13,7 @@ from msgspec.structs import replace
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries, assertions_of, counts_any
 from agentv.authoring.cases.collector import read_dependencies
-from agentv.authoring.cases.context import (
-    CaseContext,
-    CaseDefaults,
-    CaseNotes,
-    SuiteWork,
-    WrittenCase,
-    refuse_lacking,
-)
+from agentv.authoring.cases.context import CaseContext, CaseDefaults, CaseNotes, SuiteWork, WrittenCase, refuse_lacking
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.cases.prompts import SuitePrompt
 from agentv.authoring.code.fingerprints import fingerprint

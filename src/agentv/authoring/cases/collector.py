@@ -89,10 +89,7 @@ class Links(Struct):
         member = _Member(case.id, case.target.name if case.target else None, case.repeat, story)
         if before is not None:
             self._follows[case.id] = (before.id, before.story)
-            for key, own, other in (
-                ("target", member.target, before.target),
-                ("repeat", member.repeat, before.repeat),
-            ):
+            for key, own, other in (("target", member.target, before.target), ("repeat", member.repeat, before.repeat)):
                 if own != other:
                     found = " and ".join("the suite's value" if one is None else str(one) for one in (other, own))
                     message = (
@@ -372,27 +369,21 @@ class Format(Protocol[R]):
 
     def records(self, report: Report) -> Iterator[tuple[int, R]]:
         """A fresh pass: each record with its first line, counted from 1. What ends the file early is reported."""
-        ...
 
     def node(self, number: int, record: R, report: Report) -> Node | None:
         """Content of a record, with all positions at its first line; None if it cannot be read."""
-        ...
 
     def exact(self, number: int, record: R, report: Report) -> Node | None:
         """The same with the position of every part, which takes longer; None if that is impossible."""
-        ...
 
     def renders(self, record: R) -> bool:
         """Whether records may contain placeholders."""
-        ...
 
     def identity(self, record: R) -> str | None:
         """The id of the case, if there is one, with no word about mistakes."""
-        ...
 
     def reworded(self, record: R, found: Diagnostic) -> Diagnostic:
         """A diagnostic in the terms of the format."""
-        ...
 
 
 class AlikeRecords(Protocol[R_contra]):
@@ -400,11 +391,9 @@ class AlikeRecords(Protocol[R_contra]):
 
     def read(self, number: int, record: R_contra) -> Case | None:
         """The case of a record that is right; None: it must be read in full."""
-        ...
 
     def learn(self, record: R_contra, case: Case) -> None:
         """Remember a record without placeholders that was read, and about which there is nothing to report."""
-        ...
 
 
 class StreamedCases(Generic[R]):

@@ -181,31 +181,24 @@ class WorkReader(Protocol):
 
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
-        ...
 
     def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
         """The cases of `activation`, as `tests` would have them, and what every skill must reach."""
-        ...
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """What the agent of a case works in; None: it has no workspace."""
-        ...
 
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The scripted tools of a case."""
-        ...
 
     def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
         """The simulated user of a case; None: it is wrong, which is reported."""
-        ...
 
     def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
         """The known solution of a case with these tools; None: it has none, or a wrong one."""
-        ...
 
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
         """Report targets that cannot work on a case as it says."""
-        ...
 
 
 class SuiteWork(Struct, frozen=True, dict=True):

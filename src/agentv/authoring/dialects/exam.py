@@ -9,11 +9,9 @@ reader finds what else is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct, field
 
 from agentv.authoring.cases.triggering import AuthoredQueries, told_by
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
@@ -25,6 +23,7 @@ from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import EXAM_FILES, INPUT_FILES, is_directory, is_exam, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
+    NOWHERE,
     ListNode,
     MapNode,
     Node,
@@ -68,51 +67,42 @@ _SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeou
 """Keys that an eval file calls the same."""
 
 
-class Judge(Struct, frozen=True):
-    """The `judge:` of an exam or of a case: the model and its settings, each a node with its own position."""
-
-    items: Mapping[str, Node] = field(default_factory=dict)
-    keys: Mapping[str, Place] = field(default_factory=dict)
-
-    @property
-    def model(self) -> Node | None:
-        """The model that grades, if one is named."""
-        node = self.items.get("model")
-        return node if node is not None and names_model(node) else None
-
-    def over(self, defaults: Judge) -> Judge:
-        """The same, with what it leaves open taken from the exam's defaults."""
-        return Judge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
+def over(defaults: MapNode, own: MapNode) -> MapNode:
+    """A mapping, with what it leaves open taken from its defaults; each value keeps its own position."""
+    return MapNode({**defaults.items, **own.items}, {**defaults.keys, **own.keys}, own.at)
 
 
-def read_judge(node: Node | None, reading: Reading) -> Judge:
-    """Read a `judge:`; empty if it is invalid, which is reported."""
-    if node is None:
-        return Judge()
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return Judge({"model": node}, {"model": node.at})
+def read_judge(node: Node | None, reading: Reading) -> MapNode:
+    """The model of a `judge:` and its settings by their names; empty if it is invalid, which is reported."""
+    if isinstance(node, Scalar) and _is_text(node):
+        return mapping({"model": node}, node.at)
     if not isinstance(node, MapNode) or not node.items:
-        reading.report.unfit(node, "'judge' must name a model, or be a mapping with 'model' and 'pass_threshold'")
-        return Judge()
-    read = read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
-    check_model(read.model, reading)
+        if node is not None:
+            reading.report.unfit(node, "'judge' must name a model, or be a mapping with 'model' and 'pass_threshold'")
+        return MapNode({}, {}, NOWHERE)
+    read_model(read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading).model, reading)
     rules = shape_of(AuthoredExamJudge).rules
     known = {rules[key].name.rstrip("_"): key for key in node.items if key in rules}
     items = {name: node.items[key] for name, key in known.items()}
-    return Judge(items, {name: node.keys[key] for name, key in known.items()})
+    return MapNode(items, {name: node.keys[key] for name, key in known.items()}, node.at)
 
 
-def check_model(node: Node | None, reading: Reading) -> None:
-    """Report what should name a model and does not."""
-    if node is not None and not names_model(node):
+def read_model(node: Node | None, reading: Reading) -> Node | None:
+    """What names a model; None if nothing is written, or after reporting that it names none."""
+    found = model_of(node)
+    if node is not None and found is None:
         reading.report.unfit(node, "'model' must be the name of one model")
+    return found
 
 
-def names_model(node: Node) -> bool:
-    """Whether a node can name a model: a name, or the settings of a target."""
-    return (isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())) or (
-        isinstance(node, MapNode) and bool(node.items)
-    )
+def model_of(node: Node | None) -> Node | None:
+    """A node that can name a model: a name, or the settings of a target; None if it is anything else."""
+    return node if _is_text(node) or (isinstance(node, MapNode) and node.items) else None
+
+
+def _is_text(node: Node | None) -> bool:
+    """Whether a node is text that is not blank."""
+    return isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())
 
 
 def read_exam_keys(cls: type, node: MapNode, what: str, misplaced: Mapping[str, str], reading: Reading) -> Any:
@@ -152,15 +142,13 @@ def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> M
         source: what `inputs_from` says.
         reading: of the exam; its suite's directory is that of the prompt.
     """
-    reading = reading.part()
-    own = None if inputs is None else _mapping(inputs, "'inputs'", reading)
-    found = None if source is None else _from_directory(source, reading)
-    if reading.report.failed or (inputs is None and source is None):
+    given = inputs or source
+    if given is None:
         return None
-    parts = [part for part in (found, own) if part is not None]
-    items: dict[str, Node] = {key: node for part in parts for key, node in part.items.items()}
-    keys: dict[str, Place] = {key: at for part in parts for key, at in part.keys.items()}
-    return MapNode(items, keys, next(node.at for node in (inputs, source) if node is not None))
+    reading, none = reading.part(), MapNode({}, {}, given.at)
+    own = none if inputs is None else _mapping(inputs, "'inputs'", reading)
+    found = none if source is None else _from_directory(source, reading)
+    return None if reading.report.failed or own is None or found is None else over(found, own)
 
 
 def _mapping(node: Node, what: str, reading: Reading) -> MapNode | None:
@@ -177,7 +165,7 @@ def _mapping(node: Node, what: str, reading: Reading) -> MapNode | None:
 
 
 def _from_directory(node: Node, reading: Reading) -> MapNode | None:
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+    if not isinstance(node, Scalar) or not _is_text(node):
         reading.report.unfit(node, "'inputs_from' must name a directory")
         return None
     path = _find(node, reading)
@@ -215,17 +203,16 @@ def _find(node: Scalar, reading: Reading) -> str | None:
         return None
     here = next((folder for folder in folders if is_directory(folder)), None)
     message = f"'{written}' contains no inputs.yml" if here else f"the directory '{written}' does not exist"
-    hint = _misnamed(here) if here else _near(written, list(homes))
+    if here:
+        near = nearest(INPUT_FILES[0], [one.name for one in Path(here).iterdir() if one.is_file()])
+        hint = f"found '{near}': rename it to inputs.yml" if near else None
+    else:
+        hint = _near(written, homes)
     reading.report.error("missing-file", node, message, hint=hint, notes=notes)
     return None
 
 
-def _misnamed(folder: str) -> str | None:
-    near = nearest(INPUT_FILES[0], [one.name for one in Path(folder).iterdir() if one.is_file()])
-    return f"found '{near}': rename it to inputs.yml" if near else None
-
-
-def _near(written: str, homes: Sequence[str]) -> str | None:
+def _near(written: str, homes: Iterable[str]) -> str | None:
     """The directory that was most likely meant: each part that is not there replaced by the nearest that is."""
     for home in homes:
         place, parts = Path(home), list[str]()
@@ -329,7 +316,7 @@ class _Exam:
         self._reading = reading
         self._shows_others = shows_others
         self._meta = read_meta(self._directory, reading)
-        self._judge = Judge()
+        self._judge = MapNode({}, {}, NOWHERE)
         self._text: str | None = None
         self._has_rubric = False
 
@@ -350,7 +337,7 @@ class _Exam:
             AuthoredExamDefaults, inside, "'defaults'", _DEFAULTS, self._reading
         )
         judge = read_judge(defaults.judge, self._reading)
-        check_model(defaults.model, self._reading)
+        model = read_model(defaults.model, self._reading)
         limit, limit_at = inside.items.get("timeout_s"), inside.keys.get("timeout_s", top)
         run = None if defaults.timeout_s is None else mapping({"timeout_s": limit}, limit_at, inside.keys)
         items: dict[str, Node | None] = {
@@ -358,20 +345,18 @@ class _Exam:
             "exam": exam_record(self._meta, None, top),
             "default_provider": node_of(PROVIDER, top),
             "require_all": node_of(True, top),
-            "targets": defaults.model if defaults.model is not None and names_model(defaults.model) else None,
-            "judge": judge.model,
+            "targets": model,
+            "judge": model_of(judge.get("model")),
             "run": run,
             "triggering": None if authored.triggering is None else self._triggering(authored.triggering),
-            "prompt": None if prompt is None else self._prompt(prompt),
+            "prompt": None
+            if prompt is None
+            else node_of({"file": f"./{prompt.name}", "sections": True}, Span(str(prompt), 1, 1, 1, 2)),
             "tests": self._tests(authored.cases, judge, prompt),
         }
         return Translation(mapping(items, top), not_missing=self._not_missing(given, defaults), reads_on=True)
 
-    def _prompt(self, file: Path) -> Node:
-        """The prompt's file, whose sections are messages."""
-        return node_of({"file": f"./{file.name}", "sections": True}, Span(str(file), 1, 1, 1, 2))
-
-    def _tests(self, node: Node | None, judge: Judge, prompt: Path | None) -> Node | None:
+    def _tests(self, node: Node | None, judge: MapNode, prompt: Path | None) -> Node | None:
         report = self._reading.report
         if node is None:
             if not any(key == "tests" or nearest(key, ("cases",)) for key in self._root.items):
@@ -410,7 +395,7 @@ class _Exam:
             self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
         inputs = read_inputs(keys.inputs, keys.inputs_from, self._reading)
         checks = self._checks(node, keys, own)
-        check_model(keys.model, self._reading)
+        model = read_model(keys.model, self._reading)
         if checks is None:
             return None
         typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
@@ -419,8 +404,8 @@ class _Exam:
             "vars": stand_ins(self._text, checks) if inputs is None else inputs,
             "input": node_of("the prompt cannot be read", node.at) if self._text is None else None,
             **{key: node.items[key] for key in _SAME if key in typed},
-            "target": keys.model if keys.model is not None and names_model(keys.model) else None,
-            "judge": own.over(self._judge).model,
+            "target": model,
+            "judge": model_of(over(self._judge, own).get("model")),
             "assert": checks,
         }
         return mapping(made, node.at, node.keys)
@@ -438,7 +423,7 @@ class _Exam:
             return name
         return None
 
-    def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
+    def _checks(self, node: MapNode, keys: AuthoredExamCase, own: MapNode) -> Node | None:
         """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
         report = self._reading.report
         given: Node | None = keys.assert_
@@ -458,12 +443,12 @@ class _Exam:
             for key in _JUDGED & own.items.keys():
                 message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"
                 report.error("missing-key", own.keys[key], message)
-        entry = None if keys.rubric is None else self._rubric(keys.rubric, own.over(self._judge))
+        entry = None if keys.rubric is None else self._rubric(keys.rubric, over(self._judge, own))
         if entry is None or (given is not None and not isinstance(given, ListNode)):
             return given
         return ListNode([*(given.items if given is not None else ()), entry], given.at if given else entry.at)
 
-    def _rubric(self, rubric: Node, judge: Judge) -> MapNode | None:
+    def _rubric(self, rubric: Node, judge: MapNode) -> MapNode | None:
         """The rubric as an assertion; None if it is invalid, which is reported."""
         report = self._reading.report
         if not isinstance(rubric, Scalar) or not isinstance(rubric.value, str):
@@ -482,9 +467,7 @@ class _Exam:
         """The queries, with the prompt's name and description, and those of the library's other prompts."""
         meta, report, at = self._meta, self._reading.report, node.at
         own: dict[str, Node]
-        if (isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip()) or (
-            isinstance(node, ListNode) and node.items
-        ):
+        if _is_text(node) or (isinstance(node, ListNode) and node.items):
             own = {"queries": node}
         elif isinstance(node, MapNode) and node.items:
             shape = shape_of(AuthoredQueries)
@@ -515,7 +498,7 @@ class _Exam:
     def _not_missing(self, inside: Node | None, defaults: AuthoredExamDefaults) -> frozenset[str]:
         """Keys that are misplaced, misspelt or invalid, so that they are not also reported as missing."""
         cases = {"tests"}  # reported in an exam's words
-        if defaults.model is not None and not names_model(defaults.model):
+        if defaults.model is not None and model_of(defaults.model) is None:
             return frozenset({"target", *cases})
         if inside is not None and not isinstance(inside, MapNode) and not is_empty(inside):
             return frozenset({*_NAMES.values(), *cases})

@@ -162,10 +162,7 @@ class Claim(Struct, frozen=True):
     needs: str | None = None
 
 
-OWN = {
-    AGENT_SKILLS: "agentv.authoring.dialects.skills:TESTS_OF_SKILLS",
-    EVA: "agentv.authoring.dialects.exam:EXAM",
-}
+OWN = {AGENT_SKILLS: "agentv.authoring.dialects.skills:TESTS_OF_SKILLS", EVA: "agentv.authoring.dialects.exam:EXAM"}
 """Dialects of the core: name → place."""
 
 

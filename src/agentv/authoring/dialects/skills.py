@@ -78,29 +78,6 @@ class Skill(Struct, frozen=True):
     at: Span
 
 
-def skill_above(directory: str, at: Node, reading: Reading) -> Skill | None:
-    """The skill that a file in a directory belongs to: the closest `SKILL.md` above it.
-
-    Reports a file without one up to the root of the repository, and mistakes in the `SKILL.md`.
-    """
-    path = closest_skill(directory, reading)
-    if path is None:
-        message = f"this file tests a skill, but there is no {SKILL} in its directory or above"
-        notes = [f"tried {shown(one)}" for one in _places(directory, reading)]
-        reading.report.error("missing-file", at, message, notes=notes)
-        return None
-    return read_skill(path, reading)
-
-
-def closest_skill(directory: str, reading: Reading) -> str | None:
-    """The path of the closest `SKILL.md` above a directory, up to the root of the repository."""
-    return next((one for one in _places(directory, reading) if is_file(one)), None)
-
-
-def _places(directory: str, reading: Reading) -> list[str]:
-    return [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
-
-
 def read_skill(path: str, reading: Reading) -> Skill | None:
     """The skill of a `SKILL.md`; None where the file cannot be read. What is wrong in it is reported."""
     report, top = reading.report, Span(path, 1, 1, 1, 2)
@@ -122,11 +99,7 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
     name = Path(path).parent.name
     if not isinstance(front_matter, MapNode):
         if front_matter is not None:
-            report.error(
-                "bad-value",
-                front_matter,
-                f"the front matter of {SKILL} must be a mapping, found {kind_of(front_matter)}",
-            )
+            report.unfit(front_matter, f"the front matter of {SKILL} must be a mapping")
         meta = PromptMeta(name, path)
     else:
         texts = {key: _text(key, front_matter, report) for key in ("name", "description")}
@@ -222,7 +195,11 @@ class SkillDialect(DocumentDialect):
         """
         reading = reading.rendering(False)
         directory = Path(path).parent
-        if isinstance(root, MapNode) and closest_skill(str(directory), reading) is None:
+        tried = [str(Path(parent) / SKILL) for parent in upwards(str(directory), reading.places.root)]
+        closest = next(filter(is_file, tried), None)
+        if closest is not None:
+            skill = read_skill(closest, reading)
+        elif isinstance(root, MapNode):
             home = directory.parent if directory.name == "evals" else directory
             name_node = root.get("skill_name")
             name = name_node.text if isinstance(name_node, Scalar) and not is_empty(name_node) else None
@@ -231,9 +208,11 @@ class SkillDialect(DocumentDialect):
                     f"there is no {SKILL} in this directory or above: prompts are sent without the skill's instructions"
                 )
                 reading.report.warning("missing-file", name_node, message)
-            skill: Skill | None = Skill(PromptMeta(name or home.name, ""), str(home), "", span_of(root.at))
+            skill = Skill(PromptMeta(name or home.name, ""), str(home), "", span_of(root.at))
         else:
-            skill = skill_above(str(directory), root, reading)
+            message = f"this file tests a skill, but there is no {SKILL} in its directory or above"
+            reading.report.error("missing-file", root, message, notes=[f"tried {shown(one)}" for one in tried])
+            return None
         if skill is None:
             return None
         of_agents = isinstance(root, MapNode) and around.agents()
@@ -254,10 +233,7 @@ class SkillDialect(DocumentDialect):
                 {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
             )
         return Translation(
-            mapping(pairs, root.at),
-            not_missing=frozenset({"tests"}),
-            home=skill.directory,
-            reads_on=True,
+            mapping(pairs, root.at), not_missing=frozenset({"tests"}), home=skill.directory, reads_on=True
         )
 
 

@@ -187,10 +187,7 @@ class AuthoredRun(RunKeys, frozen=True, kw_only=True):
         Doc("`corrected`: the pass rate, corrected by labels, decides the run instead of every case"),
     ] = None
     min_pass_rate: Annotated[
-        float | None,
-        Between(0.0001, 1),
-        Nonempty(),
-        Doc("with `gate: corrected`: minimum of its lower bound, 0.8"),
+        float | None, Between(0.0001, 1), Nonempty(), Doc("with `gate: corrected`: minimum of its lower bound, 0.8")
     ] = None
 
 
@@ -343,10 +340,7 @@ class AuthoredCase(Declared, Struct, frozen=True):
         Doc("a turn's call has the system messages and the last 2 × `window_size` others; default: all"),
     ] = None
     conversation_id: Annotated[Name, Doc("cases with the same value continue each other, in file order")] = None
-    workspace: Annotated[
-        Unread,
-        Doc("directory that an agent works in; overrides the suite's key by key"),
-    ] = None
+    workspace: Annotated[Unread, Doc("directory that an agent works in; overrides the suite's key by key")] = None
     sandbox: Annotated[
         Unread, Doc("what confines an agent to its workspace: none, bwrap or docker; of a list the first that works")
     ] = None
@@ -399,9 +393,7 @@ class AuthoredExamDefaults(Declared, Struct, frozen=True):
     """`defaults:` of an exam."""
 
     model: Annotated[
-        Unread,
-        Alias(("target",)),
-        Doc("the model under test: a target name, provider:model, or an Anthropic model id"),
+        Unread, Alias(("target",)), Doc("the model under test: a target name, provider:model, or an Anthropic model id")
     ] = None
     judge: Annotated[Unread, Doc("the model that grades rubrics, or a mapping with the model and its settings")] = None
     timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
@@ -424,8 +416,7 @@ class AuthoredExamCase(Declared, Struct, frozen=True):
     description: Annotated[Label, Doc("shown, not graded")] = None
     inputs: Annotated[Unread, Doc("values for {{ name }} in the prompt; they override those of inputs_from")] = None
     inputs_from: Annotated[
-        Unread,
-        Doc("a directory with inputs.yml, relative to the repository root, else to the prompt's directory"),
+        Unread, Doc("a directory with inputs.yml, relative to the repository root, else to the prompt's directory")
     ] = None
     assert_: Annotated[Unread, Alias(("assertions",)), Doc("assertions; the answer must pass all of them")] = None
     rubric: Annotated[Unread, Doc("what a judge grades with points; the answer must reach the pass_threshold")] = None

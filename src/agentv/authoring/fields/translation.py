@@ -19,17 +19,7 @@ from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
 from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, Spellings
 from agentv.authoring.source.files import TABLES, nearest_in_agentv
 from agentv.authoring.source.nearest import MEANT, PROVIDERS, SETTINGS, folded, nearest, provider_name
-from agentv.authoring.source.nodes import (
-    Canonical,
-    ListNode,
-    MapNode,
-    Node,
-    Place,
-    Scalar,
-    as_data,
-    is_empty,
-    plain,
-)
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Place, Scalar, as_data, is_empty, plain
 from agentv.authoring.source.report import Report
 from agentv.model.values.values import Json, lazy_pattern
 from agentv.registry.types import Provider, Registry
@@ -223,24 +213,10 @@ def _report_unknown(made: Canonical, spellings: Spellings, reading: Reading, wha
 
 
 NO_EFFECT = frozenset(
-    {
-        "batch_requests",
-        "cli_verbose",
-        "fallback_targets",
-        "keep_output_files",
-        "keep_temp_files",
-        "log_dir",
-        "log_directory",
-        "log_format",
-        "log_output_format",
-        "provider_batching",
-        "stream_log",
-        "subagent_mode_allowed",
-        "timeout_ms",
-        "trace",
-        "verbose",
-        "workspace_template",
-    }
+    {"cli_verbose", "keep_output_files", "keep_temp_files", "log_dir", "log_directory", "log_format"}
+    | {"log_output_format", "stream_log", "trace", "verbose"}
+    | {"batch_requests", "provider_batching", "fallback_targets", "timeout_ms"}
+    | {"subagent_mode_allowed", "workspace_template"}
 )
 """They show or keep more of a call, join calls that are made one by one here, or belong to agents. AgentV itself never
 reads `timeout_ms` of a target, and no longer the keys of batches."""

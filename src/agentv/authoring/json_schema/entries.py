@@ -202,10 +202,7 @@ def _one_key(
                 "patternProperties": {_spelling(kind): _lone_value(kind) for kind in strict},
                 "allOf": alone,
             },
-            "else": {
-                "allOf": [_TYPE_NAMES, _SETTINGS],
-                "propertyNames": {"anyOf": [beside, _OTHER_NAME]},
-            },
+            "else": {"allOf": [_TYPE_NAMES, _SETTINGS], "propertyNames": {"anyOf": [beside, _OTHER_NAME]}},
         },
     }
 

@@ -292,9 +292,7 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
     "options": _OPTIONS,
 }
 
-_OPTIONS_VALUES: Mapping[str, Schema] = {
-    "judge": TARGET,
-}
+_OPTIONS_VALUES: Mapping[str, Schema] = {"judge": TARGET}
 
 _OLDER_RUN: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", "fail_on_error": "max_errors: 1"}
 """Keys of `run:` whose older values mean something else → what to write."""

@@ -25,7 +25,7 @@ from agentv.authoring.dialects.recognition import (
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.spellings import TEMPLATE
-from agentv.authoring.header import HeaderReader
+from agentv.authoring.header import environment, read_header
 from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, node_of
 from agentv.authoring.source.report import Report, Result
@@ -209,8 +209,8 @@ class SuiteReader:
         if _has_its_own_cases(context, f"this file is {found.title}"):
             return None
         if isinstance(root, MapNode):
-            header = HeaderReader(self.path, context.request, context.registries)
-            self._reading = self._reading.within(Scope(EMPTY, header.environment(root.get("env"), self._reading)))
+            env = environment(root.get("env"), self._reading, context.request)
+            self._reading = self._reading.within(Scope(EMPTY, env))
         made = found.translate(self.path, root, self._reading, Surroundings(context.runs_code, self._asks_agents))
         if made is None:
             return None
@@ -289,7 +289,7 @@ class SuiteReader:
     def _begin(self, root: MapNode) -> SuiteBuilder:
         """Read everything but the cases."""
         context = self._context
-        header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading)
+        header = read_header(self.path, root, self._reading, context.request, context.registries)
         self._not_missing |= _EXPECTED_KEYS & {"target" if key == "targets" else key for key in header.not_missing}
         if header.authored.exam is None:
             context.disk.kept = None
@@ -300,7 +300,7 @@ class SuiteReader:
         """Whether all targets of a file that names none itself are agents. Their mistakes are reported later."""
         context = self._context
         quiet = self._reading.reporting_to(Report())
-        read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet)
+        read = read_header(self.path, self._nothing, quiet, context.request, context.registries)
         targets = read.suite.targets
         return bool(targets) and all(one.is_agent for one in targets)
 

@@ -64,10 +64,7 @@ _CONTEXT = "put it into the variable 'context': vars: {context: …}; the contex
 _MODEL = "name the provider and the model in the target: targets: openai:gpt-5"
 
 HINTS: Mapping[str, Mapping[str, str]] = {
-    "an eval file": {
-        **dict.fromkeys(("model", "models"), _MODEL),
-        "metrics": "did you mean 'assert'?",
-    },
+    "an eval file": {**dict.fromkeys(("model", "models"), _MODEL), "metrics": "did you mean 'assert'?"},
     "a case": {
         **dict.fromkeys(("context", "contexts", "retrieval_context", "retrieved_contexts", "documents"), _CONTEXT),
         "actual_output": "the target gives the answer; for recorded answers, use the provider 'replay'",
@@ -77,80 +74,47 @@ HINTS: Mapping[str, Mapping[str, str]] = {
 """Kind of mapping → unknown key that other programs have there → the hint."""
 
 
-SETTINGS = {
+SETTINGS: Mapping[str, str] = {
     "arguments": "args",
-    "binary": "command",
-    "command_template": "command",
-    "executable": "command",
+    **dict.fromkeys(("binary", "command_template", "executable"), "command"),
     "api_format": "api",
-    "deployment": "model",
-    "deploymentName": "model",
-    "variant": "model",
-    "endpoint": "base_url",
-    "resource": "base_url",
-    "resourceName": "base_url",
-    "thinking_budget": "thinking",
-    "thinkingBudget": "thinking",
+    **dict.fromkeys(("deployment", "deploymentName", "variant"), "model"),
+    **dict.fromkeys(("endpoint", "resource", "resourceName"), "base_url"),
+    **dict.fromkeys(("thinking_budget", "thinkingBudget"), "thinking"),
     "attachments_format": "files_format",
     "apiKey": "api_key",
-    "apiBaseUrl": "base_url",
-    "baseURL": "base_url",
-    "baseUrl": "base_url",
-    "api_base": "base_url",
+    **dict.fromkeys(("apiBaseUrl", "baseURL", "baseUrl", "api_base"), "base_url"),
     "apiVersion": "api_version",
-    "maxTokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "maxOutputTokens": "max_tokens",
-    "max_output_tokens": "max_tokens",
+    **dict.fromkeys(("maxTokens", "max_completion_tokens", "maxOutputTokens", "max_output_tokens"), "max_tokens"),
     "topP": "top_p",
     "topK": "top_k",
-    "stopSequences": "stop",
-    "stop_sequences": "stop",
-    "systemPrompt": "system",
-    "system_prompt": "system",
-    "systemInstruction": "system",
-    "extra_body": "extra",
-    "passthrough": "extra",
+    **dict.fromkeys(("stopSequences", "stop_sequences"), "stop"),
+    **dict.fromkeys(("systemPrompt", "system_prompt", "systemInstruction"), "system"),
+    **dict.fromkeys(("extra_body", "passthrough"), "extra"),
 }
 """Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
 
-PROVIDERS = {
-    "azure-openai": "azure",
-    "azureopenai": "azure",
-    "claude-cli": "claude",
-    "claude-code": "claude",
-    "claude-sdk": "claude",
-    "codex-app-server": "codex",
-    "codex-cli": "codex",
-    "codex-sdk": "codex",
-    "copilot": "copilot-cli",
-    "copilot-sdk": "copilot-cli",
+PROVIDERS: Mapping[str, str] = {
+    **dict.fromkeys(("azure-openai", "azureopenai"), "azure"),
+    **dict.fromkeys(("claude-cli", "claude-code", "claude-sdk"), "claude"),
+    **dict.fromkeys(("codex-app-server", "codex-cli", "codex-sdk"), "codex"),
+    **dict.fromkeys(("copilot", "copilot-sdk"), "copilot-cli"),
     "fireworks-ai": "fireworks",
-    "google": "gemini",
-    "google-gemini": "gemini",
+    **dict.fromkeys(("google", "google-gemini"), "gemini"),
     "hugging-face": "huggingface",
     "mini-swe": "mini-swe-agent",
-    "pi": "pi-cli",
-    "pi-coding-agent": "pi-cli",
-    "pi-rpc": "pi-cli",
-    "pi-sdk": "pi-cli",
-    "together-ai": "together",
-    "togetherai": "together",
+    **dict.fromkeys(("pi", "pi-coding-agent", "pi-rpc", "pi-sdk"), "pi-cli"),
+    **dict.fromkeys(("together-ai", "togetherai"), "together"),
     "vertex-ai": "vertex",
 }
 """Older names of providers, in kebab-case: AgentV's, promptfoo's and LiteLLM's."""
 
-ASSERTION_TYPES = {
-    "llm-grader": "llm-rubric",
-    "llm-judge": "llm-rubric",
-    "rubric": "llm-rubric",
-    "rubrics": "llm-rubric",
-    "g-eval": "llm-rubric",
+ASSERTION_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("llm-grader", "llm-judge", "rubric", "rubrics", "g-eval"), "llm-rubric"),
     "model-graded-closedqa": "closed-qa",
     "model-graded-factuality": "factuality",
     "matches": "regex",
-    "code-grader": "script",
-    "code-judge": "script",
+    **dict.fromkeys(("code-grader", "code-judge"), "script"),
     "composite": "assert-set",
     "skill-trigger": "skill-used",
 }

@@ -102,6 +102,9 @@ class TargetRegistry(Struct):
         default_target, default_judge, default_user: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
         entries: the targets of the files by their names.
+        homes: what each is read with: a report of its own, which has what is wrong so far.
+        first: what the first file of targets is read with: strings in `defaults` mean paths from there.
+        own: the targets that the eval file spells out, and what each is read with.
         default_provider: of a name that means nothing else, which is the id of a model; None: such names are unknown.
     """
 
@@ -113,10 +116,10 @@ class TargetRegistry(Struct):
     retry: Retry = DEFAULT_RETRY
     default_provider: str | None = None
     entries: dict[str, Canonical] = field(default_factory=dict)
-    _homes: dict[str, Reading] = field(default_factory=dict)
-    _reading: Reading | None = None
+    homes: dict[str, Reading] = field(default_factory=dict)
+    first: Reading | None = None
+    own: dict[str, tuple[MapNode, Reading]] = field(default_factory=dict)
     _read: dict[str, _ReadTarget] = field(default_factory=dict)
-    _own: dict[str, tuple[MapNode, Reading]] = field(default_factory=dict)
     _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
     _uses: list[tuple[str, Report]] = field(default_factory=list)
     _pending: list[tuple[str, Report]] = field(default_factory=list)
@@ -132,7 +135,7 @@ class TargetRegistry(Struct):
             reading: of the suite.
             later: gets what is wrong with a target of a file, as long as it is not known whether any case uses it.
         """
-        if written in self._own:
+        if written in self.own:
             return self._of_suite(written, reading if later is None else reading.reporting_to(later))
         if written in self.entries:
             return self._named(written, at, reading, later)
@@ -142,7 +145,7 @@ class TargetRegistry(Struct):
             return None
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
-            return self.resolve(default.text, at or default, self._reading or reading, later=later)
+            return self.resolve(default.text, at or default, self.first or reading, later=later)
         key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
             meant = _with_provider(self, written) if ":" not in written else written
@@ -197,26 +200,12 @@ class TargetRegistry(Struct):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the targets of the eval file, then of the files."""
-        return tuple(dict.fromkeys([*self._own, *self.entries]))
-
-    @property
-    def has_own(self) -> bool:
-        """Whether the eval file spells out targets."""
-        return bool(self._own)
-
-    def enter(self, name: str, entry: Canonical, home: Reading) -> None:
-        """One more target of a file, and what it is read with: a report of its own, which has what is wrong so far."""
-        self.entries[name] = entry
-        self._homes[name] = home
+        return tuple(dict.fromkeys([*self.own, *self.entries]))
 
     def enter_own(self, name: str, made: Canonical, node: MapNode, home: Reading) -> None:
         """One more target that the eval file spells out, and what it is read with. It hides one of the files."""
         if not (name in self.entries and refers(made, self.entries)):
-            self._own.setdefault(name, (node, home))
-
-    def begin_file(self, home: Reading) -> None:
-        """Note what the first file of targets is read with: strings in `defaults` mean paths from there."""
-        self._reading = self._reading or home
+            self.own.setdefault(name, (node, home))
 
     def read_alone(self, name: str, report: Report) -> TargetSpec | None:
         """One target of the files, and what is wrong with it in a report of its own."""
@@ -229,9 +218,9 @@ class TargetRegistry(Struct):
         """A target that the eval file spells out; it cannot refer to itself."""
         key = (name, "", False)
         if key not in self._specs:
-            node, home = self._own.pop(name)
+            node, home = self.own.pop(name)
             found = self.inline(node, home.reporting_to(reading.report))
-            self._own[name] = node, home
+            self.own[name] = node, home
             if found is None:
                 return None
             self._specs[key] = found
@@ -273,7 +262,7 @@ class TargetRegistry(Struct):
     def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _ReadTarget:
         """One target of the files, read once. `chain`: the targets that refer to it."""
         if name not in self._read:
-            entry, reading, means = self.entries[name], self._homes[name], None
+            entry, reading, means = self.entries[name], self.homes[name], None
             if USE_TARGET in entry.items:
                 spec, means = self._meant(entry, reading, (*chain, name))
             else:
@@ -375,9 +364,7 @@ def _report_unknown(
     """Report a name that means no target."""
     if registry.is_unreadable(reading):
         return
-    looked = (
-        f"looked in {'the eval file and ' if registry.has_own else ''}{shown(registry.path)}" if registry.path else ""
-    )
+    looked = f"looked in {'the eval file and ' if registry.own else ''}{shown(registry.path)}" if registry.path else ""
     notes = [looked or "no .agentv/targets.yaml was found"]
     if reading.report.crowded:
         reading.report.error("unknown-target", at, f"no target '{written}'", notes=notes)

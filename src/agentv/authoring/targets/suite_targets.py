@@ -139,7 +139,7 @@ def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading)
     if root is None:
         return
     own = replace(reading, places=places_of(home, reading), renders=True)
-    registry.begin_file(own)
+    registry.first = registry.first or own
     name = Path(path).name
     if isinstance(root, ListNode) or is_reference(root):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
@@ -177,7 +177,7 @@ def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Ite
     if not isinstance(node, ListNode) and not is_reference(node):
         reading.report.unfit(node, "'providers' must be a list")
         return
-    registry.begin_file(reading)
+    registry.first = registry.first or reading
     for entry, own in entries_of(node, reading):
         _enter(registry, entry, own, closer)
 
@@ -246,7 +246,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Cont
         return {}
     first = registry.entries.get(name.text)
     if first is None:
-        registry.enter(name.text, made, own)
+        registry.entries[name.text], registry.homes[name.text] = made, own
         return made.no_effect
     place, here = span_of(first.at), span_of(made.at)
     if place == here:

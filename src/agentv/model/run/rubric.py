@@ -36,16 +36,8 @@ MAX_CHARS = 100_000
 """Characters of an answer that a judge is shown where the entry says nothing."""
 
 PROMPT_VARIABLES: Mapping[str, str] = {
-    "input": "input",
-    "output": "output",
-    "expected_output": "expected_output",
-    "criteria": "criteria",
-    "rubrics": "rubrics",
-    "metadata": "metadata",
-    "tool_calls": "tool_calls",
-    "file_changes": "file_changes",
-    "context": "context",
-    "response_metadata": "response_metadata",
+    **{name: name for name in ("input", "output", "expected_output", "criteria", "rubrics", "metadata")},
+    **{name: name for name in ("tool_calls", "file_changes", "context", "response_metadata")},
     "question": "input",
     "candidate_answer": "output",
     "reference_answer": "expected_output",

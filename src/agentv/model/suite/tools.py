@@ -51,12 +51,7 @@ class ScriptedTool(Struct, frozen=True):
         if is_schema(self.params):
             return self.params
         properties = {name: {"type": one} if isinstance(one, str) else one for name, one in self.params.items()}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
     @property
     def parameters(self) -> Sequence[str]:

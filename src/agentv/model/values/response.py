@@ -16,21 +16,11 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject, lazy_pattern
 
 _FINISH_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "eos": "stop",
-    "completed": "stop",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "incomplete": "length",
-    "continuation": "length",
+    **dict.fromkeys(("end_turn", "stop_sequence", "eos", "completed"), "stop"),
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length", "incomplete", "continuation"), "length"),
     "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "safety": "content_filter",
-    "content_filtered": "content_filter",
-    "refusal": "content_filter",
+    **dict.fromkeys(("tool_use", "function_call"), "tool_calls"),
+    **dict.fromkeys(("safety", "content_filtered", "refusal"), "content_filter"),
 }
 """Providers' terms → OpenAI's term for the same."""
 

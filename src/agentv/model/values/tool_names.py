@@ -97,12 +97,7 @@ TOOLS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "copilot": ("update_todo",),
             "opencode": ("todowrite",),
         },
-        "skill": {
-            "claude": ("Skill",),
-            "gemini": ("activate_skill",),
-            "copilot": ("skill",),
-            "opencode": ("skill",),
-        },
+        "skill": {"claude": ("Skill",), "gemini": ("activate_skill",), "copilot": ("skill",), "opencode": ("skill",)},
     }
 )
 """Canonical name → agent → the names of that tool in that agent."""

@@ -98,11 +98,9 @@ class Table(Protocol):
 
     def header(self, report: Report) -> Sequence[str] | None:
         """The names of the columns, or None after reporting that they are missing."""
-        ...
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value] | WrongValue]]:
         """Each row with its number, and its values in the order of the header. What ends the file early is reported."""
-        ...
 
     def place(self, row: TableRow, column: int | None) -> str:
         """A row, or a cell of it, as people name it.
@@ -111,7 +109,6 @@ class Table(Protocol):
             row: of the file.
             column: from 1; None: the whole row.
         """
-        ...
 
 
 def report_unreadable(path: str, error: Exception | str, report: Report, hint: str | None = None) -> None:

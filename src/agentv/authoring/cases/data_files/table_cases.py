@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.csv_table import Expectations
-from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
+from agentv.authoring.cases.data_files.rows import Table, TableRow, Value, WrongValue
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, written
+from agentv.authoring.source.nodes import ListNode, Node, Scalar, mapping, node_of, written
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
 from agentv.errors import Diagnostic
@@ -127,18 +129,6 @@ def _column(name: str, at: Span, report: Report) -> Column:
 _COMMA = re.compile(r"(?<!\\),")
 
 
-class Cell(Struct, frozen=True):
-    """Value, text and position of a cell."""
-
-    value: Json
-    text: str
-    at: Span
-
-    def node(self) -> Node:
-        """The value with its type."""
-        return node_of(self.value, self.at)
-
-
 class TableCases:
     """The cases of a table, which may be in several files with the same columns.
 
@@ -167,7 +157,6 @@ class TableCases:
         self._unfit = problem_with
         self._name = f"{name}, " if name else ""
         self._columns: Sequence[Column] = ()
-        self._source = 0
 
     def records(self, report: Report) -> Iterator[tuple[int, TableRow]]:
         """The rows below the header that are not blank."""
@@ -179,7 +168,6 @@ class TableCases:
             for line, values in table.rows(report):
                 if isinstance(values, WrongValue) or any(value is not None and value != "" for value in values):
                     number += 1
-                    self._source = source
                     yield line, TableRow(line, number, values, source)
 
     def node(self, number: int, record: TableRow, report: Report) -> Node | None:
@@ -258,92 +246,59 @@ class TableCases:
             report.error(code, at, values.message, hint=values.hint)
             return None
         items: dict[str, Node] = {"id": Scalar(self._id_of(row), self._id_of(row), at)}
-        fill = _Filling(self._expectations, own)
+        said: dict[str, dict[str, Any]] = defaultdict(dict)  # kind of column → key → node
         for place, cell_at in enumerate(places):
             value = values[place] if place < len(values) else ""  # a sheet leaves empty cells out
-            if type(value) is str and place < len(self._columns):  # first: all cells of a CSV file are texts
-                fill.take(self._columns[place], Cell(value, value, cell_at))
-                continue
-            problem = value if isinstance(value, WrongValue) else self._problem(place, value)
+            column = self._columns[place] if place < len(self._columns) else None
+            is_text = type(value) is str and column is not None  # first: all cells of a CSV file are texts
+            problem = None if is_text else _problem(value, column)
             if problem is not None:
                 own.error(code, self._cell_at(row, place + 1), problem.message, hint=problem.hint)
-            elif place < len(self._columns) and not isinstance(value, WrongValue):
-                fill.take(self._columns[place], Cell(value, _text(value), cell_at))
+            elif column is not None and (node := _node(value, column.kind, cell_at)) is not None:
+                said["metadata" if column.kind == "list" else column.kind][column.key] = node
         if own.failed:
             return None
-        items |= fill.items(at)
-        return MapNode(items, {key: node.at for key, node in items.items()}, at)
+        expected, thresholds, metrics = (said.pop(kind, {}) for kind in ("expected", "config", "metric"))
+        groups = {kind: mapping(nodes, at) for kind in ("vars", "metadata") if (nodes := said.pop(kind, None))}
+        items |= {kind: node for kind, nodes in said.items() for node in nodes.values()} | groups
+        if expected:
+            entries: list[Node] = []
+            for key, cell in expected.items():
+                entry = self._expectations.entry(cell.text, cell.at, thresholds.get(key), own)
+                name = next(iter(metrics.values()), entry.get("name"))
+                entries.append(mapping({**entry.items, "name": name}, entry.at, entry.keys))
+            items["assert"] = ListNode(entries, at)
+        return mapping(items, at)
 
-    def _problem(self, place: int, value: Json) -> WrongValue | None:
-        """What is wrong with the value in a column, counted from 0."""
-        if place >= len(self._columns):
-            empty = value is None or value == ""
-            return (
-                None
-                if empty
-                else WrongValue("this cell has no column: the header above it is empty", "name the column")
-            )
-        column = self._columns[place]
-        if isinstance(value, list | dict) and column.kind not in ("vars", "metadata", "list"):
-            found = "a list" if isinstance(value, list) else "a struct"
-            return WrongValue(f"'{column.name}' needs text, found {found}")
+
+def _problem(value: Value, column: Column | None) -> WrongValue | None:
+    """What is wrong with a value in a column."""
+    if isinstance(value, WrongValue):
+        return value
+    if column is None:
+        if value is None or value == "":
+            return None
+        return WrongValue("this cell has no column: the header above it is empty", "name the column")
+    if isinstance(value, list | dict) and column.kind not in ("vars", "metadata", "list"):
+        found = "a list" if isinstance(value, list) else "a struct"
+        return WrongValue(f"'{column.name}' needs text, found {found}")
+    return None
+
+
+def _node(value: Any, kind: str, at: Span) -> Node | None:
+    """What a cell says; None: it is empty, which says nothing, except of a variable."""
+    if kind == "vars":
+        return node_of(value, at)
+    text = _text(value)
+    if not text.strip():
         return None
-
-
-class _Filling:
-    """What the cells of one row come to."""
-
-    def __init__(self, expectations: Expectations, report: Report) -> None:
-        self._expectations = expectations
-        self._report = report
-        self._own: dict[str, Node] = {}
-        self._vars: dict[str, Node] = {}
-        self._metadata: dict[str, Node] = {}
-        self._expected: dict[str, Cell] = {}
-        self._thresholds: dict[str, Node] = {}
-        self._metric: Node | None = None
-
-    def take(self, column: Column, cell: Cell) -> None:
-        """One cell. An empty one says nothing, but as a variable it is the empty text."""
-        kind, text, at = column.kind, cell.text, cell.at
-        if kind == "vars":
-            self._vars[column.key] = cell.node()
-        elif not text.strip():
-            return
-        elif kind == "expected":
-            self._expected[column.key] = cell
-        elif kind == "metadata" or (kind == "list" and isinstance(cell.node(), ListNode)):
-            self._metadata[column.key] = cell.node()
-        elif kind == "list":
-            items = [item.strip().replace("\\,", ",") for item in _COMMA.split(text)]
-            self._metadata[column.key] = ListNode([Scalar(item, item, at) for item in items], at)
-        elif kind == "config":
-            self._thresholds[column.key] = _number(text, at)
-        elif kind == "metric":
-            self._metric = Scalar(text.strip(), text.strip(), at)
-        else:
-            self._own[kind] = _number(text, at) if kind == "threshold" else Scalar(text.strip(), text.strip(), at)
-
-    def items(self, at: Span) -> Mapping[str, Node]:
-        """The keys of the case."""
-        found = dict(self._own)
-        for key, nodes in (("vars", self._vars), ("metadata", self._metadata)):
-            if nodes:
-                found[key] = MapNode(nodes, {name: node.at for name, node in nodes.items()}, at)
-        if self._expected:
-            found["assert"] = ListNode([self._entry(*one) for one in self._expected.items()], at)
-        return found
-
-    def _entry(self, column: str, cell: Cell) -> MapNode:
-        entry = self._expectations.entry(cell.text, cell.at, self._thresholds.get(column), self._report)
-        if self._metric is None:
-            return entry
-        return MapNode({**entry.items, "name": self._metric}, {**entry.keys, "name": self._metric.at}, entry.at)
-
-
-def _number(text: str, at: Span) -> Scalar:
+    if kind == "metadata" or (kind == "list" and isinstance(value, list)):
+        return node_of(value, at)
+    if kind == "list":
+        items = [item.strip().replace("\\,", ",") for item in _COMMA.split(text)]
+        return ListNode([Scalar(item, item, at) for item in items], at)
     text = text.strip()
-    return Scalar(resolve(text), text, at)
+    return Scalar(resolve(text) if kind in ("config", "threshold") else text, text, at)
 
 
 def _text(value: Json) -> str:
