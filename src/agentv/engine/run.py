@@ -56,6 +56,7 @@ class Run:
         self._state = RunState(options.limits)
         runner = TrialRunner(self._executor, run_context, self._state, trials.comparison_group)
         self._workers = Workers(trials, runner, options.sampler, self._state, run_context)
+        trials.noticed = self._workers.take_skipped
         self._tasks: list[asyncio.Task[None]] = []
         self._timer: asyncio.TimerHandle
         self._ticked = False

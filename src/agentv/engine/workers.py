@@ -92,78 +92,69 @@ class RunState(Struct):
 _NO_LIMIT: AbstractAsyncContextManager[None] = nullcontext()
 
 
-class TrialRunner:
+class TrialRunner(Struct):
     """Runs trials for the workers of one run.
 
-    Args:
+    Attributes:
         executor: runs a trial that may begin.
         run_context: of the run.
         state: of the run; a trial whose call the budget does not allow stops it.
-        comparison_group: the next trials, so many of them, which are compared with the one that was taken.
+        next_trials: the next trials, so many of them, which are compared with the one that was taken.
     """
 
-    def __init__(
-        self,
-        executor: TrialExecutor,
-        run_context: RunContext,
-        state: RunState,
-        comparison_group: Callable[[int], Iterable[Trial]],
-    ) -> None:
-        self._executor = executor
-        self._run_context = run_context
-        self._state = state
-        self._comparison_group = comparison_group
-        self._queries: Counter[int] = Counter()  # that are under way, by suite
-        self._queries_ended: asyncio.Event | None = None
-        self._limits: dict[str, asyncio.Semaphore] = {}
-        self._now = run_context.clock.monotonic
-        self._stops = run_context.throttle.stops
+    executor: TrialExecutor
+    run_context: RunContext
+    state: RunState
+    next_trials: Callable[[int], Iterable[Trial]]
+    _queries: Counter[int] = field(default_factory=Counter)  # that are under way, by suite
+    _queries_ended: asyncio.Event | None = None
+    _limits: dict[str, asyncio.Semaphore] = {}
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
         """The results of a trial and of those that it is compared with; empty if interrupted."""
         if not trial.case.asks_judge and not self._queries:
             return await self._run_in_turn(trial)
         async with self._turn(trial):
-            return () if self._state.stopped else await self._run_in_turn(trial)
+            return () if self.state.stopped else await self._run_in_turn(trial)
 
     async def _run_in_turn(self, trial: Trial) -> Sequence[TrialResult]:
         if trial.comparison_group:
             return await self._run_together(trial)
-        refused = self._stops.why_not(trial)
+        refused = self.run_context.throttle.stops.why_not(trial)
         if refused is not None:
-            return (not_run(trial, refused, self._run_context),)
-        begun = self._state.begin((trial,), self._now())
+            return (not_run(trial, refused, self.run_context),)
+        begun = self.state.begin((trial,), self.run_context.clock.monotonic())
         try:
             async with self._limit(trial):
-                result = await self._executor.run(trial)
+                result = await self.executor.run(trial)
         finally:
-            self._state.end(begun)
+            self.state.end(begun)
         counted = self._counted(trial, result)
         return () if counted is None else (counted,)
 
     async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
         """What became of trials whose answers are compared. An interrupted one takes the others along."""
-        trials = [first, *self._comparison_group(len(first.comparison_group) - 1)]
+        trials = [first, *self.next_trials(len(first.comparison_group) - 1)]
         answered: list[AnsweredTrial | TrialResult] = []
-        begun = self._state.begin(trials, self._now())
+        begun = self.state.begin(trials, self.run_context.clock.monotonic())
         try:
             for trial in trials:
-                one = None if self._state.stopped and answered else await self._answer(trial)
+                one = None if self.state.stopped and answered else await self._answer(trial)
                 if one is None:
                     return ()
                 answered.append(one)
-            results = await self._executor.compare(answered)
+            results = await self.executor.compare(answered)
         finally:
-            self._state.end(begun)
+            self.state.end(begun)
         counted = [self._counted(result.trial, result) for result in results]
         return [result for result in counted if result is not None] if None not in counted else ()
 
     async def _answer(self, trial: Trial) -> AnsweredTrial | TrialResult | None:
-        refused = self._stops.why_not(trial)
+        refused = self.run_context.throttle.stops.why_not(trial)
         if refused is not None:
-            return not_run(trial, refused, self._run_context)
+            return not_run(trial, refused, self.run_context)
         async with self._limit(trial):
-            answered = await self._executor.answer(trial)
+            answered = await self.executor.answer(trial)
         return self._counted(trial, answered) if isinstance(answered, TrialResult) else answered
 
     def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
@@ -184,11 +175,11 @@ class TrialRunner:
         if is_interrupted(error):
             return result if result.work is not None and result.work.trace is not None else None
         if is_unaffordable(error):
-            self._state.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
+            self.state.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
             return None
-        why = self._stops.why_not(trial)
+        why = self.run_context.throttle.stops.why_not(trial)
         if is_stopped(error):
-            return not_run(trial, why or error, self._run_context)
+            return not_run(trial, why or error, self.run_context)
         stopping = why is not None and error.code.startswith("judge-")
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
@@ -271,10 +262,10 @@ class IndependentTrials:
         """Nothing waits here."""
 
 
-class Workers:
+class Workers(Struct):
     """Shared state of the workers of one run.
 
-    Args:
+    Attributes:
         queue: source of trials.
         runner: runs one trial.
         sampler: decides when a case needs no more samples.
@@ -282,29 +273,20 @@ class Workers:
         run_context: of the run.
     """
 
-    def __init__(
-        self,
-        queue: TrialQueue,
-        runner: TrialRunner,
-        sampler: SequentialSampler,
-        state: RunState,
-        run_context: RunContext,
-    ) -> None:
-        self._queue = queue
-        self._runner = runner
-        self._sampler = sampler
-        self._state = state
-        self._run_context = run_context
-        queue.noticed = self._take_skipped
+    queue: TrialQueue
+    runner: TrialRunner
+    sampler: SequentialSampler
+    state: RunState
+    run_context: RunContext
 
     async def work(self) -> None:
         """Run trials until the queue is empty or the run has stopped."""
-        queue, state = self._queue, self._state
+        queue, state = self.queue, self.state
         results_in_batch = 0
         following: Trial | None = None
         try:
             while (trial := following or await queue.take()) is not None and state.stopped is None:
-                results = await self._runner.run(trial)
+                results = await self.runner.run(trial)
                 if not results:
                     break
                 following = self._take_in(results)
@@ -312,7 +294,7 @@ class Workers:
                     queue.finish(result)
                 if following is not None:
                     queue.also()
-                self._take_skipped()
+                self.take_skipped()
                 results_in_batch += 1
                 if results_in_batch >= queue.batch:
                     results_in_batch = 0
@@ -320,32 +302,32 @@ class Workers:
         finally:
             if state.stopped is not None or sys.exception() is not None:
                 queue.close()  # waiters would otherwise block for ever
-        self._take_skipped()
+        self.take_skipped()
 
     def _take_in(self, results: Iterable[TrialResult]) -> Trial | None:
         """Take in results; the sample of the same case that comes next, where samples end early and it is needed."""
         following: Trial | None = None
         for result in results:
             if not result.trial.in_turn:
-                self._state.add(result)
+                self.state.add(result)
             else:
-                last, following = self._sampler.after(result)
-                self._state.add(last)
+                last, following = self.sampler.after(result)
+                self.state.add(last)
         return following
 
-    def _take_skipped(self) -> None:
+    def take_skipped(self) -> None:
         """Take in the trials that will not run."""
-        queue, refused = self._queue, self._sampler.refused
+        queue, refused = self.queue, self.sampler.refused
         while queue.skipped:
             trial, why = queue.skipped.popleft()
-            following = self._take_in((not_run(trial, why, self._run_context),))
+            following = self._take_in((not_run(trial, why, self.run_context),))
             while following is not None:  # what keeps one sample of a case from running keeps all of them
-                result = not_run(following, why, self._run_context)
+                result = not_run(following, why, self.run_context)
                 following = self._take_in((result,))
                 queue.also()
                 queue.finish(result)
         while refused:
-            result = not_run(*refused.popleft(), self._run_context)
-            self._state.add(result)
+            result = not_run(*refused.popleft(), self.run_context)
+            self.state.add(result)
             queue.also()
             queue.finish(result)

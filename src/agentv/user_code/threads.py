@@ -9,6 +9,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from agentv.ports import CodeCall, Raised, Returned, Role
     from agentv.user_code.workers.workers import Workers
@@ -19,28 +21,27 @@ T = TypeVar("T")
 Job = Callable[[], None]
 
 
-class DaemonThreads:
+class DaemonThreads(Struct):
     """An executor whose threads are daemons, started as needed and used again.
 
     It is as wide as the number of calls that are awaited at once: the engine's workers bound that, and a thread
     that hangs takes no place away from the others.
 
-    Args:
+    Attributes:
         on_loaded, debug: as of `Workers`.
     """
 
-    def __init__(self, on_loaded: Callable[[Role, list[str]], None] | None = None, *, debug: bool = False) -> None:
-        self._on_loaded = on_loaded
-        self._debug = debug
-        self._idle: list[SimpleQueue[Job | None]] = []
-        self._workers: Workers | None = None
+    on_loaded: Callable[[Role, list[str]], None] | None = None
+    debug: bool = False
+    _idle: list[SimpleQueue[Job | None]] = []
+    _workers: Workers | None = None
 
     def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
         """Call a function of the user's in its worker."""
         if self._workers is None:
             from agentv.user_code.workers.workers import Workers
 
-            self._workers = Workers(self._on_loaded, debug=self._debug)
+            self._workers = Workers(self.on_loaded, debug=self.debug)
         return self._workers.call(call)
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:

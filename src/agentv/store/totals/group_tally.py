@@ -112,20 +112,20 @@ class _Sums(Struct):
     passed_at_best: int = 0
 
 
-class GroupTally:
+class GroupTally(Struct):
     """Takes in cases, all of one profile, or other such groups.
 
-    Args:
+    Attributes:
         clustered: some cases have more than one trial, or depend on each other; otherwise no cluster is held.
     """
 
-    def __init__(self, *, clustered: bool) -> None:
-        self.clustered = clustered
-        self._clusters: dict[int, _Cluster] = {}
-        self._scores: dict[int, tuple[int, float]] = {}
-        self._sums = _Sums(dict.fromkeys(STATUSES, 0))
-        self._early = self._repeated = False
-        self._keys: set[str] = set()
+    clustered: bool
+    _clusters: dict[int, _Cluster] = {}
+    _scores: dict[int, tuple[int, float]] = {}
+    _sums: _Sums = field(default_factory=lambda: _Sums(dict.fromkeys(STATUSES, 0)))
+    _early: bool = False
+    _repeated: bool = False
+    _keys: set[str] = set()
 
     def add(self, case: TalliedCase) -> None:
         """Take in a case."""
