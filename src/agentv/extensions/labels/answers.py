@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import TypeVar
 
@@ -139,6 +139,19 @@ def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
+AnyAnswer = TypeVar("AnyAnswer", GradedAnswer, CheckedAnswer)
+
+
+def distinct(answers: Iterable[AnyAnswer]) -> list[AnyAnswer]:
+    """Equal answers with the same verdict as one, which stands for several trials."""
+    found: dict[tuple[object, ...], AnyAnswer] = {}
+    for one in answers:
+        key = (one.suite, one.judge, one.key, one.passed)
+        earlier = found.get(key)
+        found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
+    return list(found.values())
+
+
 def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedAnswer]:
     """The answers of a run that a judge graded, one for each assertion.
 
@@ -149,26 +162,24 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
     Raises:
         UsageError: no judge graded an answer.
     """
-    found: dict[tuple[object, ...], GradedAnswer] = {}
     names: set[str] = set()
-    for result in run.results():
-        for score in result.scores:
-            if score.grade.asked_judge is None:
-                continue
-            names.add(score.entry.name)
-            if result.output is None or assertion not in (None, score.entry.name):
-                continue
-            one = graded_answer(result, score)
-            key = (one.suite, one.assertion, *one.key, one.asked.prompt_sha256, one.asked.model, one.passed)
-            earlier = found.get(key)
-            found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
+
+    def graded() -> Iterator[GradedAnswer]:
+        for result in run.results():
+            for score in result.scores:
+                if score.grade.asked_judge is not None:
+                    names.add(score.entry.name)
+                    if result.output is not None and assertion in (None, score.entry.name):
+                        yield graded_answer(result, score)
+
+    found = distinct(graded())
     if not found and assertion is not None and names:
         hint = did_you_mean(assertion, sorted(names)) or f"judged assertions: {', '.join(sorted(names))}"
         raise UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
     if not found:
         hint = "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label"
         raise UsageError(f"no judge graded an answer of the run {run.run_id}", hint)
-    return list(found.values())
+    return found
 
 
 def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnAnswer]:

@@ -10,20 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentv.extensions.labels.answers import CheckedAnswer, grouped
-from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
+from agentv.extensions.labels.answers import CheckedAnswer, distinct, grouped
+from agentv.extensions.labels.checking import FEW
 from agentv.extensions.labels.posterior import Estimated, JudgeCounts, judge_accuracy, judge_counts
 from agentv.extensions.labels.run_rates import (
     NESTED,
+    NOTHING_JUDGED,
     Part,
     RatedTrial,
     RunLabels,
-    distinct,
-    judged_answers,
+    labelled_part,
     run_rate,
     unlabelled,
 )
-from agentv.model.run.summary import GateResult
+from agentv.model.run.summary import CorrectedRate, GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.totals import corrected_rate_words
 from agentv.reports.text import percent
@@ -65,14 +65,15 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
     parts = grouped(trials, lambda one: one.part)
-    found = [(part, run_rate(own, run.labels)) for part, own in parts.items()]
-    for part, rate in found:
+    known: list[tuple[Part, CorrectedRate]] = []
+    for part, own in parts.items():
+        rate = run_rate(own, run.labels)
         if isinstance(rate, str):
             why = f"{_named(part, parts)}there is no corrected pass rate: {rate}; label answers: {run.label}"
             return GateResult("corrected", suite, passed=False, why=why)
-    known = [(part, rate) for part, rate in found if not isinstance(rate, str)]
+        known.append((part, rate))
     if not known:
-        return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
+        return GateResult("corrected", suite, passed=False, why=NOTHING_JUDGED)
     part, worst = min(known, key=lambda one: one[1].interval[0])
     why = f"{_named(part, parts)}{corrected_rate_words(worst)}; the lower bound must reach {percent(mark)}"
     return GateResult("corrected", suite, worst.interval[0] >= mark, why, failed=run.failed.get(suite, 0))
@@ -89,7 +90,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     if run.problem is not None:
         return GateResult("judge", suite, passed=False, why=run.problem)
     if not trials:
-        return GateResult("judge", suite, passed=False, why="no trial passed or failed")
+        return GateResult("judge", suite, passed=False, why=NOTHING_JUDGED)
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
     judges = grouped((one for trial in trials for one in trial.judged), lambda one: one.judge[1:])
@@ -141,15 +142,9 @@ _Known = tuple[JudgeCounts | None, int, str | None]
 
 def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
     """What labels tell of a judge: those of the run's answers or else of other runs."""
-    judged = judged_answers(distinct(answers), labels)
-    here = sum(one.person is not None for one in judged)
-    if here:
-        counts = judge_counts(judged)
-        return counts, here, _unlabelled_verdict(counts, elsewhere=False)
-    keys = dict.fromkeys(one.judge for one in answers)
-    elsewhere = [label for key in keys for label in labels.elsewhere.get(key, ())]
-    found = calibration_of(elsewhere)
-    return found, labelled_answers_of(elsewhere), _unlabelled_verdict(found, elsewhere=True)
+    part, number = labelled_part(distinct(answers), labels)
+    counts = part.calibration or (judge_counts(part.answers) if number else None)
+    return counts, number, _unlabelled_verdict(counts, elsewhere=part.calibration is not None)
 
 
 def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str | None:

@@ -21,6 +21,7 @@ from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdi
 from agentv.model.values.formatting import timestamp
 from agentv.reports.csv_rows import guarded, unguarded
 from agentv.reports.text import one_line
+from agentv.store.files.whole_file import refusals
 from agentv.store.labels import append_labels, labels_directory, labels_file, read_labels, read_labels_and_ratings
 from agentv.user_code.files import store_error
 
@@ -244,11 +245,10 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """
     _check_name(path)
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="strict")
+        with refusals("read", path):
+            text = path.read_text(encoding="utf-8-sig", errors="strict")
     except UnicodeDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not UTF-8; save it as CSV in UTF-8") from error
-    except OSError as error:
-        raise store_error("read", path, error) from error
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     csv.field_size_limit(1 << 28)

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
-from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answer, grouped
+from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, distinct, graded_answer, grouped
 from agentv.extensions.labels.checking import (
     calibration_of,
     judge_of,
@@ -29,7 +29,6 @@ from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.posterior import (
     DRAWS,
     Draws,
-    Estimated,
     JudgeCounts,
     JudgedAnswer,
     JudgeDraws,
@@ -294,16 +293,6 @@ def by_judge(trials: Iterable[RatedTrial]) -> dict[JudgeKey, list[CheckedAnswer]
     return grouped((one for trial in trials for one in trial.judged), lambda one: one.judge)
 
 
-def distinct(answers: Iterable[CheckedAnswer]) -> list[CheckedAnswer]:
-    """Equal answers with the same verdict as one, which stands for several trials."""
-    found: dict[tuple[object, ...], CheckedAnswer] = {}
-    for one in answers:
-        key = (one.suite, one.judge, one.key, one.passed)
-        earlier = found.get(key)
-        found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
-    return list(found.values())
-
-
 def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRates:
     """The corrected rates of the trials of a run."""
     answers = by_judge(trials)
@@ -323,11 +312,10 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
     rate = AssertionRate(judge[0], found[0].name, judge[1], by_judge)
     if not labels.counts_for(judge):
         return rate
-    part, number, transferred = _judged_part(found, labels)
-    drawn = None if part is None else run_rate_draws(RunParts([part], always_judged=True))
-    if drawn is None:
-        return rate
-    return replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
+    part, number = labelled_part(found, labels)
+    lacks = unlabelled(found, labels) is not None or not (number or part.calibration)
+    drawn = None if lacks else run_rate_draws(RunParts([part], always_judged=True))
+    return rate if drawn is None else replace(rate, corrected=_rate(by_judge, drawn, number, [part]))
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate | str:
@@ -348,35 +336,38 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate |
     if not judges:
         return "no verdict depends on a judge"
     parts: list[JudgedPart] = []
-    number, transferred = 0, False
+    number = 0
     for answers in judges.values():
         found = distinct(answers)
-        part, used, is_transferred = _judged_part(found, labels)
-        if part is None:
-            return f"no label counts for {unlabelled(found, labels)}"
+        part, used = labelled_part(found, labels)
+        lacking = unlabelled(found, labels)
+        if lacking is not None or not (used or part.calibration):
+            what = f"the judge '{found[0].name}'" if lacking is None else lacking
+            return f"no label counts for {what}"
         parts.append(part)
         number += used
-        transferred = transferred or is_transferred
     weighted = list(zip(trials, weights, strict=True))
     decided = [Observation(one.passed, one.cluster, weight) for one, weight in weighted if one.decided_by is None]
     draws = run_rate_draws(RunParts(parts, decided, all(one.alone for one in trials)))
     if draws is None:
         return NOT_BETTER
     by_judge = fsum(weight for one, weight in weighted if one.passed) / fsum(weights)
-    return _rate(by_judge, estimated(draws), number, transferred=transferred)
+    return _rate(by_judge, draws, number, parts)
 
 
-def _judged_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgedPart | None, int, bool]:
-    """The answers of a judge as they count, the number of labelled answers, and whether those are of other runs."""
-    judged = judged_answers(answers, labels)
+def labelled_part(answers: Sequence[CheckedAnswer], labels: RunLabels) -> tuple[JudgedPart, int]:
+    """The answers of one judge with their labels, or else those of other runs, and how many answers are labelled.
+
+    Its labels speak for all answers of their assertion and verdict.
+    """
+    judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
+    judged = with_label_weights(judged, [one.judge for one in answers])
     number = sum(one.person is not None for one in judged)
     if number:
-        return (None if unlabelled(answers, labels) else JudgedPart(judged)), number, False
+        return JudgedPart(judged), number
     keys = dict.fromkeys(one.judge for one in answers)
     elsewhere = [one for key in keys for one in labels.elsewhere.get(key, ())]
-    if not elsewhere or unlabelled(answers, labels):
-        return None, 0, True
-    return JudgedPart(judged, calibration_of(elsewhere)), labelled_answers_of(elsewhere), True
+    return JudgedPart(judged, calibration_of(elsewhere)), labelled_answers_of(elsewhere)
 
 
 def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
@@ -388,11 +379,6 @@ def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | Non
     return unlabelled_part(found, of_run or elsewhere)
 
 
-def judged_answers(answers: Sequence[CheckedAnswer], labels: RunLabels) -> list[JudgedAnswer]:
-    """Answers of one judge with their labels, which speak for all answers of their assertion and verdict."""
-    judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
-    return with_label_weights(judged, [one.judge for one in answers])
-
-
-def _rate(by_judge: float, found: Estimated, number: int, *, transferred: bool) -> CorrectedRate:
-    return CorrectedRate(by_judge, found.value, (found.low, found.high), number, transferred)
+def _rate(by_judge: float, draws: Draws, number: int, parts: Sequence[JudgedPart]) -> CorrectedRate:
+    found, transferred = estimated(draws), any(one.calibration for one in parts)
+    return CorrectedRate(by_judge, found.value, found.interval, number, transferred)

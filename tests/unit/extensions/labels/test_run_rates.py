@@ -88,8 +88,8 @@ def test_trials_without_a_verdict_are_left_out():
 VERDICTS = [True] * 80 + [False] * 20
 
 
-def give(says, *, run="last", sample=40, assertion=None):
-    session = open_session(run, assertion, sample, 0, "ada")
+def give(says, *, run="last", sample=40, assertion=None, person="ada"):
+    session = open_session(run, assertion, sample, 0, person)
     for drawn in session.drawn:
         session.label(drawn, "pass" if says(int(drawn.answer.case[1:]), drawn.answer.passed) else "fail")
 
@@ -106,6 +106,14 @@ def written(root, run, results):
     (root / ".git").mkdir(exist_ok=True)
     write_run(root / ".agentv" / "results" / run, results)
     return run
+
+
+def test_of_labels_that_contradict_each_other_none_counts(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(lambda *_: True, person="ada")
+    give(lambda *_: False, person="bob")
+    found = shown().corrected
+    assert (found.run, found.reason) == (None, "no label counts for the judge 'strict'")
 
 
 def test_the_number_is_that_of_judge_check(tmp_path):
