@@ -21,7 +21,7 @@ from agentv.model.run.matrix import UsageDifference
 from agentv.model.values.formatting import plural
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
-from agentv.reports.text import aligned, one_line, percent
+from agentv.reports.text import Cell, aligned, one_line, paint, percent
 from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 from agentv.stats.rule import fewest_moved
 
@@ -32,12 +32,12 @@ _LONGEST = 200
 """Characters of an answer, or of a check's evidence, that are shown."""
 
 _STYLES: dict[str, str] = {
-    "better": "32",
-    "worse": "31",
-    "equivalent": "36",
-    "non-inferior": "36",
-    "inconclusive": "33",
-    "no difference": "36",
+    "better": "passed",
+    "worse": "failed",
+    "equivalent": "tested",
+    "non-inferior": "tested",
+    "inconclusive": "edited",
+    "no difference": "tested",
 }
 _CANDIDATE = "the candidate"
 
@@ -162,8 +162,8 @@ def case_label(key: CaseKey) -> str:
 
 def _painted(line: str, *, color: bool) -> str:
     verdict, colon, rest = line.partition(":")
-    style = _STYLES.get(verdict)
-    return f"\x1b[1;{style}m{verdict}\x1b[0m{colon}{rest}" if color and style is not None else line
+    style = f"bold {_STYLES[verdict]}" if verdict in _STYLES else None
+    return f"{paint(verdict, style, color=color)}{colon}{rest}"
 
 
 def _finding(one: Judgement, found: Comparison) -> str:
@@ -343,21 +343,14 @@ def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
         return
     tested = max(group.judgement.tested for group in found.groups)
     yield f"By {found.question.by}" + (f"; p-values corrected for {tested} tests (Holm)" if tested > 1 else "")
-    rows = []
+    rows: list[list[Cell | str]] = []
     for group in found.groups:
         one, shown = group.judgement, group.judgement.deciding
         difference = f"{difference_text(shown.delta, shown.measure)} {shown.measure}"
         p = "" if one.verdict == "inconclusive" and found.question.margin else p_value(one.p_of_claim)
-        rows.append([one_line(group.name), one.verdict, difference, interval_text(shown), p, plural(one.pairs, "case")])
-    for line in aligned(rows):
-        yield f"  {_paint_word(line, color=color)}"
-
-
-def _paint_word(line: str, *, color: bool) -> str:
-    for word, style in _STYLES.items():
-        if color and f"  {word}  " in line:
-            return line.replace(f"  {word}  ", f"  \x1b[{style}m{word}\x1b[0m  ", 1)
-    return line
+        verdict = (one.verdict, _STYLES[one.verdict])
+        rows.append([one_line(group.name), verdict, difference, interval_text(shown), p, plural(one.pairs, "case")])
+    yield from (f"  {line}" for line in aligned(rows, color=color))
 
 
 def _moved(found: Comparison) -> Iterator[str]:

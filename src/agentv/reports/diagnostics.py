@@ -12,7 +12,7 @@ from msgspec import Struct
 from agentv.errors import Diagnostic
 from agentv.model.values.formatting import ELLIPSIS, plural
 from agentv.model.values.values import Span, lazy_pattern
-from agentv.reports.text import TAB, cells, one_line, safe, shown_from
+from agentv.reports.text import TAB, cells, one_line, paint, safe, shown_from
 
 Source: TypeAlias = Callable[[str], str | None]
 """Absolute path → the text of the file; None where it cannot be had."""
@@ -26,7 +26,7 @@ UNSHOWN = frozenset({"secret-in-file"})
 _GUTTER = 5
 _NOTE_INDENT = "   "
 _LINES = lazy_pattern(r"\r\n|\r|\n")
-_STYLES = {"error": "1;31", "warning": "1;33", "hint": "1;36", "place": "1", "gutter": "2"}
+_STYLES = {"error": "bold wrong", "warning": "bold edited", "hint": "bold tested"}
 
 
 def render_diagnostics(
@@ -101,11 +101,11 @@ class _DiagnosticRenderer:
             yield from _indented(note)
 
     def _headline(self, found: Diagnostic) -> str:
-        label = self._paint(found.severity, f"{found.severity}[{found.code}]")
+        label = paint(f"{found.severity}[{found.code}]", _STYLES[found.severity], color=self._color)
         if found.span is None:
             return f"{label}: {one_line(found.message)}"
         place = f"{one_line(shown_from(found.span.file, self._here))}:{found.span.line}:{found.span.column}:"
-        return f"{self._paint('place', place)} {label}: {one_line(found.message)}"
+        return f"{paint(place, 'bold', color=self._color)} {label}: {one_line(found.message)}"
 
     def _line(self, span: Span) -> str | None:
         if span.file != self._file:
@@ -116,14 +116,12 @@ class _DiagnosticRenderer:
     def _excerpt(self, line: str, span: Span, found: Diagnostic, hint: str | None) -> Iterator[str]:
         end = span.end_column if span.end_line == span.line else len(line) + 1
         before, marked, after = _cut(*_split(line, span.column, end))
-        carets = self._paint(found.severity, "^" * max(cells(marked), 1))
+        carets = paint("^" * max(cells(marked), 1), _STYLES[found.severity], color=self._color)
         behind = f" {one_line(hint)}" if hint else ""
-        yield f"{self._paint('gutter', f'{span.line:>{_GUTTER}} |')} {before}{marked}{after}".rstrip()
-        width = max(_GUTTER, len(str(span.line)))
-        yield f"{self._paint('gutter', ' ' * width + ' |')} {' ' * cells(before)}{carets}{behind}"
-
-    def _paint(self, style: str, text: str) -> str:
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+        number = f"{span.line:>{_GUTTER}}"
+        yield f"{paint(f'{number} |', 'dim', color=self._color)} {before}{marked}{after}".rstrip()
+        empty = paint(f"{' ' * len(number)} |", "dim", color=self._color)
+        yield f"{empty} {' ' * cells(before)}{carets}{behind}"
 
 
 def _split(line: str, column: int, end: int) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from itertools import islice
 from agentv.model.run.matrix import Counts, GroupTotals, RunMatrix
 from agentv.model.run.summary import Activation, Summary
 from agentv.model.values.formatting import duration, money, plural
-from agentv.reports.run import activation
+from agentv.reports.run import activation, trial_view
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading, grid_of
 from agentv.reports.run.paired import details, sentence
@@ -67,14 +67,6 @@ GROUPS = 20
 
 _NAME, _WHY = 80, 200
 """Characters of a name, and of what failed, in a table."""
-
-_VERDICTS: dict[Kind, str] = {
-    "failed": "Failed",
-    "errored": "Errored",
-    "skipped": "Not run",
-    "noted": "Passed",
-    "shown": "Shown",
-}
 
 _LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped", "shown")
 
@@ -133,7 +125,7 @@ def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> No
     lines = [f"{found.command}\n" for found in commands[:COMMANDS]]
     every = options.rerun_all() if options is not None else None
     if every is not None and len(groups) > 1:
-        lines.append(f"{every}  # all of them\n")
+        lines.append(f"{every.command}  # all of them\n")
     if lines:
         page.add(
             "\n<details><summary>Run them again</summary>\n\n"
@@ -152,7 +144,8 @@ def _cause_row(group: FailureGroup, words: FailureWords) -> str:
     number = f"{plural(group.cases, 'case', ',')}" + (
         f", {group.trials:,} trials" if group.trials > group.cases else ""
     )
-    return f"| {number} | {_VERDICTS[group.status]}: {cell(why, _WHY)}{found} | {cell('; '.join(names), _WHY)} |\n"
+    happened = f"{trial_view.STATUS_WORDS[group.status].capitalize()}: {cell(why, _WHY)}{found}"
+    return f"| {number} | {happened} | {cell('; '.join(names), _WHY)} |\n"
 
 
 class _MarkdownPage:
@@ -256,7 +249,7 @@ def _row(trial: TrialView, words: FailureWords) -> str:
     found = "" if first is None else cell(check(first), _WHY)
     more = len(trial.findings) - 1
     checks = f"{found} and {more} more" if more > 0 else found
-    happened = f"{_VERDICTS[trial.kind]}: {cell(reason(trial), _WHY)}"
+    happened = f"{trial_view.STATUS_WORDS[trial.kind].capitalize()}: {cell(reason(trial), _WHY)}"
     name = label(trial, targets=words.targets, suites=words.suites)
     return f"| {cell(name, _NAME)} | {happened} | {checks} |\n"
 
@@ -265,7 +258,7 @@ def _details(trial: TrialView, here: str, words: FailureWords) -> str:
     """A trial folded away: its checks, then its answer. A line of HTML is raw up to the next empty line."""
     name, why = label(trial, targets=words.targets, suites=words.suites), reason(trial)
     summary = f"<code>{escape(one_line(name, LONGEST))}</code>: <code>{escape(one_line(why, LONGEST))}</code>"
-    parts = [f"<details><summary>{_VERDICTS[trial.kind]}: {summary}</summary>"]
+    parts = [f"<details><summary>{trial_view.STATUS_WORDS[trial.kind].capitalize()}: {summary}</summary>"]
     if trial.findings:
         parts.append("\n".join(_finding(finding, here) for finding in trial.findings))
     if trial.output is not None:

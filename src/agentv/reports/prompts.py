@@ -227,7 +227,7 @@ def promotions_data(done: Iterable[Promotion], *, here: str) -> list[Json]:
     ]
 
 
-_STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
+_STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "tested"), ("+", "passed"), ("-", "failed"))
 _NO_LINE_END = "\\ No newline at end of file"
 
 
@@ -236,8 +236,8 @@ def render_differences(found: PromptDiff, *, color: bool = False) -> str:
     lines = []
     for one in found.differences:
         for line in _lines(one, found):
-            style = next((style for start, style in _STYLES if line.startswith(start)), None) if color else None
-            lines.append(line if style is None else f"\x1b[{style}m{line}\x1b[0m")
+            style = next((style for start, style in _STYLES if line.startswith(start)), None)
+            lines.append(paint(line, style, color=color))
     return "\n".join(lines)
 
 

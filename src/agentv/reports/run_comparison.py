@@ -12,9 +12,9 @@ from agentv.reports.comparison import case_label, listed, usage_lines
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import details, sentence
 from agentv.reports.run.rates import signed
-from agentv.reports.text import one_line, percent
+from agentv.reports.text import one_line, paint, percent
 
-_STYLES = {"better": "32", "worse": "31"}
+_STYLES = {"better": "passed", "worse": "failed"}
 
 
 def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
@@ -55,8 +55,7 @@ def lost_lines(found: RunComparison) -> Iterator[str]:
 
 
 def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str]:
-    words, style = sentence(one, margin), _STYLES.get(one.verdict or "")
-    yield f"\x1b[{style}m{words}\x1b[0m" if color and style is not None else words
+    yield paint(sentence(one, margin), _STYLES.get(one.verdict or ""), color=color)
     for each in one.measures[:1]:
         yield f"  {one.verdict}: {details(one)}"
         shown = (

@@ -114,6 +114,13 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(one_line(name, 60) for name in names[:NAMED]) + more
 
 
+_TOTALS = (
+    *("cases", "trials", "pass_rate", "pass_rate_interval", "pass_rate_bounds", "interval_clusters"),
+    *("rule_pass_rate", "mean_score"),
+)
+"""Keys of a summary that the list has, too."""
+
+
 def run_data(run: ListedRun, here: str) -> dict[str, Json]:
     """What the list tells of a run, as data."""
     summary = run.summary
@@ -127,14 +134,7 @@ def run_data(run: ListedRun, here: str) -> dict[str, Json]:
         "targets": list(run.targets),
         "planned": run.planned,
         "done": run.done,
-        "cases": None if summary is None else to_builtins(summary.cases),
-        "trials": None if summary is None else to_builtins(summary.trials),
-        "pass_rate": None if summary is None else summary.pass_rate,
-        "pass_rate_interval": None if summary is None else list(summary.pass_rate_interval or ()) or None,
-        "pass_rate_bounds": None if summary is None else list(summary.pass_rate_bounds or ()) or None,
-        "interval_clusters": None if summary is None else summary.interval_clusters,
-        "rule_pass_rate": None if summary is None else summary.rule_pass_rate,
-        "mean_score": None if summary is None else summary.mean_score,
+        **{name: to_builtins(getattr(summary, name, None)) for name in _TOTALS},
         "gates": [] if summary is None else to_builtins(summary.gates),
         "cost_usd": None if summary is None else summary.cost_usd,
         "judge_cost_usd": None if summary is None else summary.judge_cost_usd,

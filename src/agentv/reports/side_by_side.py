@@ -13,7 +13,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.trial_view import STATUS_WORDS, check, trial_view
-from agentv.reports.stored_run import ShowOptions
+from agentv.reports.stored_run import STYLES, ShowOptions
 from agentv.reports.text import GAP, TAB, Cell, cells, fitted, isolated, one_line, paint, safe
 from agentv.stats.samples.deciding import rule_of, verdict_over
 
@@ -62,18 +62,7 @@ CHECKS = 3
 
 LONGEST = 2000
 _NAME = 200
-_GAP = "  "
-STYLES: dict[Status, str] = {
-    "passed": "passed",
-    "failed": "failed",
-    "errored": "errored",
-    "skipped": "tested",
-    "shown": "tested",
-}
 _WORST_FIRST: Sequence[Status] = ("errored", "failed", "skipped", "shown", "passed")
-
-Line = tuple[str, str | None]
-"""Text and the name of its style."""
 
 
 def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> str:
@@ -125,9 +114,9 @@ def _names(found: SideBySide, target: str, variant: str | None) -> tuple[str | N
 
 def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: ShowOptions) -> Iterator[str]:
     """The columns, as many beside each other as have room."""
-    room = options.width - len(_GAP)
-    beside = max(1, min(len(columns), (room + len(_GAP)) // (NARROWEST + len(_GAP))))
-    width = min(WIDEST, (room + len(_GAP)) // beside - len(_GAP))
+    room = options.width - len(GAP)
+    beside = max(1, min(len(columns), (room + len(GAP)) // (NARROWEST + len(GAP))))
+    width = min(WIDEST, (room + len(GAP)) // beside - len(GAP))
     for begun in range(0, len(columns), beside):
         shown = [
             [(label, "bold"), *_answer(case.answers.get(place, ()), width, full=options.full)]
@@ -136,10 +125,10 @@ def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: Sh
         for row in zip_longest(*shown, fillvalue=("", None)):
             padded = [paint(text, style, color=options.color) + " " * (width - cells(text)) for text, style in row[:-1]]
             text, style = row[-1]
-            yield f"{_GAP}{_GAP.join([*padded, paint(text, style, color=options.color)])}".rstrip()
+            yield f"{GAP}{GAP.join([*padded, paint(text, style, color=options.color)])}".rstrip()
 
 
-def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterator[Line]:
+def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterator[Cell]:
     """The status, the answer, and what failed; of several samples the worst one."""
     if not samples:
         yield "did not run", "dim"

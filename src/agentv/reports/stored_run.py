@@ -47,7 +47,7 @@ LINES = 40
 NAME = 200
 """Characters of a name."""
 
-_STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested", "shown": "tested"}
+STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested", "shown": "tested"}
 
 
 class ShowOptions(Struct, frozen=True):
@@ -92,7 +92,7 @@ def render_trial(result: TrialResult, options: ShowOptions) -> str:
 
 
 def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    word = paint(STATUS_WORDS[result.status], _STYLES[result.status], color=options.color)
+    word = paint(STATUS_WORDS[result.status], STYLES[result.status], color=options.color)
     yield f"{word} {paint(_label(result), 'bold', color=options.color)}: {_verdict(result)}"
     yield from _titled("", [", ".join(_facts(result, options))])
     yield from _titled("input", _transcript(result.input, options))
@@ -218,7 +218,7 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
     grade, entry = score.grade, score.entry
     state = "errored" if grade.error is not None else "passed" if grade.passed else "failed"
     place = f"  {one_line(shown_from(entry.span.file, options.here))}:{entry.span.line}" if entry.span else ""
-    verdict = paint(state, _STYLES[state], color=options.color)
+    verdict = paint(state, STYLES[state], color=options.color)
     yield f"{verdict} {one_line(entry.name, NAME)}{_weighed(score)}{paint(place, 'dim', color=options.color)}"
     if grade.error is not None:
         lines = _text(f"{grade.error.code}: {grade.error.message}", options)

@@ -130,8 +130,10 @@ Cell = tuple[str, str | None]
 
 
 def paint(text: str, style: str | None, *, color: bool) -> str:
-    """The text in the style's colour."""
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and style is not None and text else text
+    """The text in the style's colour; of two styles, such as `bold passed`, in both."""
+    if not color or style is None or not text:
+        return text
+    return f"\x1b[{';'.join(map(_STYLES.__getitem__, style.split()))}m{text}\x1b[0m"
 
 
 def aligned(rows: Sequence[Sequence[Cell | str]], width: int | None = None, *, color: bool = False) -> Iterator[str]:

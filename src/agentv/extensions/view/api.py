@@ -32,7 +32,6 @@ from agentv.extensions.view.trial import (
     RerunCommand,
     check_rerun,
     rerun_command,
-    rerun_failed_command,
     whole_trial,
 )
 from agentv.registry.extensions import ENDPOINTS, loaded, registered
@@ -245,7 +244,7 @@ def _rerun(context: ProjectContext, call: Call) -> Rerun:
 @_endpoint(f"{_RUN}/run", method="POST", needs="run")
 def _rerun_failed(context: ProjectContext, call: Call) -> Rerun:
     """Run the failed cases again."""
-    command = rerun_failed_command(_opened(context, call))
+    command = rerun_command(_opened(context, call), "")
     if next(iter(context.project.runs()), "") != call.names["id"]:  # --last-failed would run what failed since then
         raise UsageError("there is a newer run: open that one, or run the cases of this one by cause")
     return _start(context, call, command, "")

@@ -51,8 +51,9 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
         StoreError: its row cannot be read.
     """
     result = _result(run, trial)
-    rerun = _options(run, read_document(run.path / RUN)).rerun_trial(_named(result))
-    return {**whole(result, run.root), **shown_work(run.path, result), "rerun": rerun}
+    rerun = _options(run, read_document(run.path / RUN)).rerun_trial(FailedTrial.of(result))
+    command = None if rerun is None else rerun.command
+    return {**whole(result, run.root), **shown_work(run.path, result), "rerun": command}
 
 
 class RerunCommand(Struct, frozen=True):
@@ -70,42 +71,24 @@ class RerunCommand(Struct, frozen=True):
 
 
 def rerun_command(run: GrowingRun, trial: str) -> RerunCommand:
-    """The command that runs a trial's case again.
+    """The command that runs a trial's case again; of an empty trial, the failed cases.
 
     Raises:
         NoSuchCaseError: the run has no such trial.
         UsageError: no command can run it.
     """
-    result, record = _result(run, trial), read_document(run.path / RUN)
-    options, failed = _options(run, record), _named(result)
-    words, shown = options.rerun_words(failed), options.rerun_trial(failed)
-    if words is None or shown is None:
-        raise UsageError("the suite of this case has no file, so it cannot be run again")
-    return RerunCommand(words, shown, record)
-
-
-def rerun_failed_command(run: GrowingRun) -> RerunCommand:
-    """The command that runs the failed cases again.
-
-    Raises:
-        UsageError: no command can run them.
-    """
-    record = read_document(run.path / RUN)
+    result, record = _result(run, trial) if trial else None, read_document(run.path / RUN)
     options = _options(run, record)
-    words, shown = options.rerun_all_words(), options.rerun_all()
-    if words is None or shown is None:
-        raise UsageError("this run cannot be run again: its suites have no files, or it is not in .agentv/results")
-    return RerunCommand(words, shown, record)
+    found = options.rerun_all() if result is None else options.rerun_trial(FailedTrial.of(result))
+    if found is None:
+        no_file = "the suite of this case has no file, so it cannot be run again"
+        elsewhere = "this run cannot be run again: its suites have no files, or it is not in .agentv/results"
+        raise UsageError(no_file if trial else elsewhere)
+    return RerunCommand(found.words, found.command, record)
 
 
 def _options(run: GrowingRun, record: JsonObject) -> RerunOptions:
     return RerunOptions.of(record, here=run.root, root=run.root, directory=str(run.path))
-
-
-def _named(result: TrialResult) -> FailedTrial:
-    of, case = result.trial, result.trial.case
-    names = (of.suite.name, of.suite.path, case.id, case.prompt_id, of.target.name, of.variant_name)
-    return FailedTrial(*names, of.sample, 0)
 
 
 def _result(run: GrowingRun, trial: str) -> TrialResult:

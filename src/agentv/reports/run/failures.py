@@ -62,6 +62,13 @@ class FailedTrial(Struct, frozen=True):
     line: int
     number: int | None = None
 
+    @classmethod
+    def of(cls, result: TrialResult, line: int = 0, number: int | None = None) -> FailedTrial:
+        """The names of a trial."""
+        trial, suite, case = result.trial, result.trial.suite, result.trial.case
+        names = (suite.name, suite.path, case.id, case.prompt_id, trial.target.name, trial.variant_name)
+        return cls(*names, trial.sample, line, number)
+
 
 class FailureGroup(Struct, frozen=True):
     """Trials that did not pass for one cause.
@@ -110,12 +117,9 @@ _order = itemgetter(0)
 
 
 def _member(result: TrialResult, number: int | None) -> _Member:
-    trial, case = result.trial, result.trial.case
-    file, line = place_of(trial)
-    target, variant = trial.target.name, trial.variant_name
-    order = (file, line, case.id, case.prompt_id or "", target, variant or "", trial.sample)
-    suite, path = trial.suite.name, trial.suite.path
-    return order, FailedTrial(suite, path, case.id, case.prompt_id, target, variant, trial.sample, line, number)
+    file, line = place_of(result.trial)
+    one = FailedTrial.of(result, line, number)
+    return (file, line, one.test_id, one.prompt_id or "", one.target, one.variant or "", one.sample), one
 
 
 class _Collected(Struct):

@@ -7,19 +7,11 @@ from collections.abc import Iterator
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import elapsed, money, plural
 from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
-from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView, check, label, reason, source
+from agentv.reports.run.trial_view import LONGEST, STATUS_WORDS, Finding, Kind, TrialView, check, label, reason, source
 from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
 from agentv.reports.text import one_line
 
-_VERDICTS: dict[Kind, str] = {
-    "failed": "FAILED",
-    "errored": "ERRORED",
-    "skipped": "NOT RUN",
-    "noted": "PASSED",
-    "shown": "SHOWN",
-}
-
-_BESIDE: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
+BESIDE: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
 """Kinds of trials that are no failures, and are listed one by one → the flag of `results show`."""
 
 
@@ -99,7 +91,7 @@ _LIMITS = {503: "is unavailable", 529: "is overloaded"}
 def _failures(view: RunView, summary: Summary, here: str, results: str) -> Iterator[str]:
     groups, words = view.failure_groups(), FailureWords.of(view)
     for group in groups[:SHOWN]:
-        verdict = _VERDICTS[group.status]
+        verdict = STATUS_WORDS[group.status]
         if group.trials == 1:
             yield f"{verdict} {words.title(group)}: {reason(group.example)}"
         else:
@@ -116,20 +108,20 @@ def _failures(view: RunView, summary: Summary, here: str, results: str) -> Itera
 
 
 def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
-    for kind, flag in _BESIDE.items():
+    for kind, flag in BESIDE.items():
         trials = view.trials(kind)
         for trial in trials[:SHOWN]:
             yield from trial_lines(trial, here=here, words=FailureWords.of(view))
         if omitted := len(trials[SHOWN:]) + view.omitted(kind):
-            yield f"{_VERDICTS[kind]} {omitted} more: agentv results show {run} {flag}"
+            yield f"{STATUS_WORDS[kind]} {omitted} more: agentv results show {run} {flag}"
     for why, number in view.stopped.items():
-        yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
+        yield f"{STATUS_WORDS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
 
 
 def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:
     """One trial: its verdict and why, then a line for every finding."""
     name = label(trial, targets=words.targets, suites=words.suites)
-    yield f"{_VERDICTS[trial.kind]} {name}: {reason(trial)}"
+    yield f"{STATUS_WORDS[trial.kind]} {name}: {reason(trial)}"
     for finding in trial.findings:
         yield f"  {finding_line(finding, here)}"
 

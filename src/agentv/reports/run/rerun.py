@@ -43,12 +43,17 @@ class Rerun(Struct, frozen=True):
     """A command that runs failed cases again.
 
     Attributes:
-        command: for a shell (bash, zsh); on one line, safe to print.
+        words: for a process that is started without a shell.
         cases: number of cases of the group that it runs.
     """
 
-    command: str
-    cases: int
+    words: list[str]
+    cases: int = 1
+
+    @property
+    def command(self) -> str:
+        """For a shell (bash, zsh); on one line, safe to print."""
+        return " ".join(map(_quoted, self.words))
 
 
 class RerunOptions(Struct, frozen=True):
@@ -121,34 +126,24 @@ class RerunOptions(Struct, frozen=True):
         for identity in ids:
             words += ["--filter", _pattern(identity)]
         words += [*self._targets(members), *self._axes(members), *self.options]
-        return Rerun(_joined(words), len(ids))
+        return Rerun(words, len(ids))
 
-    def rerun_trial(self, trial: FailedTrial) -> str | None:
+    def rerun_trial(self, trial: FailedTrial) -> Rerun | None:
         """The command that runs a trial again: its case, target, prompt and variant; None: its suite has no file."""
-        words = self.rerun_words(trial)
-        return None if words is None else _joined(words)
-
-    def rerun_words(self, trial: FailedTrial) -> list[str] | None:
-        """The words of `rerun_trial`, for a process that is started without a shell."""
         if not trial.suite_path:
             return None
         words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
-        return [*words, *self._targets([trial]), *self._axes([trial]), *self.options]
+        return Rerun([*words, *self._targets([trial]), *self._axes([trial]), *self.options])
 
-    def rerun_all(self) -> str | None:
+    def rerun_all(self) -> Rerun | None:
         """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
-        words = self.rerun_all_words()
-        return None if words is None else _joined(words)
-
-    def rerun_all_words(self) -> list[str] | None:
-        """The words of `rerun_all`, for a process that is started without a shell."""
         if not self.suites or not self.listed:
             return None
         paths = [_path(shown_from(path, self.here)) for path in self.suites]
         if len(paths) > MOST_PATHS and self.paths:
             paths = [_path(path) for path in self.paths]
         given = [word for name in self.given for word in ("--target", name)]
-        return ["agentv", "eval", *paths, "--last-failed", *given, *self.options]
+        return Rerun(["agentv", "eval", *paths, "--last-failed", *given, *self.options])
 
     def _targets(self, members: Sequence[FailedTrial]) -> list[str]:
         """The targets of the trials, where the files name more, or others."""
@@ -219,10 +214,6 @@ def _path(path: str) -> str:
 def _pattern(identity: str) -> str:
     """A pattern that selects one case: an id selects itself, but with stars or brackets it would select others too."""
     return escape(identity) if re.search(r"[*?]|\[.+\]", identity, re.DOTALL) else identity
-
-
-def _joined(words: Iterable[str]) -> str:
-    return " ".join(map(_quoted, words))
 
 
 def _quoted(word: str) -> str:

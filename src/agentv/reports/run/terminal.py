@@ -16,14 +16,13 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import duration, elapsed, money
 from agentv.reports.run.failures import FailureGroup
-from agentv.reports.run.plain import doing_words, finding_line, running_words
+from agentv.reports.run.plain import BESIDE, doing_words, finding_line, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import EARLY_HEADING, early_words, listed_cases, more_early, number_listed, totals
 from agentv.reports.run.trial_view import (
     HEADINGS,
     LONGEST,
     STATUS_WORDS,
-    Finding,
     Kind,
     TrialView,
     check,
@@ -49,9 +48,6 @@ REFRESHES = 8
 
 SPARED_LINES = 3
 """Lines of a terminal that agents leave to the bar and to what was printed before."""
-
-_BESIDE: tuple[Kind, ...] = ("noted", "shown")
-"""Kinds of trials that are no failures, and are listed one by one."""
 
 _STYLES: dict[str, str] = {
     "passed": "green",
@@ -179,7 +175,7 @@ def render_terminal(
     looks = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
     console = _console(page, **looks)
     _failures(console, view, summary, here=here, results=results)
-    for kind in _BESIDE:
+    for kind in BESIDE:
         _section(console, view, kind, here, run_word(summary, results))
     from rich.text import Text
 
@@ -243,9 +239,7 @@ def _group(group: FailureGroup, words: FailureWords, here: str, first_column: in
     table.add_row(Text(words.title(group), "bold"), "", Text(words.why(group), _STYLES[group.status]))
     if first := words.first(group):
         table.add_row("", "", Text(first))
-    for finding in group.example.findings:
-        for mark, line in _finding(finding, here):
-            table.add_row("", mark, line)
+    _add_findings(table, group.example, here)
     if others := words.others(group):
         table.add_row("", "", Text(others, _STYLES["dim"]))
     return table
@@ -262,8 +256,8 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
     more = len(trials[SHOWN:]) + view.omitted(kind)
     if more:
         console.print()
-        flag = "--shown" if kind == "shown" else "--passed"
-        console.print(Text(f"and {more} more: agentv results show {run} {flag}", _STYLES["dim"]), soft_wrap=True)
+        shown = f"and {more} more: agentv results show {run} {BESIDE[kind]}"
+        console.print(Text(shown, _STYLES["dim"]), soft_wrap=True)
     console.print()
 
 
@@ -312,20 +306,19 @@ def _table(trials: list[TrialView], here: str, width: int, words: FailureWords) 
             table.add_row()
         name = label(trial, targets=words.targets, suites=words.suites)
         table.add_row(Text(name, "bold"), "", Text(reason(trial), _STYLES[trial.kind]))
-        for finding in trial.findings:
-            for mark, line in _finding(finding, here):
-                table.add_row("", mark, line)
+        _add_findings(table, trial, here)
     return table
 
 
-def _finding(finding: Finding, here: str) -> Iterator[tuple[Text, Text]]:
+def _add_findings(table: Table, trial: TrialView, here: str) -> None:
     from rich.text import Text
 
-    yield Text(_MARKS[finding.state], _STYLES[finding.state]), Text(check(finding))
-    if finding.evidence:
-        yield Text(), Text(one_line(finding.evidence, LONGEST))
-    if place := source(finding, here):
-        yield Text(), Text(place, _STYLES["dim"])
+    for finding in trial.findings:
+        table.add_row("", Text(_MARKS[finding.state], _STYLES[finding.state]), Text(check(finding)))
+        if finding.evidence:
+            table.add_row("", "", Text(one_line(finding.evidence, LONGEST)))
+        if place := source(finding, here):
+            table.add_row("", "", Text(place, _STYLES["dim"]))
 
 
 _BRIEF_MS = 100

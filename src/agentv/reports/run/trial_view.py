@@ -244,8 +244,9 @@ def _span_of(entry: AssertionEntry, text: str) -> Span | None:
     return entry.span
 
 
-STATUS_WORDS: dict[Status, str] = {
+STATUS_WORDS: dict[Status | Kind, str] = {
     "passed": "PASSED",
+    "noted": "PASSED",
     "failed": "FAILED",
     "errored": "ERRORED",
     "skipped": "NOT RUN",

@@ -325,7 +325,7 @@ def closing_lines(view: RunView, groups: list[FailureGroup], summary: Summary, r
     again = view.rerun.rerun_all() if view.rerun is not None else None
     own = view.rerun.rerun(groups[0]) if view.rerun is not None and len(groups) == 1 else None
     if again is not None and groups and (own is None or own.cases < groups[0].cases):
-        yield f"run all of them again: {again}"
+        yield f"run all of them again: {again.command}"
 
 
 def _show_command(groups: list[FailureGroup], trials: int, summary: Summary, results: str) -> str:

@@ -118,7 +118,8 @@ def failures_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[st
         members = [_member(trial) for trial in one.members]
         facts = group_facts(one, options.rerun(one))
         shown.append({**facts, "members": members, "numbers": sorted(one.numbers)})
-    return {"groups": shown, "rerun": options.rerun_all() if groups else None}
+    every = options.rerun_all() if groups else None
+    return {"groups": shown, "rerun": None if every is None else every.command}
 
 
 def _member(trial: FailedTrial) -> dict[str, Any]:
