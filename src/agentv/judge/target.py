@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from agentv.judge.material import CONFIRM, Delimiter, Excerpt, new_word, without
 from agentv.judge.question import RubricQuestion, asked_judge, built_in, question_of
 from agentv.judge.reply import UnconfirmedError, UsageTotal, outcome_of, read_reply, said_in, verdicts_in
-from agentv.judge.shapes import TEXT, UnreadableError, closed, speakable
+from agentv.judge.shapes import TEXT, ReadVerdict, UnreadableError, closed, speakable
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import MAX_CHARS, Choice, JudgeFailure, Rubric, Verdict
@@ -328,27 +328,34 @@ class TargetJudge:
             trace = response.trace  # of a judge that may look; what is no whole trace cannot show that it did not
             if trace is None or trace.partial or any(not call.failed for call in trace.tool_calls):
                 looked = True
+            evidence, undecided = _evidence(reply, question), False
             try:
                 if not looked:
                     raise UnreadableError("no tool was used, so that nothing was looked at")  # noqa: TRY301
                 reading = read_reply(said_in(response), question)
-                return Verdict(
-                    score=reading.score,
-                    checks=reading.checks,
-                    reason=reading.reason,
-                    reply=_evidence(reply, question),
-                    satisfied=reading.satisfied,
-                    token_usage=usage.token_usage,
-                    cost_usd=usage.cost_usd,
-                    passed=reading.passed,
-                    details={**reading.details, **_cut_note(question)},
-                )
             except UnreadableError as error:
                 problem = str(error)
-                unconfirmed = isinstance(error, UnconfirmedError)
-            if question.rubric.mode == "scale" and (attempt == _REQUESTS or not unconfirmed):
-                return _undecided(reply, problem, usage, question)
-            question = question.again(reply, problem)
+                repairs = attempt < _REQUESTS and isinstance(error, UnconfirmedError)
+                if question.rubric.mode != "scale" or repairs:
+                    question = question.again(reply, problem)
+                    continue
+                # eva's rule: a reply without a verdict fails the answer, without another call
+                reason, undecided = f"the judge's reply is not a verdict: {problem}", True
+                check = Check(reason, passed=False, evidence=evidence or None)
+                reading = ReadVerdict(0.0, (check,), reason, None, passed=False)
+            cuts = {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
+            return Verdict(
+                score=reading.score,
+                checks=reading.checks,
+                reason=reading.reason,
+                reply=evidence,
+                satisfied=reading.satisfied,
+                token_usage=usage.token_usage,
+                cost_usd=usage.cost_usd,
+                passed=reading.passed,
+                undecided=undecided,
+                details={**reading.details, **cuts},
+            )
         return self._unreadable(without(question.nonces, reply, "…"), problem, usage)
 
     def _request(
@@ -405,27 +412,6 @@ class TargetJudge:
             token_usage=usage.token_usage,
             cost_usd=usage.cost_usd,
         )
-
-
-def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
-    """Eva's rule: a reply without a verdict fails the answer, without another call."""
-    evidence = _evidence(reply, question)
-    reason = f"the judge's reply is not a verdict: {problem}"
-    return Verdict(
-        score=0.0,
-        checks=(Check(reason, passed=False, evidence=evidence or None),),
-        reason=reason,
-        reply=evidence,
-        token_usage=usage.token_usage,
-        cost_usd=usage.cost_usd,
-        passed=False,
-        undecided=True,
-        details=_cut_note(question),
-    )
-
-
-def _cut_note(question: RubricQuestion) -> JsonObject:
-    return {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
 
 
 def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> bytes:

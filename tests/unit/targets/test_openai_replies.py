@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import STRUCTURED, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.openai_api.replies import Batches, chat_answer, response_answer, vectors_of, with_calls_as_output
+from agentv.targets.openai_api.replies import batches, chat_answer, response_answer, vectors_of, with_calls_as_output
 
 SAID = {"role": "assistant", "content": "Hi"}
 
@@ -214,7 +214,7 @@ def test_vectors_that_cannot_be_read_are_a_bad_answer(rows):
 
 def test_texts_go_in_portions_that_a_call_takes():
     def sizes(texts, *, packed=True):
-        return [len(batch) for batch in Batches(texts, packed)]
+        return [len(batch) for batch in batches(texts, packed=packed)]
 
     assert sizes(["a"] * 5000) == [2048, 2048, 904]
     assert sizes(["a"] * 300, packed=False) == [256, 44]

@@ -13,12 +13,12 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.targets.http.answers import invalid_reply
 from agentv.targets.http.failures import shown, unreadable_reply
 from agentv.targets.model_api.content import (
     Attached,
     PartBuilders,
     ToolStep,
+    answer_of,
     content_parts,
     count_of,
     functions_in,
@@ -143,7 +143,8 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
     if not isinstance(reply, Mapping) or not isinstance(content, list):
         return unreadable_reply("the reply is not a message of Anthropic's API: it has no list 'content'")
     blocks: list[JsonObject] = [block for block in content if isinstance(block, Mapping)]
-    text, asked = texts_of(blocks), (block for block in blocks if block.get("type") == "tool_use")
+    text = texts_of(blocks)
+    asked = (block for block in blocks if block.get("type") == "tool_use")
     calls = tuple(tool_call(block.get("name"), block.get("input"), block.get("id")) for block in asked)
     reason, details = reply.get("stop_reason"), reply.get("stop_details")
     if reason == "refusal":
@@ -155,14 +156,8 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
     if not blocks and reason is None:
         return unreadable_reply("the reply is a message with neither content nor 'stop_reason'")
     usage, written = usage_of(reply.get("usage"))
-    return invalid_reply(text) or TargetResponse(
-        output=text or None,
-        messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
-        token_usage=usage,
-        cost_usd=cost_of(prices, model, usage, cache_written=written),
-        finish_reason=reason if isinstance(reason, str) else None,
-        metadata={"model": reply["model"]} if isinstance(reply.get("model"), str) else {},
-    )
+    cost = cost_of(prices, model, usage, cache_written=written)
+    return answer_of(text, calls, reason, reply.get("model"), usage, cost)
 
 
 def usage_of(usage: Json) -> tuple[TokenUsage | None, int]:

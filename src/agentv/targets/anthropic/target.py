@@ -27,7 +27,6 @@ from agentv.targets.http.failures import (
     missing_key,
     no_connection,
     no_reply_in_time,
-    other_server,
     unreadable_reply,
 )
 from agentv.targets.http.preparation import Imports, timed
@@ -79,6 +78,7 @@ class Anthropic(ModelSettings):
     small_model: ClassVar[str | None] = "claude-haiku-4-5"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages", "system")
     only_schemas: ClassVar[bool] = True
+    domains: ClassVar[tuple[str, ...]] = ("anthropic.com",)
 
     base_url: Annotated[
         Text | None,
@@ -134,10 +134,6 @@ class Anthropic(ModelSettings):
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
         return endpoint_of("anthropic", self.base_url or URL, self.api_key)
-
-    def elsewhere(self) -> str | None:
-        """A server that is not Anthropic's."""
-        return other_server(self.base_url, "anthropic.com")
 
     @property
     def answer_limit(self) -> int:

@@ -18,13 +18,14 @@ from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.targets.http.answers import invalid_reply, parsed
+from agentv.targets.http.answers import parsed
 from agentv.targets.http.failures import failure_of, shown, unreadable_reply
 from agentv.targets.model_api.content import (
     GENERATED_ID,
     Attached,
     PartBuilders,
     ToolStep,
+    answer_of,
     content_parts,
     count_of,
     functions_in,
@@ -187,14 +188,8 @@ def response_of(reply: Json, model: str, prices: str = "google") -> TargetRespon
     if reason not in _ENDED:
         return unreadable_reply(f"the model gave no whole answer ({reason})")
     usage = usage_of(reply.get("usageMetadata"))
-    return invalid_reply(text) or TargetResponse(
-        output=text or None,
-        messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
-        token_usage=usage,
-        cost_usd=cost_of(prices, model.removeprefix("models/"), usage),
-        finish_reason=reason if isinstance(reason, str) else None,
-        metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
-    )
+    cost = cost_of(prices, model.removeprefix("models/"), usage)
+    return answer_of(text, calls, reason, reply.get("modelVersion"), usage, cost)
 
 
 def _refused(what: str, reason: Json, message: Json) -> CallFailure:

@@ -32,7 +32,6 @@ from agentv.targets.http.failures import (
     missing_key,
     no_connection,
     no_reply_in_time,
-    other_server,
     unreadable_reply,
 )
 from agentv.targets.http.preparation import Imports, timed
@@ -68,6 +67,7 @@ class Gemini(ModelSettings):
     small_model: ClassVar[str | None] = "gemini-2.5-flash"
     embeds: ClassVar[bool] = True
     request_keys: ClassVar[tuple[str, ...]] = ("contents", "systemInstruction", "system_instruction")
+    domains: ClassVar[tuple[str, ...]] = ("googleapis.com",)
 
     base_url: Annotated[
         Text | None,
@@ -104,10 +104,6 @@ class Gemini(ModelSettings):
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
         return endpoint_of("gemini", self.base_url or URL, self.api_key)
-
-    def elsewhere(self) -> str | None:
-        """A server that is not Google's."""
-        return other_server(self.base_url, "googleapis.com")
 
     def request_settings(self) -> RequestSettings:
         """What the price of a call depends on."""

@@ -14,9 +14,11 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall, is_none, media_type_in
-from agentv.model.values.response import Failure
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue
+from agentv.targets.http.answers import invalid_reply
 
 PDF = "application/pdf"
 _ABSURD = 10**12  # tokens that no call has
@@ -205,6 +207,20 @@ def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
         else:
             others.append(tool)
     return functions, others
+
+
+def answer_of(
+    text: str, calls: tuple[ToolCall, ...], reason: Json, model: Json, usage: TokenUsage | None, cost: float | None
+) -> TargetResponse | Failure:
+    """The answer in a reply: its text and calls, why it ended, and which model gave it."""
+    return invalid_reply(text) or TargetResponse(
+        output=text or None,
+        messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
+        token_usage=usage,
+        cost_usd=cost,
+        finish_reason=reason if isinstance(reason, str) else None,
+        metadata={"model": model} if isinstance(model, str) else {},
+    )
 
 
 def count_of(value: Json) -> int | None:

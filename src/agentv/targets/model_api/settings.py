@@ -14,7 +14,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim
 from agentv.registry.types import Calls, ProviderSettings
-from agentv.targets.http.failures import key_issues, url_issues
+from agentv.targets.http.failures import key_issues, other_server, url_issues
 from agentv.targets.model_api.content import tool_issues
 from agentv.targets.model_api.prices import RequestSettings
 
@@ -75,12 +75,14 @@ class ModelSettings(ProviderSettings):
     Attributes:
         request_keys: keys of the request's body that the target fills, so that `extra` must not.
         only_schemas: the API takes a JSON Schema as `response_format` and nothing else.
+        domains: of the provider's own servers, whose prices are known; none: no server is its own.
     """
 
     calls: ClassVar[Calls] = "server"
     short: ClassVar[str | None] = "model"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages")
     only_schemas: ClassVar[bool] = False
+    domains: ClassVar[tuple[str, ...]] = ()
     returns_context: ClassVar[bool] = False
 
     model: Annotated[Text, Nonempty(), Doc("model name, as the provider spells it")]
@@ -121,6 +123,10 @@ class ModelSettings(ProviderSettings):
     def secrets(self) -> tuple[str, ...]:
         """Texts that no message may hold."""
         return tuple(text for text in (self.api_key, *self.headers.values()) if text)
+
+    def elsewhere(self) -> str | None:
+        """A server in none of the domains."""
+        return other_server(self.base_url, *self.domains) if self.domains else None
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
         """By the price list, and the tokens that an answer may have."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.failures import is_local, other_server
+from agentv.targets.http.failures import is_local
 from agentv.targets.openai_api.parameters import Dialect
 from agentv.targets.openai_api.providers import OpenAIProvider
 
@@ -21,11 +21,9 @@ class Hosted(OpenAIProvider):
 
     Attributes:
         server: the API where the settings say nothing else; an empty `embedding_model`: it has none.
-        domains: of its own servers, whose prices are known.
     """
 
     server: ClassVar[Dialect]
-    domains: ClassVar[tuple[str, ...]]
 
     def dialect(self) -> Dialect:
         """The API, with what the settings say of it."""
@@ -47,10 +45,6 @@ class Hosted(OpenAIProvider):
         """Whether the API is documented to keep to a JSON Schema."""
         return self.server.strict_schemas
 
-    def elsewhere(self) -> str | None:
-        """A server that is not the provider's."""
-        return other_server(self.base_url, *self.domains)
-
 
 def _hosted(title: str, server: Dialect, small_model: str, *domains: str) -> type[Hosted]:
     """The settings of one provider: those of all, with its address and the variables of its key.
@@ -59,7 +53,7 @@ def _hosted(title: str, server: Dialect, small_model: str, *domains: str) -> typ
         title: who it belongs to.
         server: as of `Hosted`, with the variables that may give the key, in the order in which they are looked for.
         small_model: as `ProviderSettings` says.
-        domains: as of `Hosted`.
+        domains: as of `ModelSettings`.
     """
     address = f"base URL of the API; default: `{server.base_url}`"
     key = f"API key; defaults to {' or '.join(server.key_from)}"

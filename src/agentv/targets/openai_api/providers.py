@@ -12,7 +12,7 @@ from agentv.model.values.message import Block, DocumentBlock, ImageBlock
 from agentv.model.values.usage import Ceiling
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
-from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, other_server, url_issues
+from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, url_issues
 from agentv.targets.model_api.content import tool_issues
 from agentv.targets.model_api.prices import RequestSettings
 from agentv.targets.model_api.settings import extra_issues
@@ -80,6 +80,7 @@ class OpenAI(OpenAIProvider):
 
     model_names: ClassVar[tuple[str, ...]] = ("gpt-", "o1", "o3", "o4", "chatgpt-")
     small_model: ClassVar[str | None] = "gpt-5-mini"
+    domains: ClassVar[tuple[str, ...]] = ("openai.com",)
 
     base_url: Annotated[
         Text | None,
@@ -114,16 +115,9 @@ class OpenAI(OpenAIProvider):
             needs_key=not is_local(base_url),
         )
 
-    def elsewhere(self) -> str | None:
-        """A server that is not OpenAI's."""
-        return other_server(self.base_url, "openai.com")
-
 
 API_VERSION = "2025-04-01-preview"
 """The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
-
-_DOMAINS = ("azure.com", "azure-api.net", "azure.us", "azure.cn")
-"""Of Azure, with its gateways and its clouds of governments."""
 
 _UNVERSIONED = "/openai/v1"
 """Where Azure's newer API begins, which has no versions and takes the deployment in the body."""
@@ -134,6 +128,7 @@ class Azure(OpenAIProvider):
     """Calls a deployment of Azure OpenAI."""
 
     example: ClassVar[str | None] = "my-deployment"
+    domains: ClassVar[tuple[str, ...]] = ("azure.com", "azure-api.net", "azure.us", "azure.cn")
 
     model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("name of the deployment")]
     base_url: Annotated[
@@ -177,10 +172,6 @@ class Azure(OpenAIProvider):
             key_from=("AZURE_OPENAI_API_KEY",),
             needs_key=not is_local(given),
         )
-
-    def elsewhere(self) -> str | None:
-        """A server that is not in Azure."""
-        return other_server(self.base_url, *_DOMAINS)
 
     def validate(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""

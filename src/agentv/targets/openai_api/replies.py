@@ -7,18 +7,16 @@ import json
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.message import ToolCall, messages_from_json
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.targets.http.answers import invalid_reply
 from agentv.targets.http.failures import failure_of, shown
-from agentv.targets.model_api.content import count_of
+from agentv.targets.model_api.content import answer_of, count_of
 from agentv.targets.model_api.streams import text_in
 
 FILTERED = "content_filter"
@@ -116,21 +114,14 @@ def _answer(
 ) -> TargetResponse | Failure:
     if finish == FILTERED:
         return filtered()
-    messages: tuple[Message, ...] = ()
+    made: tuple[ToolCall, ...] = ()
     if calls:
         row: Any = {"role": "assistant", "content": text, "tool_calls": calls}
         try:
-            messages = tuple(one for one in messages_from_json([row]) if one.tool_calls)
+            made = messages_from_json([row])[0].tool_calls
         except ValueError as error:
             return bad_answer(shown(str(error)))
-    model = body.get("model")
-    return invalid_reply(text) or TargetResponse(
-        text or None,
-        messages,
-        usage,
-        finish_reason=finish,
-        metadata={"model": model} if isinstance(model, str) else {},
-    )
+    return answer_of(text, made, finish, body.get("model"), usage, None)
 
 
 def reported_error(body: JsonObject) -> CallFailure | None:
@@ -192,30 +183,21 @@ MOST_UNPACKED = 256
 MOST_BYTES = 300_000
 """Bytes of text in one call: OpenAI takes 300,000 tokens, and a token is a byte at least."""
 
-_FLOAT = 4
 
-
-@dataclass(frozen=True, slots=True)
-class Batches:
+def batches(texts: Sequence[str], *, packed: bool) -> Iterator[list[str]]:
     """The texts in portions that one call takes, in their order; a long text goes alone."""
-
-    texts: Sequence[str]
-    packed: bool
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        """The portions."""
-        most = MOST_TEXTS if self.packed else MOST_UNPACKED
-        batch: list[str] = []
-        size = 0
-        for text in self.texts:
-            length = len(text.encode(errors="replace"))
-            if batch and (len(batch) == most or size + length > MOST_BYTES):
-                yield tuple(batch)
-                batch, size = [], 0
-            batch.append(text)
-            size += length
-        if batch:
-            yield tuple(batch)
+    most = MOST_TEXTS if packed else MOST_UNPACKED
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        length = len(text.encode(errors="replace"))
+        if batch and (len(batch) == most or size + length > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch
 
 
 def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
@@ -244,9 +226,6 @@ def _vector(value: Any) -> tuple[float, ...]:
     """
     if not isinstance(value, str):
         return tuple(map(float, value))
-    raw = base64.b64decode(value, validate=True)
     packed = array("f")
-    if packed.itemsize != _FLOAT:  # pragma: no cover  # nowhere that Python runs
-        raise ValueError("floats have another size here")
-    packed.frombytes(raw)
+    packed.frombytes(base64.b64decode(value, validate=True))
     return tuple(packed)

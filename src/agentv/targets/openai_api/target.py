@@ -65,8 +65,8 @@ from agentv.targets.openai_api.parameters import (
     response_parameters,
 )
 from agentv.targets.openai_api.replies import (
-    Batches,
     bad_answer,
+    batches,
     chat_answer,
     cost_in,
     filtered,
@@ -220,9 +220,9 @@ class OpenAITarget:
     async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
         found = Embeddings(())
         model = self._dialect.embedding_model
-        for batch in Batches(texts, packed=self._dialect.packed_vectors):
+        for batch in batches(texts, packed=self._dialect.packed_vectors):
             form = "base64" if self._dialect.packed_vectors else "float"
-            body = {"model": model, "input": list(batch), "encoding_format": form}
+            body = {"model": model, "input": batch, "encoding_format": form}
             reply = await self._client.post("/embeddings", body)
             if isinstance(reply, Failure):
                 return reply
