@@ -98,13 +98,11 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "judge/test_reply.py",
             "judge/test_quotation.py",
-            "judge/test_reply_scale.py",
-            "judge/test_reply_votes.py",
         ),
     ),
     "redaction": (
         ("model/redaction.py",),
-        ("model/test_redaction.py", "model/test_redaction_secret_forms.py"),
+        ("model/test_redaction.py",),
     ),
     "retry": (
         (

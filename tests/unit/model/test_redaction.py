@@ -10,7 +10,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
-from agentv.model.redaction import Redactor, is_searched
+from agentv.model.redaction import Redactor, forms_of, is_searched
 from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.conversation import Turn
@@ -273,3 +273,21 @@ def test_places_in_an_answer_go_if_a_secret_in_it_moved_them(redactor):
     assert redactor.redact_result(found).scores[0].grade.checks[0].spans == ((0, 2),)
     moved = redactor.redact_result(structs.replace(found, output=f"{SECRET} ok"))
     assert moved.scores[0].grade.checks[0].spans == ()
+
+
+def test_values_that_servers_without_keys_are_given_are_no_secrets():
+    placeholders = ["no-key-required", "none-needed", "not-a-key", "not-needed", "not-required", "not-used"]
+    placeholders += ["no_key_required", "not_needed", "not_required", "not_used", "lm-studio", "lm_studio"]
+    placeholders += ["your-api-key", "your_api_key", "plaCeholder", " NOT-NEEDED\n"]
+    assert [one for one in placeholders if is_searched(one)] == []
+
+
+def test_a_secret_has_eight_characters_and_is_no_single_short_word():
+    found = {one: is_searched(one) for one in ("abcd1234", "01010101", "horse battery", "horsebattery", "horseBattery")}
+    assert [one for one, searched in found.items() if not searched] == []
+    left = ["abcd123", "00000000", "hippopotami", "Hippopotami", "HIPPOPOTAMI", "localhost"]
+    assert [one for one in left if is_searched(one)] == []
+
+
+def test_a_secret_is_found_as_json_of_any_writer_has_it():
+    assert {'a/b"c-d-e', 'a/b\\"c-d-e', 'a\\/b\\"c-d-e'} <= forms_of('a/b"c-d-e')

@@ -1,17 +1,27 @@
 import asyncio
+import json
+import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.assertions.judged.questions import ClosedQa
+from agentv.assertions.judged.retrieval import ContextRecall
 from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
 from agentv.judge.target import TargetJudge
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import JudgeFailure, Verdict
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.registry.fields import Document
+from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, PromptCode
+from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.judges import Deciding, JudgeServices, Saying, answered
+from doubles.judging import Run, judged, judged_within
+from doubles.runtimes import RUNTIMES, path_with
 
 RANGES = {"0": "bad", "5": "good"}
 
@@ -158,3 +168,231 @@ def test_a_prompt_without_a_placeholder_is_criteria_in_the_built_in_prompt():
 )
 def test_the_label_is_what_is_judged_by(assertion, label):
     assert assertion.label() == label
+
+
+YES = {"criterion_met": True, "reason": "it does"}
+FENCED = re.compile(r"<answer-([0-9a-f]{16})>\nIt is Paris\.\n</answer-\1>")
+
+
+@pytest.fixture
+def function(tmp_path):
+    """Writes a Python file and gives the prompt that its function `ask` writes."""
+
+    def made(text, name="ask", **config):
+        path = tmp_path / f"prompts{len(list(tmp_path.iterdir()))}.py"
+        path.write_text(text)
+        return PromptCode(FunctionRef(name, str(path)), config=config)
+
+    return made
+
+
+def asked(prompt, **known):
+    grade, run = judged(ClosedQa("is polite", prompt), YES, case_id="one", **known)
+    assert grade.error is None, grade.error
+    assert grade.passed
+    return run
+
+
+def refused(prompt, **known):
+    grade, run = judged(ClosedQa("is polite", prompt), YES, **known)
+    assert run.judge_target.requests == []
+    return grade.error.code, grade.error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def ask(output, criteria): return f'{criteria}: {output}'",
+        "def ask(candidate_answer, expected_outcome): return f'{expected_outcome}: {candidate_answer}'",
+        "async def ask(output, criteria, *, case_id='x'): return f'{criteria}: {output}'",
+        "async def wait(text): return text\ndef ask(output, criteria): return wait(f'{criteria}: {output}')",
+        "def ask(anything): return f'is polite: {anything.output}'",
+        'def ask(**given): return f\'{given["criteria"]}: {given["output"]}\'',
+        "class ask:\n    def __new__(cls, output): return f'is polite: {output}'",
+    ],
+)
+def test_a_function_gets_what_it_asks_for(function, text):
+    run = asked(function(text))
+    assert FENCED.search(run.asked)
+    assert run.asked.startswith("is polite: <answer-")
+
+
+def test_the_rules_and_the_shape_of_the_verdict_are_always_asked_for(function):
+    run = asked(function("def ask(output): return output"))
+    assert run.request.messages[0].role == "system"
+    assert "criterion_met" in run.request.messages[0].text
+    assert FENCED.search(run.asked)[1] in run.request.messages[0].text
+
+
+def test_every_call_has_a_fence_of_its_own(function):
+    prompt = function("def ask(output): return output")
+    assert asked(prompt).asked != asked(prompt).asked
+
+
+def test_variables_config_and_material_are_in_reach(function):
+    text = "def ask(output, vars, config, case_id, context, transcript):\n"
+    text += "    return repr((vars, config, case_id, context, transcript)) + output"
+    run = asked(function(text, strict=True), vars={"a": 1})
+    assert run.asked.startswith("({'a': 1}, {'strict': True}, 'one', '', '')")
+    grade, run = judged(
+        ContextRecall(
+            value="It is Paris.", context="Paris is it.", prompt=function("def ask(context): return context")
+        ),
+        {"statements": [{"id": "t1", "attributed": True}]},
+    )
+    assert grade.passed
+    assert "Paris is it." in run.asked
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "[{'role': 'system', 'content': 'Be strict.'}, {'role': 'user', 'content': output}]",
+        "({'role': 'system', 'content': 'Be strict.'}, Message('user', output))",
+    ],
+)
+def test_a_function_may_give_messages(function, made):
+    run = asked(function(f"from agentv.model.values.message import Message\ndef ask(output): return {made}"))
+    assert [message.role for message in run.request.messages] == ["system", "system", "user"]
+    assert run.asked.startswith("Be strict.")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("def ask(output): raise ValueError('no')", "judge-prompt-failed", "raised ValueError: no (prompts0.py:1, in ask)"),
+        ("def ask(output): raise SystemExit(3)", "judge-prompt-failed", "called sys.exit"),
+        ("raise ValueError('no')", "cannot-load", "raised ValueError"),
+        ("def other(): pass", "cannot-load", "has no function 'ask'"),
+        ("def ask(output, secret): return output", "bad-signature", "has the parameters secret"),
+        ("def ask(output): return None", "judge-prompt-failed", "must return text or messages, not NoneType"),
+        ("def ask(output): return [output]", "judge-prompt-failed", "must return text or messages, and an entry of its list is null"),
+        ("def ask(output): return [{'role': 'judge', 'content': output}]", "judge-prompt-failed", "needs one of the roles"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_an_errored_grade(function, text, code, said):
+    found, message = refused(function(text))
+    assert found == code
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "made", ["'is it right?'", "output[:30]", "output.split('\\n')[1]", "output.replace('answer', 'reply')"]
+)
+def test_a_prompt_without_the_whole_fence_is_refused(function, made):
+    code, message = refused(function(f"def ask(output): return {made}"))
+    assert code == "judge-prompt-without-output"
+    assert "both of its markers" in message
+
+
+def test_the_prompt_of_a_rubric_may_be_code_too(function):
+    text = "def ask(rubrics, output): return f'{rubrics}\\n{output}'"
+    verdict = {"checks": [{"id": "r1", "satisfied": True}]}
+    grade, run = judged(LlmRubric(("names a city",), prompt=function(text)), verdict)
+    assert grade.passed
+    assert run.asked.startswith("[r1] names a city\n<answer-")
+    assert LlmRubric(prompt=function(text)).label().endswith(".py:ask")
+    assert list(LlmRubric(prompt=function(text)).validate()) == []
+
+
+def script(text):
+    return PromptCode(command=Command((sys.executable, "-c", text)), config={"strict": True})
+
+
+def test_a_command_gets_the_case_on_stdin_and_prints_the_prompt():
+    text = "import json, sys; row = json.load(sys.stdin); print(row['criteria'], row['config'], row['output'])"
+    known = {"metadata": {"a": 1}, "expected_output": (Message("assistant", "Paris"),)}
+    assert asked(script(text), **known).asked.startswith("is polite {'strict': True} <answer-")
+    names = ("question", "answer", "candidate_answer", "reference_answer", "expected_outcome", "sidecar", "rubrics")
+    text = f"import json, sys; row = json.load(sys.stdin); print([row[one] for one in {names}], row['output'])"
+    shown = asked(script(text), **known).asked
+    assert re.search(r"'<input-\w+>What is 15 \+ 27\?</input-\w+>', '<answer-", shown)
+    assert re.search(r"'<reference-\w+>Paris</reference-\w+>', 'is polite', {'a': 1}, 'is polite'", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys; sys.stderr.write('oh\\nno\\n'); sys.exit(3)", "it exited with 3: no"),
+        ("import sys; sys.exit(3)", "it exited with 3"),
+        ("print()", "returned an empty prompt"),
+    ],
+)
+def test_a_command_that_fails_gives_no_prompt(text, said):
+    code, message = refused(script(text))
+    assert code == "judge-prompt-failed"
+    assert said in message
+
+
+def test_a_command_that_is_not_there_cannot_start():
+    code, _ = refused(PromptCode(command=Command(("no-such-program-here",))))
+    assert code == "cannot-start"
+
+
+@pytest.fixture(scope="module", params=RUNTIMES)
+def lab(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lab")
+    with asyncio.Runner() as runner:
+        host = JavaScriptHost(path_with(folder / "bin", request.param), patience_s=0.4)
+        yield SimpleNamespace(folder=folder, runner=runner, host=host)
+        runner.run(host.close())
+
+
+def written(lab, text, assertion=None, *, name=None, file="judge-prompt.mjs", config=None):
+    path = lab.folder / str(len(list(lab.folder.iterdir()))) / file
+    path.parent.mkdir()
+    path.write_text(text)
+    prompt = PromptCode(script=JavaScriptSource(path=str(path), name=name), config=config or {})
+    run = Run(YES, javascript=lab.host)
+    made = assertion(prompt) if assertion else ClosedQa("is polite", prompt)
+    return lab.runner.run(judged_within(made, run, "It is Paris.")), run
+
+
+SDK = "import { definePromptTemplate } from '@agentv/sdk';\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("export default (ctx) => ctx.output;", None),
+        ("export default async ({ answer }) => [{ role: 'user', content: answer }];", None),
+        (SDK + "definePromptTemplate(({ output }) => output);", None),
+        ("export const strict = ({ output }) => output;", "strict"),
+    ],
+)
+def test_whatever_a_file_exports(lab, text, name):
+    grade, run = written(lab, text, name=name)
+    assert grade.passed, grade.error
+    assert FENCED.search(run.asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("export default () => { throw new TypeError('no') };", "judge-prompt-failed", "raised TypeError: no"),
+        ("export default () => 5;", "judge-prompt-failed", "returned 5; it must return the text of a prompt"),
+        ("export default () => ['a'];", "judge-prompt-failed", "must return text or messages, and an entry of its list is null"),
+        ("export const other = 1;", "cannot-load", "export default definePromptTemplate"),
+        ("syntax error", "cannot-load", "cannot be loaded"),
+        ("export default ({ output }) => output.slice(0, 20);", "judge-prompt-without-output", "both of its markers"),
+    ],
+)  # fmt: skip
+def test_what_a_file_does_wrong_is_an_errored_grade(lab, text, code, said):
+    grade, run = written(lab, text)
+    assert (grade.error.code, run.judge_target.requests) == (code, [])
+    assert said in grade.error.message
+
+
+def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
+    import shutil
+    import subprocess
+
+    from agentv.user_code.javascript import runtime
+
+    shutil.copytree(runtime.SDK, (tmp_path / "node_modules" / "@agentv") / "sdk")
+    file = tmp_path / "prompt.mjs"
+    file.write_text(SDK + "export default definePromptTemplate(({ question }) => `Judge ${question}`);")
+    program = next((lab.folder / "bin").iterdir())
+    payload = json.dumps({"question": "this"})
+    ended = subprocess.run([program, file], input=payload, capture_output=True, text=True, check=True)  # our own file
+    assert ended.stdout == "Judge this\n"

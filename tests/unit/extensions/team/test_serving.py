@@ -8,17 +8,23 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
+from agentv.errors import UsageError
 from agentv.extensions.team.connection import Connection
+from agentv.extensions.team.endpoints import TeamState
+from agentv.extensions.team.opening import migrate, open_database
 from agentv.extensions.team.pushing import RunPush, redactor_of
 from agentv.extensions.team.remote import Remote
-from agentv.extensions.team.serving import copying
+from agentv.extensions.team.serving import ENDPOINTS, copying, public_addresses, team_application
+from agentv.extensions.team.uploaded import RunName
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
+from agentv.web.security import HEADERS
 from doubles import stored_runs
 from doubles.stored_runs import scoring
-from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, wait_for, write_rows, write_run
+from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, wait_for, with_project, write_rows, write_run
 
 
 def has_ipv6():
@@ -103,3 +109,118 @@ def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
     (listed,) = answer.json()["runs"]
     assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)
     assert stored_summary(copy).verified
+
+
+ADDRESS = "https://evals.example.org"
+RECORD = b'{"schema_version": 1, "run_id": "%s", "started": "2026-11-21T14:03:22Z"}' % RUN_ID.encode()
+
+
+@pytest.fixture
+def state(tmp_path):
+    database = open_database(f"sqlite:///{tmp_path}/team.sqlite")
+    migrate(database)
+    made = TeamState(database, [ADDRESS])
+    for name in ("support", "api", "lock"):
+        with_project(made.database, name)
+    made.uploads.put_record(RunName("support", RUN_ID, "test"), RECORD, writing=False)
+    return made
+
+
+@pytest.fixture
+def client(state, tmp_path):
+    with copying(state, tmp_path / "copies", pytest.fail) as replica:
+        replica.update()
+        with TestClient(team_application(state, tmp_path / "copies"), base_url=ADDRESS) as found:
+            yield found
+
+
+def bearer(state, *scopes, project="support"):
+    return {"Authorization": f"Bearer {state.tokens.create('t', project, scopes, None, 'test')[0]}"}
+
+
+def test_pages_are_read_with_the_scope_and_by_nobody_else(client, state):
+    read, push, everywhere = bearer(state, "read"), bearer(state, "push"), bearer(state, "read", project=None)
+    assert client.get("/projects/support/api/runs", headers=read).json()["runs"][0]["run_id"] == RUN_ID
+    assert 'src="../../static/' in client.get("/projects/support/", headers=read).text
+    assert client.get("/api/projects", headers=read).json() == {"projects": ["support"]}
+    assert client.get("/projects/api/api/runs", headers=everywhere).json()["total"] == 0
+    for path, headers, status in (
+        ("/", {}, 200),  # the page to sign in
+        ("/projects/support/", {}, 200),
+        ("/projects/support/api/runs", {}, 401),
+        ("/projects/support/api/events", {}, 401),
+        (f"/projects/support/api/runs/{RUN_ID}/events", bearer(state, "read", project="api"), 403),
+        ("/projects/support/api/runs", push, 403),
+        ("/projects/support/", push, 403),
+        ("/projects/api/", read, 403),
+        ("/projects/nothing/", read, 403),  # as one that exists
+        ("/projects/nothing/", everywhere, 404),
+        ("/projects/%2e%2e/api/runs", everywhere, 404),
+        ("/projects/support%2F..%2Fapi/api/runs", read, 404),
+        ("/projects/%3Cb%3E/", everywhere, 404),
+    ):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == status, (path, answer.text)
+        assert "<b>" not in answer.text
+        assert ("Sign in" in answer.text) == (answer.status_code == 200)
+        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+        is_page = path.endswith("/")
+        assert answer.headers["content-type"].startswith("text/html" if is_page else "application/json"), path
+    moved = client.get("/projects/support", follow_redirects=False)
+    assert (moved.status_code, moved.headers["location"]) == (308, "./support/")
+
+
+def test_the_endpoints_of_the_server_are_described_with_their_types(client, state):
+    assert client.get("/api/openapi.json").status_code == 401
+    headers = bearer(state, "admin")
+    found = client.get("/api/openapi.json", headers=headers).json()
+    described = {(path, method) for path, one in found["paths"].items() for method in one}
+    assert described == {(one.path, one.method.lower()) for one in ENDPOINTS}
+    schemas = found["components"]["schemas"]
+    for one in ENDPOINTS:
+        said = found["paths"][one.path][one.method.lower()]
+        assert ("requestBody" in said) == (one.method in ("POST", "PUT")), one.path
+    assert schemas["NewToken"]["required"] == ["name", "scopes"]
+    answer = client.get("/projects/support/api/labels/lines", headers=headers).json()
+    assert answer.keys() == schemas["LabelLines"]["properties"].keys()
+
+
+def test_other_hosts_and_origins_are_refused_but_scripts_need_no_origin(client, state):
+    admin = bearer(state, "admin")
+    for headers in (
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://evals.example.org"},
+    ):
+        assert client.get("/projects/support/api/runs", headers={**admin, **headers}).status_code == 403
+    assert client.get("/health", headers={"Host": "10.0.0.7:4290"}).status_code == 200
+    assert client.get("/metrics", headers={"Host": "10.0.0.7:4290"}).status_code == 403
+    facts = client.get("/projects/support/api/project", headers=admin).json()
+    assert (facts["edit"], facts["label"], facts["run"], facts["team"]) == (True, True, False, True)
+
+
+def test_a_run_is_named_and_deleted_in_the_database_by_admins(client, state):
+    path = f"/projects/support/api/runs/{RUN_ID}"
+    refused = client.delete(path, headers=bearer(state, "read", "push"))
+    assert (refused.status_code, refused.json()["error"]["message"]) == (403, "this needs the scope 'admin'")
+    name, admin = {"name": "before  the fix"}, bearer(state, "admin")
+    assert client.post(f"{path}/name", json=name, headers=bearer(state, "read", "push")).status_code == 403
+    assert client.post(f"{path}/name", json={"name": "x\x1b[2J"}, headers=admin).status_code == 422
+    named = client.post(f"{path}/name", json=name, headers=admin)
+    assert named.json() == {"run_id": RUN_ID, "name": "before the fix"}
+    (run,) = client.get("/projects/support/api/runs?q=before", headers=bearer(state, "read")).json()["runs"]
+    assert run["name"] == "before the fix"
+    assert client.delete(path, headers=bearer(state, "admin")).json() == {"run_id": RUN_ID, "left": []}
+    assert client.get("/projects/support/api/runs", headers=bearer(state, "read")).json()["total"] == 0
+    lines = client.get("/projects/support/api/audit", headers=bearer(state, "admin")).json()["lines"]
+    found = [line["action"] for line in lines if line["actor"].endswith("(t)")]
+    assert [one for one in found if one.startswith("run")] == ["run deleted", "run named"]
+
+
+def test_the_address_of_a_server_is_known_or_asked_for():
+    assert public_addresses(("https://Evals.example.org/",), "0.0.0.0", 4290) == [ADDRESS]
+    assert "http://127.0.0.1:4290" in public_addresses((), "127.0.0.1", 4290)
+    assert public_addresses((), "10.0.0.7", 4290) == ["http://10.0.0.7:4290"]
+    for given, host in (((), "0.0.0.0"), ((), "::"), (("evals.example.org",), "::1"), (("https://a/b",), "::1")):
+        with pytest.raises(UsageError):
+            public_addresses(given, host, 4290)

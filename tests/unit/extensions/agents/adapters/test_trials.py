@@ -1,7 +1,7 @@
 import os
 import time
 
-from agentv.extensions.agents.adapters.trials import changed_since, file_clock
+from agentv.extensions.agents.adapters.trials import changed_since, failed, file_clock
 
 
 def test_changes_are_seen_whatever_the_times_of_files_say(tmp_path):
@@ -24,3 +24,15 @@ def test_a_change_at_once_is_seen(tmp_path):
         moment = file_clock()
         (root / "a").mkdir()
         assert changed_since(str(root), moment)
+
+
+STACK = "\n".join(f"    at step{number} (node:internal/modules/esm/loader:{number}:20)" for number in range(60))
+CRASH = (
+    f"Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'chalk' imported from /p/cli.js\n{STACK}\n\nNode.js v24.1.0\n"
+)
+
+
+def test_a_crash_of_node_is_told_by_the_line_that_says_why():
+    assert "Cannot find package 'chalk'" in failed("agent-stopped", "it ended", stderr=CRASH.encode()).message
+    assert failed("agent-stopped", "it ended", stderr=b"a\nno key").message == "it ended; stderr: a\nno key"
+    assert failed("agent-stopped", "it ended").message == "it ended"

@@ -1,7 +1,19 @@
 import pytest
 
-from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.extensions.agents.assertions.tool_calls import (
+    ExpectedCall,
+    PermissionDenials,
+    ToolCallF1,
+    ToolErrors,
+    ToolState,
+    ToolTrajectory,
+    Turns,
+)
+from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import ToolCall
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
+from agentv.registry.fields import LoadedJson
+from doubles.grading import grade
 from doubles.nested_grading import did, graded
 
 
@@ -111,3 +123,86 @@ def test_f1_over_the_sets_of_names(wanted, made, score):
 )
 def test_faults(assertion, path):
     assert [fault.path for fault in assertion.validate()] == [path]
+
+
+TRACE = Trace(
+    (
+        MessageStep("user", "do it"),
+        UsageStep("m"),
+        ToolCallStep("shell", {}, status="failed"),
+        ToolCallStep("shell", {}, error="no such file", status="unknown"),
+        ToolCallStep("edit", {}, status="completed"),
+        PermissionStep("edit", allowed=True),
+        PermissionStep("shell", allowed=False),
+        UsageStep("m"),
+        UsageStep("small", parent="7"),
+        MessageStep("assistant", "done"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed", "evidence"),
+    [
+        (ToolErrors(), False, "2 tool errors: shell 2×"),
+        (ToolErrors(2), True, "2 tool errors: shell 2×"),
+        (PermissionDenials(), False, "1 permission denial: shell"),
+        (PermissionDenials(1), True, "1 permission denial: shell"),
+        (Turns(1), False, "2 turns"),
+        (Turns(2), True, "2 turns"),
+    ],
+)
+def test_steps_are_counted(assertion, passed, evidence):
+    found = grade(assertion, agent_trace=TRACE)
+    assert (found.passed, found.checks[0].evidence) == (passed, evidence)
+
+
+@pytest.mark.parametrize("assertion", [ToolErrors(), PermissionDenials(), Turns(9)])
+def test_without_a_trace_they_err(assertion):
+    assert grade(assertion).error.code == "no-data"
+
+
+@pytest.mark.parametrize("least", [ToolErrors(1), PermissionDenials(0), Turns(1)])
+def test_a_partial_trace_shows_that_there_were_too_many_and_not_that_there_were_few(least):
+    partial = Trace(TRACE.steps, partial="there is no span at all")
+    assert grade(least, agent_trace=partial).passed is False
+    found = grade(type(least)(9), agent_trace=partial)
+    assert (found.error.code, "there is no span at all" in found.error.message) == ("no-data", True)
+
+
+STATE = {"shop": {"orders": {"17": {"status": "refunded", "amount": 5}}, "log": [1, 2]}}
+
+
+def compared(state, value, **options):
+    return ToolState(LoadedJson(value), **options).grade(AssertionContext((), "Done.", tool_state=state))
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "passed"),
+    [
+        ("refunded", {"path": "orders.17.status"}, True),
+        ("shipped", {"path": "orders.17.status"}, False),
+        ({"status": "refunded"}, {"path": "orders['17']"}, True),
+        ({"status": "refunded"}, {"path": "orders.17", "mode": "equal"}, False),
+        ({"orders": {"17": {"amount": 5}}}, {}, True),
+        ([1, 2], {"path": "$.log", "server": "shop"}, True),
+        (None, {"path": "orders.18"}, False),
+    ],
+)
+def test_it_compares_what_the_functions_kept(value, options, passed):
+    assert compared(STATE, value, **options).passed is passed
+
+
+def test_a_missing_path_is_told_as_any_other():
+    assert [compared(STATE, 1, path=path).checks[0].text for path in ("a.b", "log.0")] == ["a.b is 1", "log.0 is 1"]
+
+
+def test_without_scripted_tools_it_is_an_error():
+    for state, options in (({}, {}), ({"a": {}, "b": {}}, {}), ({"a": {}}, {"server": "b"})):
+        found = compared(state, "x", **options)
+        assert (found.error.code, found.passed) == ("no-tool-state", False)
+
+
+def test_what_is_wrong_with_the_options():
+    assert [one.code for one in ToolState(LoadedJson("x"), path="a..b").validate()] == ["bad-path"]
+    assert [one.path for one in ToolState(LoadedJson({})).validate()] == [("value",)]
