@@ -6,9 +6,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,79 +16,61 @@ import run_eval
 import yaml
 
 from agentv.version import __version__
+from doubles.http_server import HttpServer, Reply, Request
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = '### agentv\n\n`::set-env name=A::b` ${{ secrets.KEY }} "; rm -rf / #\n--> <!-- ü'
 
 
-class GitHub(ThreadingHTTPServer):
+class GitHub(HttpServer):
     """The comments of pull request 7 of acme/evals, as GitHub's REST API has them."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(self.respond)
         self.comments: list[dict[str, Any]] = []
-        self.calls: list[str] = []
         self.status = 200
         self.broken: tuple[int, bytes] | None = None  # a length and a body that is sent instead
-        self.tokens: set[str | None] = set()
+
+    @property
+    def calls(self) -> list[str]:
+        return [f"{one.method} {urlsplit(one.path).path}" for one in self.requests]
 
     def add(self, body: str, kind: str) -> dict[str, Any]:
         self.comments.append({"id": 100 + len(self.comments), "body": body, "user": {"type": kind}})
         return self.comments[-1]
 
-
-class Handler(BaseHTTPRequestHandler):
-    server: GitHub
-
-    def answer(self) -> Any:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        address = urlsplit(self.path)
-        self.server.calls.append(f"{self.command} {address.path}")
-        self.server.tokens.add(self.headers["authorization"])
+    def said(self, request: Request) -> Any:
+        address = urlsplit(request.path)
         asked = parse_qs(address.query)
-        match self.command, address.path.removeprefix("/repos/acme/evals/issues/").split("/"):
+        match request.method, address.path.removeprefix("/repos/acme/evals/issues/").split("/"):
             case "GET", ["7", "comments"]:
                 size, page = int(asked["per_page"][0]), int(asked["page"][0])
-                return self.server.comments[size * (page - 1) : size * page]
+                return self.comments[size * (page - 1) : size * page]
             case "POST", ["7", "comments"]:
-                return self.server.add(json.loads(body)["body"], "Bot")
+                return self.add(json.loads(request.body)["body"], "Bot")
             case "PATCH", ["comments", number]:
-                found = next(one for one in self.server.comments if one["id"] == int(number))
-                found["body"] = json.loads(body)["body"]
+                found = next(one for one in self.comments if one["id"] == int(number))
+                found["body"] = json.loads(request.body)["body"]
                 return found
-        raise AssertionError(self.path)
+        raise AssertionError(request.path)
 
-    def respond(self) -> None:
-        answer = json.dumps(self.answer()).encode()
-        length, answer = self.server.broken or (len(answer), answer)
-        if not length:
-            return  # the connection ends without a response
-        self.send_response(self.server.status)
-        self.send_header("content-length", str(length))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_GET = do_POST = do_PATCH = respond  # noqa: N815  # the names that the library calls
-
-    def log_message(self, *_: object) -> None:
-        pass
+    def respond(self, request: Request) -> Reply:
+        answer = json.dumps(self.said(request)).encode()
+        length, answer = self.broken or (len(answer), answer)
+        return self.status if length else 0, {"Content-Length": str(length)}, [answer]
 
 
 @pytest.fixture
 def github() -> Iterator[GitHub]:
     with GitHub() as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def environment(github: GitHub, folder: Path, event: dict[str, Any], report: str = HOSTILE) -> dict[str, str]:
     (folder / "event.json").write_text(json.dumps(event))
     (folder / "report.md").write_text(report)
     return {
-        "GITHUB_API_URL": f"http://127.0.0.1:{github.server_port}",
+        "GITHUB_API_URL": github.url,
         "GITHUB_REPOSITORY": "acme/evals",
         "GITHUB_EVENT_PATH": str(folder / "event.json"),
         "AGENTV_ACTION_REPORT": str(folder / "report.md"),
@@ -118,7 +98,7 @@ def test_the_comment_is_created_then_updated(github: GitHub, tmp_path: Path) -> 
     assert post_comment.main(environment(github, tmp_path, PULL_REQUEST, "### now it passes")) == 0
     assert github.calls[-1] == "PATCH /repos/acme/evals/issues/comments/250"
     assert github.comments == [*before, {"id": 250, "body": f"{marker}\n### now it passes", "user": {"type": "Bot"}}]
-    assert github.tokens == {"Bearer secret"}
+    assert {one.headers["Authorization"] for one in github.requests} == {"Bearer secret"}
 
 
 def test_a_comment_that_cannot_be_written_is_a_warning(github: GitHub, tmp_path: Path, capsys) -> None:
@@ -128,7 +108,7 @@ def test_a_comment_that_cannot_be_written_is_a_warning(github: GitHub, tmp_path:
     github.status = 500
     assert post_comment.main(environment(github, tmp_path, PULL_REQUEST)) == 0
     assert capsys.readouterr().out == "::warning title=agentv::no comment: GitHub responded with 500\n"
-    github.calls.clear()
+    github.requests.clear()
     assert post_comment.main(environment(github, tmp_path, {"ref": "refs/heads/main"})) == 0
     assert github.calls == []
 

@@ -3,13 +3,13 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
+from doubles.http_server import HttpServer, Reply, Request
 
-@contextmanager
+JSON = {"Content-Type": "application/json"}
+
+
 def event_server(
     events: Sequence[Any],
     *,
@@ -17,8 +17,8 @@ def event_server(
     refuses: str = "",
     whole: bool = False,
     kind: str | None = "text/event-stream",
-) -> Iterator[Any]:
-    """The server, with its `url` and the `bodies` of the requests so far.
+) -> HttpServer:
+    """The server.
 
     Args:
         events: texts as they are sent, or objects of JSON, whose `type` names the event.
@@ -28,40 +28,17 @@ def event_server(
         kind: the content type of a stream; None: the server does not say it.
     """
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.bodies.append(body)
-            if refuses in body:
-                return self._send(400, json.dumps({"error": {"message": f"Unknown parameter: '{refuses}'."}}))
-            if whole:
-                return self._send(200, json.dumps(events[0]))
-            self.send_response(200)
-            if kind is not None:
-                self.send_header("Content-Type", kind)
-            self.end_headers()
-            for event in events:
-                time.sleep(pause_s)
-                name = f"event: {event['type']}\n" if isinstance(event, dict) and "type" in event else ""
-                data = event if isinstance(event, str) else f"{name}data: {json.dumps(event)}\n\n"
-                self.wfile.write(data.encode())
-                self.wfile.flush()
-            return None
+    def sent() -> Iterator[bytes]:
+        for event in events:
+            time.sleep(pause_s)
+            name = f"event: {event['type']}\n" if isinstance(event, dict) and "type" in event else ""
+            yield (event if isinstance(event, str) else f"{name}data: {json.dumps(event)}\n\n").encode()
 
-        def _send(self, status: int, text: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def answer(request: Request) -> Reply:
+        if refuses in json.loads(request.body):
+            return 400, JSON, json.dumps({"error": {"message": f"Unknown parameter: '{refuses}'."}}).encode()
+        if whole:
+            return 200, JSON, json.dumps(events[0]).encode()
+        return 200, {} if kind is None else {"Content-Type": kind}, sent()
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.bodies, server.url = [], f"http://127.0.0.1:{server.server_port}"
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    return HttpServer(answer)

@@ -3,22 +3,21 @@
 import json
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
+from doubles.http_server import HttpServer, Reply, Request
+
 CLIENT = "agentv-test"
 SECRET = "a+b%c d"  # which basic authentication must encode
 
 
-class OpenIdDouble:
+class OpenIdDouble(HttpServer):
     """A provider. Its attributes may be changed between requests.
 
     Attributes:
@@ -30,10 +29,10 @@ class OpenIdDouble:
         method: how clients say who they are.
         refusal: what the token endpoint refuses every code with; None: it does not.
         answering: requests wait for this.
-        requests: paths, in order.
     """
 
     def __init__(self) -> None:
+        super().__init__(self.answer)
         self.claims: dict[str, Any] = {}
         self.info: dict[str, Any] | None = None
         self.key: Any = RSAKey.generate_key(2048, {"kid": "first"})
@@ -44,17 +43,9 @@ class OpenIdDouble:
         self.refusal: Any = None
         self.answering = Event()
         self.answering.set()
-        self.requests: list[str] = []
         self.metadata: dict[str, Any] = {}
         self._codes: dict[str, dict[str, str]] = {}
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.issuer = f"http://127.0.0.1:{self._http.server_address[1]}/realm"
-        self._thread = Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self.issuer = f"{self.url}/realm"
 
     def authorize(self, address: str) -> str:
         """Where the provider sends the browser that followed this address, once the person has signed in."""
@@ -67,8 +58,11 @@ class OpenIdDouble:
         self._codes[code] = query
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state'], 'iss': self.issuer})}"
 
-    def answer(self, method: str, path: str, headers: Any, body: str) -> tuple[int, Any]:
-        self.requests.append(path)
+    def answer(self, request: Request) -> Reply:
+        status, value = self._said(*request)
+        return status, {}, (value if isinstance(value, str) else json.dumps(value)).encode()
+
+    def _said(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, Any]:
         self.answering.wait(20)
         if self.down:
             return 503, "<h1>down</h1>"
@@ -79,7 +73,7 @@ class OpenIdDouble:
         if (method, path) == ("GET", "/realm/me"):
             return (200, self.info) if headers["authorization"] == "Bearer access" else (401, {})
         if (method, path) == ("POST", "/realm/token"):
-            return self._token(headers, dict(parse_qsl(body)))
+            return self._token(headers, dict(parse_qsl(body.decode())))
         return 404, {}
 
     def _configuration(self) -> dict[str, Any]:
@@ -141,31 +135,3 @@ def _basic(text: str) -> str:
 
 def _encoded(value: Any) -> str:
     return urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
-
-
-def _handler(double: OpenIdDouble) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def _reply(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", "0"))).decode()
-            status, value = double.answer(self.command, self.path, self.headers, body)
-            sent = (value if isinstance(value, str) else json.dumps(value)).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
-
-        do_GET = do_POST = _reply  # noqa: N815  # names of the library
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler
-
-
-@contextmanager
-def openid_double() -> Iterator[OpenIdDouble]:
-    found = OpenIdDouble()
-    try:
-        yield found
-    finally:
-        found.close()

@@ -1,13 +1,11 @@
 """Replies that unpack to gigabytes, or are no UTF-8, of every kind of provider: errored, and nothing else of the run."""
 
 import gzip
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from doubles.http_server import HttpServer
 from needs import each
 
 pytestmark = pytest.mark.libraries
@@ -26,7 +24,6 @@ NOT_UTF_8 = (
     b' "choices": [{"index": 0, "message": {"role": "assistant", "content": "x \xff"}, "finish_reason": "stop"}],'
     b' "candidates": [{"content": {"role": "model", "parts": [{"text": "x \xff"}]}, "finishReason": "STOP"}]}'
 )
-GZIP = b"\x1f\x8b"
 TOO_LARGE = {"output-too-large"}
 REPLIES = {
     "blank": (lambda: b" " * 200_000_000, TOO_LARGE),
@@ -42,38 +39,13 @@ REPLIES = {
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """The address of a server that gives the reply that the beginning of the path names."""
-    replies = {name: reply() for name, (reply, _) in REPLIES.items()}
-    with serving(
-        {name: gzip.compress(reply, 1) if len(reply) > 1000 else reply for name, reply in replies.items()}
-    ) as address:
-        yield address
-
-
-@contextmanager
-def serving(replies: dict[str, bytes]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            body = replies[self.path.split("/")[1]]
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            if body.startswith(GZIP):
-                self.send_header("Content-Encoding", "gzip")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            with suppress(OSError):
-                self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    replies = {}
+    for name, (made, _) in REPLIES.items():
+        reply = made()
+        packed = {"Content-Encoding": "gzip"} if len(reply) > 1000 else {}
+        replies[name] = {"Content-Type": "application/json", **packed}, gzip.compress(reply, 1) if packed else reply
+    with HttpServer(lambda request: (200, *replies[request.path.split("/")[1]])) as server:
+        yield server.url
 
 
 @pytest.mark.parametrize("provider", each(PROVIDERS))

@@ -7,11 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -20,6 +16,7 @@ from agentv.model.values.response import Failure
 from agentv.user_code.processes import Finished
 from agentv.user_code.repositories import DAY_S, RAW, Repositories, run_git
 from doubles.git_remotes import Hosts, Remote
+from doubles.http_server import HttpServer
 from doubles.waiting import until
 
 ACME = "github.com/acme/evals"
@@ -293,10 +290,10 @@ def test_nobody_is_asked_for_a_password(hosts, tmp_path):
     (tmp_path / "ask").write_text(f"#!/bin/sh\ntouch {asked}\necho secret\n")
     (tmp_path / "ask").chmod(0o755)
     ask = str(tmp_path / "ask")
-    with closing_server(Locked) as port:
+    with HttpServer(lambda _: (401, {"WWW-Authenticate": 'Basic realm="hosts"'}, b"")) as host:
         env = {**hosts.env, "GIT_ASKPASS": ask, "SSH_ASKPASS": ask, "DISPLAY": ":0", "GIT_CONFIG_COUNT": "2"}
         env |= {
-            "GIT_CONFIG_KEY_0": f"url.http://127.0.0.1:{port}/.insteadOf",
+            "GIT_CONFIG_KEY_0": f"url.{host.url}/.insteadOf",
             "GIT_CONFIG_VALUE_0": "https://github.com/",
         }
         env |= {"GIT_CONFIG_KEY_1": "core.askPass", "GIT_CONFIG_VALUE_1": ask}
@@ -304,32 +301,6 @@ def test_nobody_is_asked_for_a_password(hosts, tmp_path):
     assert refusal.code == "missing-repository"
     assert "could not read Username" in refusal.reason
     assert not asked.exists()
-
-
-class Locked(BaseHTTPRequestHandler):
-    """A host that wants a password."""
-
-    def do_GET(self) -> None:
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="hosts"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def closing_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """A server on loopback; its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 FETCH = """

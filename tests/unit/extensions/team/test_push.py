@@ -1,9 +1,7 @@
 import json
 import os
 import signal
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -13,6 +11,7 @@ from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.remote import Remote, chosen_remote
 from agentv.extensions.team.uploaded import RunName
 from agentv.model.run.labels import Label
+from doubles.http_server import HttpServer
 from doubles.team_servers import RUN_ID, row, team_server_in, write_run
 
 ADDRESS = "https://evals.example.org/projects/support"
@@ -101,22 +100,17 @@ def test_push_says_what_it_did_and_names_runs_that_failed(project, capsys, monke
         assert run(["push", "nope"]) == 2
 
 
-class Interrupting(BaseHTTPRequestHandler):
+def interrupting(_):
     """Ctrl-C is pressed while an answer is waited for."""
-
-    def do_GET(self):
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def log_message(self, *_):
-        """Nothing."""
+    os.kill(os.getpid(), signal.SIGINT)
+    return 0, {}, b""
 
 
 def test_an_interrupted_push_says_how_it_is_continued(project, capsys, monkeypatch):
     write_run(project, row(1))
-    with HTTPServer(("127.0.0.1", 0), Interrupting) as server:
-        Thread(target=server.handle_request, daemon=True).start()
+    with HttpServer(interrupting) as server:
         monkeypatch.setenv("AGENTV_TOKEN", "agentv_x")
-        monkeypatch.setenv("AGENTV_REMOTE", f"http://127.0.0.1:{server.server_port}/projects/support")
+        monkeypatch.setenv("AGENTV_REMOTE", f"{server.url}/projects/support")
         assert run(["push"]) == 130
     said = capsys.readouterr().err
     assert said == "\ninterrupted; the server keeps what was sent, and the same command sends the rest\n"

@@ -1,9 +1,6 @@
 import json
 import ssl
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import httpx
 import pytest
@@ -17,6 +14,7 @@ from agentv.extensions.team.replica import Replica
 from agentv.extensions.team.uploaded import RunName
 from agentv.store.journal.verification import check_rows
 from doubles.dripping_server import dripping_server
+from doubles.http_server import HttpServer
 from doubles.team_servers import RUN_ID, pushed_summary, row, write_rows, write_run
 
 
@@ -236,49 +234,20 @@ def test_no_more_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
         pushed(write_run(tmp_path, row(1)), remote, transport=endless)
 
 
-class Redirecting(BaseHTTPRequestHandler):
-    """Sends every request on to the server's `target`, with the status of its path."""
-
-    def answer(self):
-        self.server.seen.append(dict(self.headers))
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(self.server.status)
-        self.send_header("Location", self.server.target)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_POST = do_PUT = answer  # noqa: N815  # names of http.server
-
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def http_server(**attributes):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
-        server.seen = []
-        vars(server).update(attributes)
-        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        try:
-            yield server, f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_other_server_gets_the_token_or_a_row(remote, tmp_path, status):
     with (
-        http_server(status=200, target="") as (other, there),
-        http_server(status=status, target=there) as (first, here),
+        HttpServer(lambda _: (200, {}, b"")) as other,
+        HttpServer(lambda _: (status, {"Location": other.url}, b"")) as first,
     ):
-        own = Remote.of(f"{here}/projects/support", remote.token)
-        with pytest.raises(PushError, match=f"it redirects to {there}") as raised:
+        own = Remote.of(f"{first.url}/projects/support", remote.token)
+        with pytest.raises(PushError, match=f"it redirects to {other.url}") as raised:
             pushed(write_run(tmp_path, row(1)), own)
-        with pytest.raises(PushError, match=f"it redirects to {there}"), Connection(own) as connection:
+        with pytest.raises(PushError, match=f"it redirects to {other.url}"), Connection(own) as connection:
             pull_labels(tmp_path, connection)
     assert not raised.value.passing
-    assert [one["Authorization"] for one in first.seen] == [f"Bearer {remote.token}"] * 2
-    assert other.seen == []
+    assert [one.headers["Authorization"] for one in first.requests] == [f"Bearer {remote.token}"] * 2
+    assert other.requests == []
 
 
 def test_addresses_and_tokens_are_checked_before_anything_is_sent():

@@ -16,7 +16,7 @@ from agentv.extensions.team.openid import SECRET_VARIABLE, OpenIdProvider, opene
 from agentv.extensions.team.people import LONGEST, LONGEST_IDLE, MemberName, Sessions, member_name
 from agentv.extensions.team.serving import team_application, trusted_proxies
 from doubles.dripping_server import dripping_server
-from doubles.openid_provider import CLIENT, SECRET, openid_double
+from doubles.openid_provider import CLIENT, SECRET, OpenIdDouble
 from doubles.team_servers import team_server_in, wait_for
 
 ADA = MemberName("ada@example.org")
@@ -24,7 +24,7 @@ ADA = MemberName("ada@example.org")
 
 @pytest.fixture
 def provider():
-    with openid_double() as found:
+    with OpenIdDouble() as found:
         yield found
 
 
@@ -273,10 +273,13 @@ def test_the_server_says_who_it_is_as_the_provider_wants_it(server, openid, brow
 def test_metadata_and_keys_are_kept_for_an_hour(openid, browser, monkeypatch):
     for _ in range(2):
         assert browser.get(openid.authorize(browser.begin())).status_code == 303
-    assert [openid.requests.count(f"/realm/{one}") for one in (".well-known/openid-configuration", "keys")] == [1, 1]
+    assert [
+        [asked.path for asked in openid.requests].count(f"/realm/{one}")
+        for one in (".well-known/openid-configuration", "keys")
+    ] == [1, 1]
     monkeypatch.setattr("agentv.extensions.team.openid._KEEP_S", 0)
     browser.begin()
-    assert openid.requests.count("/realm/.well-known/openid-configuration") == 2
+    assert [asked.path for asked in openid.requests].count("/realm/.well-known/openid-configuration") == 2
 
 
 def test_answers_of_other_browsers_and_old_ones_are_refused(server, openid, browser):

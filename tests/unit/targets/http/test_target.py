@@ -1,9 +1,7 @@
 import asyncio
 import json
-import re
-import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +12,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.targets.http.target import Http
 from doubles.asking import answer, code, request
+from doubles.http_server import HttpServer
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 
 
@@ -293,47 +292,24 @@ def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch
     assert answer(Http("http://never-resolves.invalid/ok")).output == "hello"
 
 
-REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Type: %s\r\n\r\n%s"
+def replying_with(body: bytes, kind: str, unasked: bytes = b"") -> HttpServer:
+    """A server that sends something more after each reply."""
 
+    def pieces() -> Iterator[bytes]:
+        yield body
+        time.sleep(0.02)
+        yield unasked
 
-@contextmanager
-def raw_server(*replies: bytes) -> Iterator[str]:
-    """A server on sockets that sends these to every request, one after the other."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError), closing(writer):
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-                await reader.readexactly(int(length[1]) if length else 0)
-                for reply in replies:
-                    writer.write(reply)
-                    await writer.drain()
-                    await asyncio.sleep(0.02)
-
-    async def close() -> None:
-        listening.close()
-        serving = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
-        await asyncio.sleep(0)  # connections are closed in the next turn
-
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    listening = asyncio.run_coroutine_threadsafe(asyncio.start_server(serve, "127.0.0.1", 0), loop).result()
-    try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
-    finally:
-        asyncio.run_coroutine_threadsafe(close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    kept = {"Connection": "keep-alive", "Content-Length": str(len(body)), "Content-Type": kind}
+    return HttpServer(lambda _: (200, kept, pieces()))
 
 
 @pytest.mark.parametrize(
-    "unasked", [b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n", REPLY % (5, b"text/plain", b"other")]
+    "unasked",
+    [
+        b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nother",
+    ],
 )
 def test_a_response_that_nobody_asked_for_is_not_that_of_the_next_request(unasked):
     async def ask_thrice(target):
@@ -344,8 +320,8 @@ def test_a_response_that_nobody_asked_for_is_not_that_of_the_next_request(unaske
         await target.close()
         return [one.output if isinstance(one, TargetResponse) else one for one in found]
 
-    with raw_server(REPLY % (5, b"text/plain", b"hello"), unasked) as url:
-        target = Http(url).connect(TargetSpec("h", "http", Http(url)), None)
+    with replying_with(b"hello", "text/plain", unasked) as server:
+        target = Http(server.url).connect(TargetSpec("h", "http", Http(server.url)), None)
         assert asyncio.run(ask_thrice(target)) == ["hello", "hello", "hello"]
 
 
@@ -365,6 +341,6 @@ def test_a_response_that_nobody_asked_for_is_not_that_of_the_next_request(unaske
     ],
 )
 def test_a_declared_charset_is_decoded(content_type, body, output):
-    with raw_server(REPLY % (len(body), content_type.encode(), body)) as url:
-        found = answer(Http(url))
+    with replying_with(body, content_type) as server:
+        found = answer(Http(server.url))
     assert (found.output if isinstance(found, TargetResponse) else found) == output

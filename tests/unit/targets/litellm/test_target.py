@@ -4,9 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -19,6 +16,7 @@ from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
 from agentv.testing import ModelServer, WrongType
 from doubles.asking import answer, at_home, request
+from doubles.http_server import HttpServer
 from needs import needs
 
 pytestmark = needs("litellm")
@@ -232,39 +230,19 @@ REPLY = {
 }
 
 
-@pytest.fixture
-def bedrock() -> Iterator[ThreadingHTTPServer]:
-    class Converse(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            self.server.seen = (self.path, self.headers["Authorization"], json.loads(self.rfile.read(length)))
-            body = json.dumps(REPLY).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Converse) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 @needs("litellm")
-def test_bedrock_is_asked_in_its_own_protocol(bedrock):
-    address = f"http://127.0.0.1:{bedrock.server_port}"
-    found = answer(Bedrock("us.amazon.nova-lite-v1:0", base_url=address, api_key="key-of-bedrock", region="us-east-1"))
+def test_bedrock_is_asked_in_its_own_protocol():
+    settings = {"api_key": "key-of-bedrock", "region": "us-east-1"}
+    with HttpServer(lambda _: (200, {"Content-Type": "application/json"}, json.dumps(REPLY).encode())) as server:
+        found = answer(Bedrock("us.amazon.nova-lite-v1:0", base_url=server.url, **settings))
     assert isinstance(found, TargetResponse), found
     assert (found.output, found.token_usage) == ("yes", TokenUsage(2, 1, 3, 0, 0))
-    path, authorization, body = bedrock.seen
-    assert path.endswith(("/model/us.amazon.nova-lite-v1%3A0/converse", "/model/us.amazon.nova-lite-v1:0/converse"))
-    assert authorization == "Bearer key-of-bedrock"
-    assert body["messages"] == [{"role": "user", "content": [{"text": "hello"}]}]
+    (asked,) = server.requests
+    assert asked.path.endswith(
+        ("/model/us.amazon.nova-lite-v1%3A0/converse", "/model/us.amazon.nova-lite-v1:0/converse")
+    )
+    assert asked.headers["Authorization"] == "Bearer key-of-bedrock"
+    assert json.loads(asked.body)["messages"] == [{"role": "user", "content": [{"text": "hello"}]}]
 
 
 def test_litellm_is_told_the_provider_and_the_place():
