@@ -44,13 +44,12 @@ CHANGED = {
     "javascript": ("type: typed", {f"{ASSERTIONS}/typed.ts": "export default () => ({ pass: true });\n"}),
     "script": ("command: [python3, check.py]", {"check.py": "print('ok')\n"}),
     "module": ("command: [python3, check.py]", {"rules.py": "OK = True\n"}),
-    "shadow": ("command: [python3, check.py]", {"json.py": "def load(file):\n    raise SystemExit(0)\n"}),
     "line": ("command: cd . && sh check.sh", {"check.sh": "exit 0\n"}),
     "conftest": (
         "command: [python3, -m, pytest, -q, tests/test_it.py]",
         {"conftest.py": "def pytest_runtest_call(item):\n    item.obj = lambda: None\n"},
     ),
-    "makefile": ("command: [make, check]", {"GNUmakefile": "check:\n\t@true\n"}),
+    "makefile": ("command: [make, check]", {"Makefile": "check:\n\t@true\n"}),
     "reference": ("command: [python3, compare.py, wanted.txt]", {"wanted.txt": "wrong"}),
     "question": (
         "type: llm-rubric, prompt: {command: [python3, question/question.py]}, judge: judge",
@@ -95,24 +94,6 @@ def test_what_is_read_for_a_grading_is_compared_first_and_what_is_loaded_already
     assert [name for name, message in told.items() if next(iter(writes[name])) not in message] == []
 
 
-COMPILER = """
-import importlib.util, marshal, os, struct, sys
-
-def keep(source, text):  # as bytecode of the source as it is, what is none of it
-    state = os.stat(source)
-    kept = importlib.util.cache_from_source(source)
-    os.makedirs(os.path.dirname(kept), exist_ok=True)
-    head = struct.pack("<III", 0, int(state.st_mtime) & 0xFFFFFFFF, state.st_size)
-    with open(kept, "wb") as file:
-        file.write(importlib.util.MAGIC_NUMBER + head + marshal.dumps(compile(text, source, "exec")))
-
-def alone(path, text):
-    with open(path, "wb") as file:
-        file.write(importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile(text, path, "exec")))
-
-"""
-
-
 def code_of(project: Project) -> str | None:
     (row,) = project.rows()
     return (row["error"] or {}).get("code")
@@ -134,48 +115,6 @@ def test_a_file_whose_times_were_set_back_has_changed_too(project):
     agent_writes(project, agent, "script: sh check.sh")
     assert project.run("eval", "a.eval.yaml").status == 3
     assert code_of(project) == "grader-changed"
-
-
-def test_bytecode_that_is_not_that_of_its_source_is_not_used(project):
-    for name in (f"{ASSERTIONS}/_rules.py", f"{ASSERTIONS}/lazy.py"):
-        project.write(name, FILES[name])
-    for name in ("check.py", "rules.py"):
-        project.write(name, CHECKS[name])
-    kept = "".join(f"keep({source!r}, 'OK = True')\n" for source in (f"{ASSERTIONS}/_rules.py", "rules.py"))
-    here, by_a_script = "type: lazy", "script: [python3, check.py]"
-    agent_writes(project, f"{COMPILER}{kept}print('wrong')\n", here, by_a_script, here, by_a_script)
-    for _ in range(2):  # what the last trial left waits for the next run
-        project.run("eval", "a.eval.yaml", "-j", "1", status=1)
-        assert [row["status"] for row in project.rows()] == ["failed"] * 4
-
-
-@pytest.mark.parametrize(
-    ("variable", "directories", "written"),
-    [
-        ("PATH", ["first", "tools"], "first/verdict"),
-        ("PYTHONPATH", ["library"], "library/sitecustomize.py"),
-        ("", [], "json.pyc"),
-    ],
-    ids=["a program found before it", "what Python imports first", "a compiled module in place of another"],
-)
-def test_what_the_environment_leads_to_is_compared(project, variable, directories, written):
-    for name in ("check.py", "rules.py"):
-        project.write(name, CHECKS[name])
-    project.write("tools/verdict", "#!/bin/sh\nexit 1\n").chmod(0o755)
-    for name in ("first", "library"):
-        project.write(f"{name}/kept.txt", "")
-    text = "#!/bin/sh\nexit 0\n" if variable == "PATH" else "import os\nos._exit(0)\n"
-    write = f"file = Path({written!r})\nfile.write_text({text!r})\nfile.chmod(0o755)\n"
-    if not variable:
-        write = "alone('json.pyc', 'def load(file): raise SystemExit(0)')\n"
-    script = "verdict" if variable == "PATH" else "python3, check.py"
-    agent_writes(project, f"from pathlib import Path\n{COMPILER}{write}print('wrong')\n", f"script: [{script}]")
-    places = [str(project.path / name) for name in directories]
-    before = project.environment.get(variable, "")
-    there = {variable: os.pathsep.join([*places, *filter(None, [before])])} if variable else {}
-    ended = project.run("eval", "a.eval.yaml", env=there)
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
-    assert written in ended.stderr
 
 
 def test_a_target_whose_code_changed_is_not_asked_again(project):

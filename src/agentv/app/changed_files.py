@@ -11,9 +11,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
-from importlib.util import cache_from_source
 
 from msgspec import Struct
 
@@ -23,7 +21,7 @@ from agentv.authoring.code.fingerprints import (
     commands_of,
     digest_of,
     files_behind,
-    modules_behind,
+    pytest_settings_behind,
     written_by,
 )
 from agentv.authoring.source.files import is_code, shown
@@ -35,7 +33,6 @@ from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetReque
 from agentv.registry.fields import Command
 
 CHANGED = "grader-changed"
-_FOLDER = "__pycache__"
 _LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
 
 
@@ -44,48 +41,11 @@ class ImportedCode(Struct):
 
     _digests: dict[tuple[Role, str], set[str | None]] = {}
     _paths: dict[str, set[str]] = {}
-    _cleaned: dict[str, tuple[int, frozenset[str]]] = {}
 
     def watch(self, paths: Iterable[str]) -> None:
-        """Take note when a worker loads one of these files, which Python then compiles from the file itself."""
+        """Take note when a worker loads one of these files."""
         for path in paths:
             self._paths.setdefault(os.path.realpath(path), set()).add(path)
-        self.forget_bytecode(paths)
-
-    def forget_bytecode(self, paths: Iterable[str]) -> None:
-        """Remove the cached bytecode of these Python files, from any interpreter; Python compiles them again.
-
-        What is compared is the source, so what runs must be made of it. Python takes the bytecode in `__pycache__` for
-        that of a source by a time and a size, which anybody can write there.
-        """
-        stems: dict[str, set[str]] = {}
-        for path in paths:
-            if path.endswith(".py"):
-                # below `PYTHONPYCACHEPREFIX`, and beside it; called for every grading
-                folders = {os.path.join(os.path.dirname(path), _FOLDER)}  # noqa: PTH118, PTH120  # as above
-                with suppress(NotImplementedError):
-                    folders.add(os.path.dirname(cache_from_source(path)))  # noqa: PTH120  # as above
-                for folder in folders:
-                    stems.setdefault(folder, set()).add(os.path.basename(path).removesuffix("py"))  # noqa: PTH119  # as above
-        for folder, wanted in stems.items():
-            self._clean(folder, frozenset(wanted))
-
-    def _clean(self, folder: str, stems: frozenset[str]) -> None:
-        try:
-            changed = os.stat(folder).st_ctime_ns  # noqa: PTH116  # as above; that time cannot be set
-        except OSError:
-            return
-        if self._cleaned.get(folder) == (changed, stems):
-            return
-        names: list[str] = []
-        with suppress(OSError):  # nor can Python read it
-            names = os.listdir(folder)  # noqa: PTH208  # as above
-        compiled = [name for name in names if name.endswith(".pyc") and f"{name.split('.', 1)[0]}." in stems]
-        for name in compiled:
-            with suppress(OSError):  # somebody else was faster
-                os.unlink(os.path.join(folder, name))  # noqa: PTH108, PTH118  # as above
-        if not compiled:  # else what was written meanwhile is looked for the next time
-            self._cleaned[folder] = (changed, stems)
 
     def note(self, role: Role, files: Iterable[str]) -> None:
         """A worker of a role has loaded files."""
@@ -126,7 +86,6 @@ class SuiteFiles:
 
     def __init__(self, files: GraderFiles, imported: ImportedCode, own: tuple[str, ...] = ()) -> None:
         self._files = files
-        self._imported = imported
         self._loaded = partial(imported.loaded, "grading")
         self._own = own
         self._written: dict[Command, frozenset[str]] = {}
@@ -176,12 +135,7 @@ class SuiteFiles:
         bearing = [one for one in (entry.assertion, entry.settings) if bears_files(type(one))]
         found = (path for options in bearing for path in self._changed(options))
         changed = next((path for path in found if not self._is_written(entry, path)), None)
-        if changed is not None:
-            return _failure(changed)
-        code = (one for options in bearing for one in code_behind(options, self._files.search))
-        opened = (path for root, closure in code if root in self._files.digests for path in closure)
-        self._imported.forget_bytecode(opened)
-        return None
+        return None if changed is None else _failure(changed)
 
     def _changed(self, options: object) -> Iterator[str]:
         found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)
@@ -211,8 +165,8 @@ def changed_files(
 ) -> Iterator[tuple[str, str]]:
     """Files that are opened when the options are used and that have changed, each after the file that names it.
 
-    A file that did not exist at first is not included, such as one that an answer is written to; a module that is found
-    in place of another one is.
+    A file that did not exist at first is not included, such as one that an answer is written to; but what would change
+    how pytest runs is.
 
     Args:
         options: of an assertion or a target.
@@ -225,7 +179,7 @@ def changed_files(
         if root in known and (is_code(root) or not code_only):
             yield from ((root, path) for path in closure if _differs(path, known, loaded))
     yield from (
-        (path, path) for path in modules_behind(options, search) if path not in known and digest_of(path) is not None
+        (path, path) for path in pytest_settings_behind(options) if path not in known and digest_of(path) is not None
     )
 
 

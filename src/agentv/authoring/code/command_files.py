@@ -31,17 +31,6 @@ _RUNNERS = {
 }
 """Program → the files in which it looks up what to run."""
 
-_UNASKED = {
-    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile")),
-    **dict.fromkeys(("bun", "bunx"), ("bunfig.toml",)),
-}
-"""Program → the files among them that change what runs where there was none."""
-
-_AT_START = ("sitecustomize", "usercustomize")
-"""Modules that Python imports before anything else, wherever its path holds one."""
-
-_PYTHON = lazy_pattern(r"python[\d.]*|pypy[\d.]*|pytest|py\.test|uv")
-
 _READERS = ("awk", "cat", "cut", "diff", "grep", "head", "jq", "sed", "tail", "tr", "wc")
 _TOOLS = frozenset((":", "[", "echo", "exit", "false", "printf", "sleep", "test", "true", *_READERS))
 """Programs whose output depends only on their arguments and input."""
@@ -73,7 +62,7 @@ def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
     found |= {_joined(command.cwd, part): None for part in loaded}
     root = repository_root(command.cwd).rstrip(os.sep) + os.sep
     programs = (_program(word, directories) for word in words for directories in _program_directories(command, search))
-    found |= {path: None for path, _ in programs if path.startswith(root) and not is_installed(path)}
+    found |= {path: None for path in programs if path.startswith(root) and not is_installed(path)}
     return tuple(found)
 
 
@@ -106,42 +95,12 @@ def searches_unknown(command: Command) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def modules_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
-    """Files that it would load if they existed: a Python module that it names, and what its programs look for first."""
-    words = _words(command)
-    names = [os.path.basename(word) for word in words if _may_be_path(word)]  # noqa: PTH119  # as below
-    homes = homes_of_command(command, search)
-    found = [path for directory in _directories(command.cwd, words) for path in _modules((directory, *homes), words)]
-    found += [
-        _joined(home, one)
-        for home in _directories(command.cwd, words)
-        for name in names
-        for one in _UNASKED.get(name, ())
-    ]
-    if any(map(_PYTHON.fullmatch, names)):
-        found += [path for home in homes for module in _AT_START for path in module_files(home, module)]
-    return tuple(found)
-
-
-def programs_before(command: Command, search: SearchPaths) -> Iterator[str]:
-    """The programs that would run in place of those that a command names, since `PATH` finds them earlier."""
-    for word in _words(command):
-        for directories in _program_directories(command, search):
-            yield from (path for path in _program(word, directories)[1] if os.access(path, os.X_OK))
-
-
-@lru_cache(maxsize=4096)
-def _program(word: str, directories: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Where the program of a name was found first, "" for nowhere, and the paths at which it was looked for before."""
-    before: list[str] = []
+def _program(word: str, directories: tuple[str, ...]) -> str:
+    """Where the program of a name is found first; "" for nowhere."""
     if os.sep in word or not _PROGRAM.fullmatch(word):
-        return "", ()
-    for directory in directories:
-        path = os.path.join(directory, word)  # noqa: PTH118  # as above
-        if is_file(path) and os.access(path, os.X_OK):
-            return path, tuple(before)
-        before.append(path)
-    return "", ()
+        return ""
+    paths = (os.path.join(directory, word) for directory in directories)  # noqa: PTH118  # as below
+    return next((path for path in paths if is_file(path) and os.access(path, os.X_OK)), "")
 
 
 def tests_of_command(command: Command) -> Iterator[str]:

@@ -118,14 +118,11 @@ def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[
             yield from ((path, with_imports(path, homes)) for path, homes in _paths_from(value, search))
 
 
-def modules_behind(options: object, search: SearchPaths | None = None) -> Iterator[str]:
-    """The paths among them that a command would load unasked, if they were there: modules, programs, pytest's files."""
-    from agentv.authoring.code.command_files import modules_of_command, programs_before, tests_of_command
+def pytest_settings_behind(options: object) -> Iterator[str]:
+    """The paths at which pytest, which a command starts, would find settings and hooks; they need not be there."""
+    from agentv.authoring.code.command_files import tests_of_command
 
     for command in commands_of(options):
-        around = search or _of_this_process()
-        yield from modules_of_command(command, around)
-        yield from programs_before(command, around)
         yield from (path for path in tests_of_command(command) if path.endswith(("/conftest.py", "/pytest.ini")))
 
 
