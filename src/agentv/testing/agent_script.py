@@ -19,6 +19,7 @@ from agentv.testing.agent_tools import SEARCH_ID, NotOfferedError, OfferedTool, 
 from agentv.testing.steps import (
     DEFAULT_USAGE,
     HOLDERS,
+    TURNS,
     Answer,
     ClosedConnection,
     Hang,
@@ -100,7 +101,7 @@ class AgentScript:
         if not faults:
             return answer or self._side
         # a digest of the messages so far: the same for a request and its retry
-        messages = [call.body.get(key) for key in _TURNS]
+        messages = [call.body.get(key) for key in TURNS]
         history = sha256(msgspec.json.encode(messages, order="sorted")).hexdigest()
         given = self._given[history]
         self._given[history] += 1
@@ -264,7 +265,6 @@ def _check(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
         raise ValueError(f"{where} has an unknown key '{unknown[0]}'; known keys: {', '.join(sorted(known))}")
 
 
-_TURNS = ("messages", "contents", "input")
 _ANSWERS = frozenset({"reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
 
 
@@ -283,7 +283,7 @@ class Turn:
 
 def turns_of(body: JsonObject) -> tuple[Turn, ...]:
     """The messages of a request in their order."""
-    given = next((body[key] for key in _TURNS if key in body), ())
+    given = next((body[key] for key in TURNS if key in body), ())
     if isinstance(given, str):
         return (Turn(answer=False, text=given),)
     if not isinstance(given, Sequence):

@@ -201,8 +201,8 @@ def step_of(step: str | Step) -> Step:
 
 
 _INNER = ("text", "content", "parts", "output")
-_TURNS = ("messages", "contents", "input")
-_HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", *_TURNS)
+TURNS = ("messages", "contents", "input")
+_HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", *TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class ModelCall:
     @property
     def prompt(self) -> str:
         """The text of the last message only."""
-        turns = next((self.body[key] for key in _TURNS if key in self.body), ())
+        turns = next((self.body[key] for key in TURNS if key in self.body), ())
         last = turns[-1:] if isinstance(turns, Sequence) and not isinstance(turns, str) else turns
         return "\n".join(pieces_of(last))
 

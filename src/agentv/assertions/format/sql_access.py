@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
@@ -63,22 +64,7 @@ def denied_tables(statement: exp.Expr, allowed: Iterable[str] | None, dialect: s
     Raises:
         TimeoutError: a pattern takes too long.
     """
-    if allowed is None:
-        return []
-    rules = [_rule(one) for one in allowed]
-    names = Names(dialect)
-    aliases = {table.alias.lower() for table in statement.find_all(exp.Table) if table.alias}
-    denied: dict[str, None] = {}
-    for table in statement.find_all(exp.Table):
-        is_alias = table.arg_key == "tables" and isinstance(statement, exp.Delete) and table.name.lower() in aliases
-        if is_alias or names.is_derived(table):
-            continue
-        full = ".".join(part for part in (table.catalog, table.db, table.name) if part)
-        authority = (_kind_of(table, statement), table.db or "null", table.name)
-        # a table of that name in another schema is another table
-        if not any(_allows(rule, (full,), authority) for rule in rules):
-            denied[full] = None
-    return list(denied)
+    return _denied(_tables(statement, Names(dialect)), allowed)
 
 
 def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: str) -> list[str]:
@@ -87,19 +73,20 @@ def denied_columns(statement: exp.Expr, allowed: Iterable[str] | None, dialect: 
     Raises:
         TimeoutError: a pattern takes too long.
     """
-    if allowed is None:
-        return []
-    rules = [_rule(one) for one in allowed]
-    denied: dict[str, None] = {}
-    for kind, table, name in (*_used_columns(statement, Names(dialect)), *_listed_columns(statement)):
-        full = f"{table}.{name}" if table else name
-        authority = (kind, table or "null", "(.*)" if name == "*" else name)
-        if not any(_allows(rule, (name, full), authority) for rule in rules):
-            denied[full] = None
-    return list(denied)
+    return _denied(_columns(statement, Names(dialect)), allowed)
 
 
 Rule: TypeAlias = "str | tuple[Pattern[str], ...]"
+Used: TypeAlias = tuple[tuple[str, ...], tuple[str, str, str]]
+"""The names of a table or column, the full one last, and what promptfoo's form of a rule is compared with."""
+
+
+def _denied(used: Iterable[Used], allowed: Iterable[str] | None) -> list[str]:
+    if allowed is None:
+        return []
+    rules = [_rule(one) for one in allowed]
+    denied = (names[-1] for names, authority in used if not any(_allows(rule, names, authority) for rule in rules))
+    return list(dict.fromkeys(denied))
 
 
 def _rule(written: str) -> Rule:
@@ -125,6 +112,22 @@ def _kind_of(node: exp.Expr, statement: exp.Expr) -> str:
     if isinstance(node, exp.Table) and node.find_ancestor(exp.From, exp.Join) is not None:
         return "select"
     return statement.key.removesuffix("table")
+
+
+def _tables(statement: exp.Expr, names: Names) -> Iterator[Used]:
+    aliases = {table.alias.lower() for table in statement.find_all(exp.Table) if table.alias}
+    for table in statement.find_all(exp.Table):
+        is_alias = table.arg_key == "tables" and isinstance(statement, exp.Delete) and table.name.lower() in aliases
+        if not is_alias and not names.is_derived(table):
+            full = ".".join(part for part in (table.catalog, table.db, table.name) if part)
+            # a table of that name in another schema is another table
+            yield (full,), (_kind_of(table, statement), table.db or "null", table.name)
+
+
+def _columns(statement: exp.Expr, names: Names) -> Iterator[Used]:
+    for kind, table, name in chain(_used_columns(statement, names), _listed_columns(statement)):
+        full = f"{table}.{name}" if table else name
+        yield (name, full), (kind, table or "null", "(.*)" if name == "*" else name)
 
 
 def _used_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str, str]]:

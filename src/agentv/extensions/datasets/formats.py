@@ -34,6 +34,8 @@ _BETWEEN = "|"
 def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """One golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
     items = {_CAMEL.sub(lambda letter: f"_{letter[1].lower()}", key): node for key, node in record.items.items()}
+    if "context" in items:
+        items["context"] = _listed(items["context"])
     if "scenario" in items and "input" not in items:
         return _conversational(record, items, findings)
     question = items.pop("input", None)
@@ -54,8 +56,6 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
     # deepeval writes where a text came from in front of it
     bare = (match["text"] if (match := _RETRIEVED.fullmatch(one)) else one for one in values)
     retrieved = [one for one in bare if one.strip()]
-    if "context" in items:
-        items["context"] = _listed(items["context"])
     return DatasetSample(
         input=found,
         references=(expected,) if expected is not None else (),
@@ -93,8 +93,6 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
         findings.error("missing-input", record, "this golden has an empty 'scenario'")
         return None
     opening = None if turns is None or is_empty(turns) else messages_of(turns, findings)
-    if "context" in items:
-        items["context"] = _listed(items["context"])
     user = {"goal": goal, **({"persona": said} if said else {}), "output": "transcript"}
     rubric = {"type": "llm-rubric", "name": "expected outcome", "value": [one for one in checked if one]}
     return DatasetSample(
@@ -160,14 +158,11 @@ def _references(node: Node | None, key: str, findings: Findings) -> tuple[str, .
     """The right answers; None where they are wrong, which is reported."""
     if node is None or is_empty(node):
         return ()
-    if isinstance(node, Scalar):
-        return (text_of(node) or "",)
-    values = [text_of(item) for item in node.items] if isinstance(node, ListNode) else [None]
-    found = tuple(dict.fromkeys(one for one in values if one is not None))
+    values = [text_of(one) for one in (node.items if isinstance(node, ListNode) else [node])]
     if None in values:
         findings.error("bad-value", node, f"'{key}' must be text or a list of texts that are not empty")
         return None
-    return found
+    return tuple(dict.fromkeys(one for one in values if one is not None))
 
 
 def _choices(node: Node | None) -> tuple[str, ...]:
