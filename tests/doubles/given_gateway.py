@@ -21,6 +21,8 @@ class GivenSession:
     failure: Any = None
     abandoned: bool = False
     refused: asyncio.Event = field(default_factory=asyncio.Event)
+    now_ms: float = 0.0
+    upstream: Any = None
     exchanges: Any = None
     access: GatewayAccess = field(default_factory=lambda: GatewayAccess("http://127.0.0.1:1", "token"))
 
@@ -55,8 +57,8 @@ class GivenGateway:
 
     async def open(self, trial, upstream, directory="", exchanges=None):
         self.opened.append(trial)
-        if exchanges is not None:
-            self.session.exchanges = exchanges
+        if isinstance(self.session, GivenSession):
+            self.session.upstream, self.session.exchanges = upstream, exchanges
         return self.session
 
     async def close(self):

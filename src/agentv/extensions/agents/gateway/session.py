@@ -123,7 +123,7 @@ class TrialSession:
     def begin(self, body: CallBody, api: Api) -> CountedCall:
         """A call begins."""
         tools = bool(body.values.get("tools"))
-        call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools, api=api)
+        call = CountedCall(len(self.calls) + 1, body.model, self.now_ms, offers_tools=tools, api=api)
         call.request = body.data if self._has_room(len(body.data)) else b""
         self.calls.append(call)
         return call
@@ -140,7 +140,7 @@ class TrialSession:
         """A call has ended; a second time nothing happens."""
         if call.ended:
             return
-        call.duration_ms = round(self._now_ms() - call.started_ms, 3)
+        call.duration_ms = round(self.now_ms - call.started_ms, 3)
         call.ended = True
         self.spent(self, call)
 
@@ -218,7 +218,9 @@ class TrialSession:
         if isinstance(failure, CallFailure) and failure.stops:
             self.limits.stop(failure)
 
-    def _now_ms(self) -> float:
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since it was opened, from which the times of its calls count."""
         return round((self.clock() - self._began) * 1000, 3)
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.extensions.agents.trial.work_context import WorkContext
-from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
@@ -43,12 +42,9 @@ class GatewayUse(Struct):
         reported: tokens and cost as the agent reports them, over all its answers.
     """
 
-    trial: Trial
     session: TrialSession
-    run_context: WorkContext
-    opened_s: float
     reported: list[tuple[TokenUsage | None, float | None]] = field(default_factory=list)
-    _asked_s: float = 0.0
+    _asked_ms: float = 0.0
     _counted: int = 0
     _untraced: list[UsageStep] = field(default_factory=list)
 
@@ -59,10 +55,8 @@ class GatewayUse(Struct):
 
     def request(self, request: TargetRequest) -> TargetRequest:
         """The request with the gateway in place of the model's API; the real key is not in its environment."""
-        self._asked_s = self.run_context.clock.monotonic()
-        upstream, access = self.trial.target.upstream, self.session.access
-        if upstream is None:
-            return request
+        self._asked_ms = self.session.now_ms
+        upstream, access = self.session.upstream, self.session.access
         own = {name: access.filled(value) for name, value in request.env.items()}
         env = {name: value for name, value in own.items() if not upstream.holds_key(value)}
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
@@ -145,8 +139,8 @@ class GatewayUse(Struct):
         """The calls since the last answer; their times count from when it was asked for."""
         steps = self.session.usages()
         new, self._counted = steps[self._counted :], len(steps)
-        offset_ms = (self._asked_s - self.opened_s) * 1000
-        return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - offset_ms)) for one in new)
+        asked_ms = self._asked_ms
+        return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - asked_ms)) for one in new)
 
     def _conversation(self, calls: int, answer: str | None) -> Trace | None:
         """What the latest calls show that an agent did which reports nothing itself; None: it made none."""
@@ -154,9 +148,8 @@ class GatewayUse(Struct):
 
         if not calls:
             return None
-        asked_ms = (self._asked_s - self.opened_s) * 1000
-        trace = trace_of_calls(self.session.calls, calls, asked_ms, answer)
-        return structs.replace(trace, duration_ms=round((self.run_context.clock.monotonic() - self._asked_s) * 1000, 3))
+        trace = trace_of_calls(self.session.calls, calls, self._asked_ms, answer)
+        return structs.replace(trace, duration_ms=round(self.session.now_ms - self._asked_ms, 3))
 
     def completed(self, trace: Trace | None) -> Trace | None:
         """The trace with the calls that no answer's trace has; what they show where there is no other."""

@@ -68,8 +68,8 @@ class WorkContext:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self.clock, self.unanswered = connections.clock, connections.unanswered
-        self.exchanges, self.target = connections.answers.exchanges, connections.target
+        self.unanswered, self.exchanges = connections.unanswered, connections.answers.exchanges
+        self.target = connections.target
 
     @cached_property
     def workspaces(self) -> LocalWorkspaces:
@@ -91,7 +91,7 @@ class WorkContext:
         from agentv.extensions.agents.gateway.server import LocalGateway
 
         connections = self._connections
-        return LocalGateway(connections.throttle, connections.answers.spending, self.clock.monotonic)
+        return LocalGateway(connections.throttle, connections.answers.spending, connections.clock.monotonic)
 
     @cached_property
     def receivers(self) -> SpanReceivers:

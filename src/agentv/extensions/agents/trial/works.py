@@ -136,7 +136,7 @@ async def _filled(work: AgentTrial, exchanges: TrialExchanges | None) -> Failure
         session = await context.gateway.open(trial, trial.target.upstream, apart, exchanges)
         if isinstance(session, Failure):
             return session
-        work.gateway = GatewayUse(trial, session, context, context.clock.monotonic())
+        work.gateway = GatewayUse(session)
         if exchanges is not None:
             exchanges.set_placeholders(placeholders_of(trial, work.workspace, session.access.token))
     wanted = getattr(trial.target.settings, "otel", False)

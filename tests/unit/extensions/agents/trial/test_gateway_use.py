@@ -17,8 +17,6 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from doubles.given_gateway import STEP, GivenGateway, GivenSession
-from doubles.run_contexts import GivenRunContext
-from doubles.trials import trial
 from unit.extensions.agents.trial.test_work import Given
 
 UPSTREAM = ModelUpstream("openai", "http://127.0.0.1:9/v1", "sk-real-0123456789")
@@ -176,8 +174,7 @@ ACTIVITY = AgentActivity("edit", 3, 2, 1, 0.5)
 )
 def test_our_own_count_wins_over_what_an_agent_reports(steps, seen):
     session = SimpleNamespace(usages=lambda: steps)
-    use = GatewayUse(trial(), session, GivenRunContext(lambda _: None), 0.0)
-    assert use.seen(ACTIVITY) == seen
+    assert GatewayUse(session).seen(ACTIVITY) == seen
 
 
 @pytest.mark.parametrize(
