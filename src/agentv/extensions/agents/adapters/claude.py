@@ -176,9 +176,9 @@ class ClaudeStream:
 
     def _system(self, event: JsonObject) -> None:
         if event.get("subtype") == "init":
-            self._recorder.agent("claude", text(event, "claude_code_version"), text(event, "model"))
+            self._recorder.agent(text(event, "claude_code_version"), text(event, "model"))
             if isinstance(event.get("tools"), list):
-                self._recorder.tools(texts(event, "tools"))
+                self._recorder.offered = texts(event, "tools")
         elif event.get("subtype") == "background_tasks_changed":
             self._sub_agents = any(text(one, "task_type") == "local_agent" for one in items(event, "tasks"))
         elif event.get("subtype") == "api_retry":

@@ -149,7 +149,6 @@ class CodexStream:
         self._works = False
         self._failure: Failure | None = None
         self._trouble = ""
-        recorder.agent("codex")
 
     def read(self, event: JsonObject) -> None:
         """Take the next event."""

@@ -416,7 +416,7 @@ class NativeSession:
             yield Failure(trials.AGENT_STOPPED, "the agent's stream has more than one result")
         if status:
             yield Failure(trials.AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
-        missing = _missing_tools(running.recording.facts.tools, servers)
+        missing = _missing_tools(running.recording.offered, servers)
         if missing:
             yield Failure(trials.NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
         trace, root = self._trace(running, ending), self._directories.paths.workspace
@@ -426,7 +426,7 @@ class NativeSession:
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
         response = self._response(running, ending)
-        untested = self._settings.program.untested(running.recording.facts.version)
+        untested = self._settings.program.untested(running.recording.version)
         message = f"{failure.message} ({untested})" if untested else failure.message
         return trials.failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
 
@@ -437,30 +437,29 @@ class NativeSession:
 
     def _trace(self, running: _Running, ending: Ending) -> Trace:
         recording, lines = running.recording, running.lines
-        steps, facts = recording.steps(cancelled=not ending.complete), recording.facts
+        steps, program = recording.steps(cancelled=not ending.complete), self._settings.program
         if ending.tokens is not None or ending.cost_usd is not None:
             steps = tuple(one for one in steps if not isinstance(one, UsageStep))
-            steps = (*steps, UsageStep(facts.model or None, ending.tokens, ending.cost_usd))
+            steps = (*steps, UsageStep(recording.model or None, ending.tokens, ending.cost_usd))
         missing = [] if ending.complete else ["the agent was ended, or ended, before its stream was complete"]
         if lines.unread:
             missing.append(f"{plural(lines.unread, 'event')} of the agent's stream could not be read")
-        program = self._settings.program
         known: dict[str, Any] = {
             "session_id": ending.session_id,
-            "agent": facts.name or program.name,
-            "agent_version": facts.version,
-            "model": facts.model,
+            "agent": program.name,
+            "agent_version": recording.version,
+            "model": recording.model,
             "turns": recording.own_turns,
             "noise_lines": lines.noise,
             "unread_events": lines.unread,
             "native_truncated": lines.native.truncated,
-            "untested_version": program.untested(facts.version),
+            "untested_version": program.untested(recording.version),
         }
         return Trace(
             steps,
             source=program.name,
-            agent=facts.name or program.name,
-            agent_version=facts.version,
+            agent=program.name,
+            agent_version=recording.version,
             session_id=ending.session_id,
             stop_reason=ending.stop_reason,
             duration_ms=recording.now_ms,

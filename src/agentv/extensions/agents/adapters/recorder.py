@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import structs
@@ -16,20 +15,6 @@ from agentv.model.values.usage import TokenUsage, total_tokens
 from agentv.model.values.values import Json, JsonObject, objects_in
 
 Progress = Callable[[AgentActivity], None]
-
-
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
-    """What an agent says of itself; empty where it does not.
-
-    Attributes:
-        tools: native names of the tools that it offers its model; None: it does not list them.
-    """
-
-    name: str = ""
-    version: str = ""
-    model: str = ""
-    tools: tuple[str, ...] | None = None
 
 
 class Recording:
@@ -43,7 +28,8 @@ class Recording:
         on_progress: called after each step, with the activity of all turns.
 
     Attributes:
-        facts: what the agent says of itself.
+        version, model: of the agent; empty where it does not say.
+        offered: native names of the tools that it offers its model; None: it does not list them.
         turns: calls of its model, as far as the stream shows them: one begins with a new message, or where the agent
             says or calls something after the result of a tool.
         own_turns: those without its sub-agents'.
@@ -65,7 +51,8 @@ class Recording:
         self._texts: dict[int, tuple[list[str], list[str]]] = {}  # and thoughts, by the place of the message
         self.tokens: TokenUsage | None = None
         self._costs: list[float | None] = []
-        self.facts = AgentFacts()
+        self.version = self.model = ""
+        self.offered: tuple[str, ...] | None = None
         self.turns = self.own_turns = 0
         self.tool_calls = 0
 
@@ -150,15 +137,9 @@ class Recording:
         self._steps.append(PermissionStep(canonical_name(native_name), False, reason or None, self.now_ms, parent))
         self._progress()
 
-    def agent(self, name: str = "", version: str = "", model: str = "") -> None:
-        """What the agent says of itself."""
-        known = self.facts
-        name, version, model = name or known.name, version or known.version, model or known.model
-        self.facts = replace(known, name=name, version=version, model=model)
-
-    def tools(self, native_names: tuple[str, ...]) -> None:
-        """The tools that the agent offers its model, where its stream lists them: without ours, it is `no-tools`."""
-        self.facts = replace(self.facts, tools=native_names)
+    def agent(self, version: str = "", model: str = "") -> None:
+        """What the agent says of itself; empty: nothing new."""
+        self.version, self.model = version or self.version, model or self.model
 
     @property
     def answer(self) -> str:
