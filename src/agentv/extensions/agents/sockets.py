@@ -70,11 +70,7 @@ def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
 
 def relay(path: str) -> None:
     """Copy standard streams both ways until either side ends."""
-    directory, _, name = path.rpartition("/")
-    if directory:
-        os.chdir(directory)  # a socket's path must be short
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(name)
+    connection = _at(path, socket.socket.connect)
     threading.Thread(target=_send, args=(connection,), daemon=True).start()
     while chunk := connection.recv(_CHUNK):
         left = memoryview(chunk)

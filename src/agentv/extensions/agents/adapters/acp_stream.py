@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from acp import RequestError, RequestPermissionResponse
@@ -191,45 +190,31 @@ def usage_of(usage: Any) -> TokenUsage | None:
     return TokenUsage(given, said, total, usage.cached_read_tokens, usage.thought_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
-    """What an agent asks to do.
-
-    Attributes:
-        names: of the tool: canonical and native.
-        kind: such as `edit`, as the agent says.
-        paths: absolute paths of the files that it names.
-    """
-
-    names: tuple[str, ...]
-    kind: str = ""
-    paths: tuple[str, ...] = ()
-
-
-def decide(policy: Decision | Sequence[PermissionRule], use: ToolUse, root: str) -> tuple[bool, str]:
-    """Whether it may, and why: the first rule that applies; none does: it may not.
+def decide(policy: Decision | Sequence[PermissionRule], call: AcpCall, root: str) -> tuple[bool, str]:
+    """Whether an agent may make a call, and why: the first rule that applies; none does: it may not.
 
     Args:
         policy: of the target.
-        use: what is asked for.
+        call: what is asked for.
         root: the workspace, which the paths of rules count from.
     """
     if isinstance(policy, str):
         return policy == "allow", f"permissions: {policy}"
     for number, rule in enumerate(policy, 1):
-        if _applies(rule, use, root):
+        if _applies(rule, call, root):
             return rule.action == "allow", f"rule {number}: {rule.action}"
     return False, "no rule applies"
 
 
-def _applies(rule: PermissionRule, use: ToolUse, root: str) -> bool:
-    if rule.kind is not None and rule.kind != use.kind:
+def _applies(rule: PermissionRule, call: AcpCall, root: str) -> bool:
+    if rule.kind is not None and rule.kind != call.kind:
         return False
-    if rule.tool is not None and not any(fnmatch.fnmatchcase(name, rule.tool) for name in use.names):
+    names = (call.names.name, call.names.native_name, call.title)
+    if rule.tool is not None and not any(fnmatch.fnmatchcase(name, rule.tool) for name in names):
         return False
     if rule.path is None:
         return True
-    matches = [_is_under(rule.path, one, root) for one in use.paths]
+    matches = [_is_under(rule.path, one, root) for one in call.paths]
     return bool(matches) and (all(matches) if rule.action == "allow" else any(matches))
 
 
@@ -272,8 +257,7 @@ class AcpClient:
         """Answer by the policy, with an option of the agent's."""
         fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         call = self.trace.use(fields)
-        use = ToolUse((call.names.name, call.names.native_name, call.title), call.kind, call.paths)
-        allowed, reason = decide(self._policy, use, self._root)
+        allowed, reason = decide(self._policy, call, self._root)
         chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
         if allowed and chosen is None:
             allowed, reason = False, "the agent offers no option that allows it"

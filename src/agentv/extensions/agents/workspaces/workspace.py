@@ -37,7 +37,7 @@ from agentv.extensions.agents.workspaces.placing import (
     remove_file,
     write_file,
 )
-from agentv.extensions.agents.workspaces.process_group import SAFE_PATH, Places, ProcessGroup
+from agentv.extensions.agents.workspaces.process_group import SAFE_PATH, ProcessGroup
 from agentv.extensions.agents.workspaces.runner_config import (
     CHEATS,
     changed_test_config,
@@ -70,8 +70,7 @@ class LocalWorkspace:
 
     Attributes:
         spec: of the case.
-        places: its directories.
-        sandbox: what confines the agent.
+        sandbox: what confines the agent to its directories.
         env: what the suite sets, for hooks and graders.
         baseline: the state just before the agent starts.
         commit: of the baseline, in the repository of all of them.
@@ -81,7 +80,6 @@ class LocalWorkspace:
     """
 
     spec: WorkspaceSpec
-    places: Places
     sandbox: ProcessGroup
     env: Mapping[str, str]
     baseline: Snapshot
@@ -97,7 +95,7 @@ class LocalWorkspace:
     @property
     def path(self) -> str:
         """Absolute path of the directory that the agent works in."""
-        return self.places.workspace
+        return self.sandbox.places.workspace
 
     @cached_property
     def _hidden(self) -> dict[str, Path]:
@@ -183,7 +181,7 @@ class LocalWorkspace:
         """
         if self._before is None:
             return None
-        now, mark = Path(self.places.trial, "after"), f".agentv-{token_hex(8)}"
+        now, mark = Path(self.sandbox.places.trial, "after"), f".agentv-{token_hex(8)}"
         try:
             await asyncio.to_thread(Path(self.path).rename, now)
             await asyncio.to_thread(self._before.rename, self.path)
@@ -209,7 +207,7 @@ class LocalWorkspace:
     async def _remember(self) -> Failure | None:
         """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""
         texts = map(_text, self._hidden.values())
-        self._before = Path(self.places.trial, "before")
+        self._before = Path(self.sandbox.places.trial, "before")
         await asyncio.to_thread(remove_directory, str(self._before))
         if not any(failing(path, text, "") for path, text in zip(self._hidden, texts, strict=True)):
             self._before = None
@@ -240,7 +238,7 @@ class LocalWorkspace:
                 return failure
         self._graded = True
         try:
-            places = await asyncio.to_thread(grading, self.places)
+            places = await asyncio.to_thread(grading, self.sandbox.places)
         except OSError as error:
             return Failure("workspace-failed", f"cannot run a command in the workspace: {error.strerror}")
         planted = SAFE_PATH if self._plants_modules else {}
@@ -252,7 +250,7 @@ class LocalWorkspace:
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:
         """A copy of the final workspace with a HOME of its own, confined as the agent was, on the host's network."""
         try:
-            places = await asyncio.to_thread(grading, self.places)
+            places = await asyncio.to_thread(grading, self.sandbox.places)
             before = await asyncio.to_thread(take, self.path, self.baseline)
             place = await asyncio.to_thread(mkdtemp, prefix="work-", dir=Path(places.home).parent)
             failure = await copy_directory(self.path, place)
@@ -315,13 +313,13 @@ class LocalWorkspace:
         """Remove the directories of the trial, and keep the workspace where it is asked for."""
         self.sandbox.end(0.0)
         kept = (self.spec.existing or self._keep()) if keep else None
-        remove_directory(self.places.trial)
+        remove_directory(self.sandbox.places.trial)
         return kept
 
     def _keep(self) -> str | Failure:
         try:
             Path(self.kept_directory).mkdir(parents=True, exist_ok=True)
-            kept = mkdtemp(prefix=f"{Path(self.places.trial).name}-", dir=self.kept_directory)
+            kept = mkdtemp(prefix=f"{Path(self.sandbox.places.trial).name}-", dir=self.kept_directory)
             place = os.path.join(kept, "workspace")  # noqa: PTH118  # as text
             make_writable(self.path)
             try:

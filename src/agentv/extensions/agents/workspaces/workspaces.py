@@ -115,7 +115,6 @@ class _Run:
         state, commit = baseline
         return LocalWorkspace(
             spec=spec,
-            places=places,
             sandbox=sandbox,
             env=env,
             baseline=state,

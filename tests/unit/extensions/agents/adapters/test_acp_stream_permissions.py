@@ -1,9 +1,15 @@
 import pytest
 
-from agentv.extensions.agents.adapters.acp_stream import ToolUse, decide
+from agentv.extensions.agents.adapters.acp_stream import decide
 from agentv.extensions.agents.adapters.settings import PermissionRule
+from agentv.extensions.agents.traces.acp import AcpCall
 
-EDIT = ToolUse(("edit", "Edit"), "edit", ("src/a.py",))
+
+def edit(*paths):
+    return AcpCall("1", named="Edit", kind="edit", locations=[{"path": one} for one in paths])
+
+
+EDIT = edit("src/a.py")
 
 
 @pytest.mark.parametrize(
@@ -12,11 +18,11 @@ EDIT = ToolUse(("edit", "Edit"), "edit", ("src/a.py",))
         (PermissionRule("deny"), EDIT, True),
         (PermissionRule("deny", tool="Edit"), EDIT, True),
         (PermissionRule("deny", tool="shop.*"), EDIT, False),
-        (PermissionRule("deny", tool="shop.*"), ToolUse(("shop.refund",)), True),
+        (PermissionRule("deny", tool="shop.*"), AcpCall("1", named="mcp__shop__refund"), True),
         (PermissionRule("deny", kind="execute"), EDIT, False),
         (PermissionRule("deny", path="src/**"), EDIT, True),
-        (PermissionRule("deny", path="**/*.py"), ToolUse(("edit",), "edit", ("a.py",)), True),
-        (PermissionRule("deny", path="src/**"), ToolUse(("edit",), "edit"), False),
+        (PermissionRule("deny", path="**/*.py"), edit("a.py"), True),
+        (PermissionRule("deny", path="src/**"), edit(), False),
         (PermissionRule("deny", tool="edit", path="src/**", kind="read"), EDIT, False),
     ],
 )
@@ -35,6 +41,6 @@ def test_a_path_is_where_it_truly_leads(tmp_path):
     (tmp_path / "src").symlink_to("tests")
     rules = (PermissionRule("deny", path="tests/**"), PermissionRule("allow"))
     for path in ("src/a.py", "x/../tests/a.py", str(tmp_path / "tests" / "a.py")):
-        assert decide(rules, ToolUse(("edit",), "edit", (path,)), str(tmp_path))[0] is False
+        assert decide(rules, edit(path), str(tmp_path))[0] is False
     allow = (PermissionRule("allow", path="src/*"),)
-    assert decide(allow, ToolUse(("edit",), "edit", ("../outside",)), str(tmp_path))[0] is False
+    assert decide(allow, edit("../outside"), str(tmp_path))[0] is False
