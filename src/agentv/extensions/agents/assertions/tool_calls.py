@@ -327,6 +327,7 @@ def _times(number: int) -> str:
 
 
 _NO_TRACE = Grade.errored("no-data", "the target reports no trace, so it is not known what the agent did")
+_OUR_TOOLS = "the target reports nothing, and only its calls of scripted tools are seen"
 _FAILED = ("failed", "denied")
 _SHOWN = 5
 
@@ -348,8 +349,9 @@ class _Counted(DeclaredAssertion):
         if trace is None:
             return _NO_TRACE
         what, number, found = self._counted(trace)
-        if trace.partial and number <= self.max:
-            return Grade.errored("no-data", f"the trace is partial, so there may be more: {trace.partial}")
+        missing = trace.partial or (_OUR_TOOLS if trace.source == "tools" else "")
+        if missing and number <= self.max:
+            return Grade.errored("no-data", f"the trace is partial, so there may be more: {missing}")
         names = Counter(found)
         evidence = ", ".join(f"{name} {times}×" if times > 1 else name for name, times in names.most_common(_SHOWN))
         evidence = f"{plural(number, what)}: {evidence}" if names else plural(number, what)

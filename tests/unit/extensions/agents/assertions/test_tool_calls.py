@@ -163,11 +163,18 @@ def test_without_a_trace_they_err(assertion):
 
 
 @pytest.mark.parametrize("least", [ToolErrors(1), PermissionDenials(0), Turns(1)])
-def test_a_partial_trace_shows_that_there_were_too_many_and_not_that_there_were_few(least):
-    partial = Trace(TRACE.steps, partial="there is no span at all")
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"partial": "there is no span at all"}, "there is no span at all"),
+        ({"source": "tools"}, "only its calls of scripted tools are seen"),
+    ],
+)
+def test_a_partial_trace_shows_that_there_were_too_many_and_not_that_there_were_few(least, facts, why):
+    partial = Trace(TRACE.steps, **facts)
     assert grade(least, agent_trace=partial).passed is False
     found = grade(type(least)(9), agent_trace=partial)
-    assert (found.error.code, "there is no span at all" in found.error.message) == ("no-data", True)
+    assert (found.error.code, why in found.error.message) == ("no-data", True)
 
 
 STATE = {"shop": {"orders": {"17": {"status": "refunded", "amount": 5}}, "log": [1, 2]}}
