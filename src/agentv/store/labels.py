@@ -8,7 +8,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -50,14 +50,12 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
 
-_OF_JUDGES = {
-    "rubric_sha256": "rubric_sha256",
-    "assertion": "assertion",
-    "judge_model": "model",
-    "prompt_sha256": "prompt_sha256",
-    "judge_pass": "judge_passed",
-}
-"""Keys of a line that a rating lacks → what they are of a label."""
+_OF_JUDGES = ("rubric_sha256", "assertion", "judge_model", "prompt_sha256", "judge_pass")
+"""Keys of a line that a rating lacks."""
+
+_RENAMED = {"label": "verdict", "judge_model": "model", "judge_pass": "judge_passed"}
+_OF_LABELS = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__ if name != "score"}
+"""Keys of a line → what they are of a label."""
 
 
 def labels_directory(root: Path) -> Path:
@@ -163,22 +161,8 @@ def is_rating_line(line: bytes) -> bool:
 
 def label_line(label: Label) -> bytes:
     """The one line that a label is written as, without its end."""
-    of_judge = {} if label.is_rating else {name: getattr(label, one) for name, one in _OF_JUDGES.items()}
-    return to_json(
-        _LabelLine(
-            case=label.case,
-            output_sha256=label.output_sha256,
-            label=label.verdict,
-            person=label.person,
-            time=label.time,
-            suite=label.suite,
-            run=label.run,
-            note=label.note,
-            probability=label.probability,
-            drawn_from=label.drawn_from,
-            **of_judge,
-        )
-    )
+    left_out = _OF_JUDGES if label.is_rating else ()
+    return to_json(_LabelLine(**{name: getattr(label, of) for name, of in _OF_LABELS.items() if name not in left_out}))
 
 
 def label_in(line: bytes) -> Label:
@@ -188,23 +172,12 @@ def label_in(line: bytes) -> Label:
         ValueError: the line is not a label.
     """
     found = _decode(line)
-    of_judge = {one: getattr(found, name) for name, one in _OF_JUDGES.items()}
-    unset = [name for name, one in _OF_JUDGES.items() if of_judge[one] is UNSET]
+    unset = [name for name in _OF_JUDGES if getattr(found, name) is UNSET]
     if unset and len(unset) < len(_OF_JUDGES):
         raise ValueError(f"Object missing required field `{unset[0]}`")
-    return Label(
-        case=found.case,
-        output_sha256=found.output_sha256,
-        verdict=found.label,
-        person=found.person,
-        time=found.time,
-        suite=found.suite,
-        run=found.run,
-        note=found.note,
-        probability=found.probability,
-        drawn_from=found.drawn_from,
-        **({"rubric_sha256": "", "assertion": ""} if unset else of_judge),
-    )
+    values: dict[str, Any] = {"rubric_sha256": "", "assertion": ""} if unset else {}
+    values |= {of: getattr(found, name) for name, of in _OF_LABELS.items() if name not in unset}
+    return Label(**values)
 
 
 def _problem(line: bytes, error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -49,6 +50,14 @@ class RefusedError(Exception):
         self.status = status
         self.code = code
         self.retry_s = retry_s
+
+
+def no_route(error: Exception) -> RefusedError:
+    """What is said where no route fits."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 405:
+        return RefusedError(405, "wrong-method", "this address does not support the method")
+    return RefusedError(status, "no-such-address", "there is nothing at this address")
 
 
 def encoded(value: Any) -> bytes:

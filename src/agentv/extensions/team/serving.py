@@ -33,7 +33,7 @@ from agentv.extensions.team.uploads import Uploads
 from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import RUN, is_being_written, results_directory
 from agentv.user_code.memory import map_large_blocks
-from agentv.web.answers import RefusedError
+from agentv.web.answers import RefusedError, no_route
 from agentv.web.connections import quiet_config
 from agentv.web.documents import document, message_page
 from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer
@@ -222,10 +222,7 @@ def team_application(state: TeamState, data: Path) -> Guard:
     pages = ProjectPages(state, data)
 
     async def not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        if status == 405:
-            return failed(state, RefusedError(405, "wrong-method", "this address does not support the method"))
-        return failed(state, RefusedError(status, "no-such-address", "there is nothing at this address"))
+        return failed(state, no_route(error))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:

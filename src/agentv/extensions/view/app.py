@@ -42,7 +42,7 @@ from agentv.extensions.view.pages.page import ENTRY, joined
 from agentv.extensions.view.state import view_of
 from agentv.user_code.memory import map_large_blocks
 from agentv.version import __version__
-from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known
+from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known, no_route
 from agentv.web.connections import quiet_config
 from agentv.web.documents import document as document_of
 from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description
@@ -241,10 +241,7 @@ def project_application(context: ProjectContext, static: str) -> Starlette:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    if status == 405:
-        return error_response(405, "wrong-method", "this address does not support the method")
-    return error_response(status, "no-such-address", "there is nothing at this address")
+    return failed(no_route(error))
 
 
 async def _bug(_: Request, error: Exception) -> Response:

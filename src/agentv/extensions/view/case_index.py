@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from agentv.extensions.view.case_queries import CaseChooser, CaseGrid, CaseTotals
+from agentv.extensions.view.case_queries import CaseQueries
 from agentv.extensions.view.case_rows import (
     SCHEMA,
     SET_VERSION,
@@ -60,8 +60,7 @@ class CaseIndex:
 
     Attributes:
         read: how far the rows are read.
-        totals: counts over its cases.
-        grid: its cases as rows and cells.
+        queries: chooses and counts its cases.
         order: of its suites and of what their cases run with.
     """
 
@@ -76,9 +75,7 @@ class CaseIndex:
         database.create_function("suite_rank", 1, cache(self._suite_rank), deterministic=True)
         database.create_function("column_rank", 1, cache(self._column_rank), deterministic=True)
         self.groups, self.grades = self._writer.all_groups, self._writer.all_grades
-        self._chooser = CaseChooser(database, self._writer)
-        self.totals = CaseTotals(database, self._writer, self._chooser)
-        self.grid = CaseGrid(database, self._writer, self._chooser)
+        self.queries = CaseQueries(database, self._writer)
 
     @classmethod
     def create(cls, path: Path, order: FileOrder) -> CaseIndex:
@@ -135,7 +132,7 @@ class CaseIndex:
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
         changed, number = self._writer.add(trials, self.read.next_trial)
-        self._chooser.forget()
+        self.queries.forget()
         self.read = ReadState(end, number, fingerprint)
         self._database.execute("UPDATE read SET place = ?, trials = ?, fingerprint = ?", self.read)
         return changed
@@ -168,7 +165,7 @@ class CaseIndex:
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
-        return self._chooser.numbers(choice)
+        return self.queries.numbers(choice)
 
     def entries(self, numbers: Sequence[int]) -> list[CaseEntry]:
         """Cases with their trials, in the order of the numbers."""
@@ -183,7 +180,7 @@ class CaseIndex:
 
     def first_trials(self, choice: CaseChoice) -> Iterator[tuple[int, int]]:
         """The number of the first trial of each case of a choice, whatever its status, and where its row begins."""
-        self._chooser.choose(choice)
+        self.queries.choose(choice)
         question = 'SELECT min(trials.number), place FROM chosen JOIN trials ON "case" = chosen.number GROUP BY "case"'
         yield from self._database.execute(f"{question} ORDER BY 1")
 

@@ -43,10 +43,100 @@ _WITH_GRADES = 'number IN (SELECT "case" FROM trials WHERE grades IN (SELECT val
 _WITH_WORDS = 'number IN (SELECT "case" FROM trials WHERE number IN (SELECT rowid FROM texts WHERE texts MATCH ?))'
 
 
-class CaseChooser:
-    """Chooses cases of an index, in the thread that uses it.
+def with_status(choice: CaseChoice) -> str:
+    """The condition that the statuses of a choice mean."""
+    codes = ", ".join(str(CODES[one]) for one in choice.statuses if one != "flaky")
+    flaky = " OR flaky" if "flaky" in choice.statuses else ""
+    return f"(status IN ({codes}){flaky})" if choice.statuses else "1"
 
-    Those that were chosen last, whatever their status, are in the table `chosen`.
+
+def _as_json(values: Sequence[int | str]) -> str:
+    return msgspec.json.encode(values).decode()
+
+
+COLUMNS = 10
+"""Columns of the distribution of scores."""
+
+_PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
+
+
+class ClusterSums(NamedTuple):
+    """What was judged, by clusters.
+
+    Attributes:
+        kinds: (cases, sum of their rates) of a cluster → how many clusters have these.
+        judged: samples; of cases whose samples may end early, the cases.
+        samples: the harmonic mean of the cases' numbers of judged samples.
+        bounds: the rate if all that errored had failed, and if all had passed.
+        errored: samples, or cases, likewise.
+    """
+
+    kinds: Counter[tuple[int, float]]
+    judged: int
+    samples: float
+    bounds: tuple[float, float]
+    errored: int
+
+
+GridFilter = Literal["", "different", "changed", "rated"]
+
+WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
+"""What a case came to is the first of these that one of its cells is."""
+
+_BIT = {status: 1 << code for status, code in CODES.items()}
+_FLAKY, _CHANGED = 1 << len(CODES), 2 << len(CODES)
+_STATUSES = [[status for status, bit in _BIT.items() if bits & bit] for bits in range(256)]
+_WORST = [next((status for status in WORST if status in statuses), None) for statuses in _STATUSES]
+_DIFFERENT = [disagree(statuses) for statuses in _STATUSES]
+
+_ENDED = [f"{bit} * max(status = {CODES[status]})" for status, bit in _BIT.items()]
+_OUTCOMES = (
+    f"SELECT same, {' + '.join(_ENDED)} + {_FLAKY} * max(flaky) "  # noqa: S608  # made of constants
+    f"+ {_CHANGED} * max(number IN (SELECT value FROM json_each(?))) "
+    "FROM chosen JOIN cases USING (number) GROUP BY same"
+)
+_CELLS = """
+SELECT same, number FROM chosen JOIN cases USING (number) WHERE same IN (SELECT value FROM json_each(?))
+"""
+_OF_IDS = """
+SELECT same, "group", id FROM case_names JOIN cases USING (number) WHERE id IN (SELECT value FROM json_each(?))
+"""
+_ALL = 'SELECT number, "group", id, status FROM cases JOIN case_names USING (number)'
+
+
+class GridCounts(NamedTuple):
+    """How many rows there are of a kind.
+
+    Attributes:
+        by_status: by their worst cell, in the order of `STATUSES`.
+        different: their cells disagree.
+        flaky: the samples of a cell disagree.
+        changed: a cell ended otherwise in another run.
+    """
+
+    by_status: list[int]
+    different: int
+    flaky: int
+    changed: int
+
+
+class Beside(NamedTuple):
+    """Another run beside this one, by the numbers of cases of this run.
+
+    Attributes:
+        numbers: of the same cases in the other run.
+        changed: cases that ended otherwise there.
+    """
+
+    numbers: dict[int, int]
+    changed: tuple[int, ...]
+
+
+class CaseQueries:
+    """Chooses cases of an index, counts them, and groups them by what they are, in the thread that uses it.
+
+    Those that were chosen last, whatever their status, are in the table `chosen`. The number of a row of the grid is
+    the hash of what its cases are.
     """
 
     def __init__(self, database: sqlite3.Connection, writer: CaseWriter) -> None:
@@ -125,53 +215,9 @@ class CaseChooser:
             )
         ]
 
-
-def with_status(choice: CaseChoice) -> str:
-    """The condition that the statuses of a choice mean."""
-    codes = ", ".join(str(CODES[one]) for one in choice.statuses if one != "flaky")
-    flaky = " OR flaky" if "flaky" in choice.statuses else ""
-    return f"(status IN ({codes}){flaky})" if choice.statuses else "1"
-
-
-def _as_json(values: Sequence[int | str]) -> str:
-    return msgspec.json.encode(values).decode()
-
-
-COLUMNS = 10
-"""Columns of the distribution of scores."""
-
-_PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
-
-
-class ClusterSums(NamedTuple):
-    """What was judged, by clusters.
-
-    Attributes:
-        kinds: (cases, sum of their rates) of a cluster → how many clusters have these.
-        judged: samples; of cases whose samples may end early, the cases.
-        samples: the harmonic mean of the cases' numbers of judged samples.
-        bounds: the rate if all that errored had failed, and if all had passed.
-        errored: samples, or cases, likewise.
-    """
-
-    kinds: Counter[tuple[int, float]]
-    judged: int
-    samples: float
-    bounds: tuple[float, float]
-    errored: int
-
-
-class CaseTotals:
-    """Counts cases. Of those of an index, in the thread that uses it."""
-
-    def __init__(self, database: sqlite3.Connection, writer: CaseWriter, chooser: CaseChooser) -> None:
-        self._database = database
-        self._writer = writer
-        self._chooser = chooser
-
     def by_status(self, choice: CaseChoice) -> list[int]:
         """How many of the chosen cases ended how, whatever statuses are chosen; in the order of `STATUSES`."""
-        self._chooser.choose(choice)
+        self.choose(choice)
         question = "SELECT status, count(*) FROM chosen JOIN cases USING (number) GROUP BY status"
         found = dict(self._database.execute(question))
         return [found.get(code, 0) for code in CODES.values()]
@@ -182,7 +228,7 @@ class CaseTotals:
 
     def distinct(self, choice: CaseChoice) -> int:
         """How many cases the chosen ones are, whatever they run with."""
-        self._chooser.choose(choice)
+        self.choose(choice)
         return self._one(
             f"SELECT count(DISTINCT same) FROM chosen JOIN cases USING (number) WHERE {with_status(choice)}"  # noqa: S608  # made of constants
         )
@@ -205,7 +251,7 @@ class CaseTotals:
 
     def rates(self, choice: CaseChoice) -> ClusterSums:
         """The pass rates of the chosen cases, unbiased ones where samples may end early."""
-        self._chooser.choose(choice)
+        self.choose(choice)
         question = (
             "SELECT cluster, status, early IS NOT NULL, json_extract(early, '$.rate'), judged, passed, errored FROM "  # noqa: S608  # as above
             "(SELECT number AS of, cluster, status FROM chosen JOIN cases USING (number)) "
@@ -245,69 +291,6 @@ class CaseTotals:
         (found,) = self._database.execute(question).fetchone()
         return int(found)
 
-
-GridFilter = Literal["", "different", "changed", "rated"]
-
-WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
-"""What a case came to is the first of these that one of its cells is."""
-
-_BIT = {status: 1 << code for status, code in CODES.items()}
-_FLAKY, _CHANGED = 1 << len(CODES), 2 << len(CODES)
-_STATUSES = [[status for status, bit in _BIT.items() if bits & bit] for bits in range(256)]
-_WORST = [next((status for status in WORST if status in statuses), None) for statuses in _STATUSES]
-_DIFFERENT = [disagree(statuses) for statuses in _STATUSES]
-
-_ENDED = [f"{bit} * max(status = {CODES[status]})" for status, bit in _BIT.items()]
-_OUTCOMES = (
-    f"SELECT same, {' + '.join(_ENDED)} + {_FLAKY} * max(flaky) "  # noqa: S608  # made of constants
-    f"+ {_CHANGED} * max(number IN (SELECT value FROM json_each(?))) "
-    "FROM chosen JOIN cases USING (number) GROUP BY same"
-)
-_CELLS = """
-SELECT same, number FROM chosen JOIN cases USING (number) WHERE same IN (SELECT value FROM json_each(?))
-"""
-_OF_IDS = """
-SELECT same, "group", id FROM case_names JOIN cases USING (number) WHERE id IN (SELECT value FROM json_each(?))
-"""
-_ALL = 'SELECT number, "group", id, status FROM cases JOIN case_names USING (number)'
-
-
-class GridCounts(NamedTuple):
-    """How many rows there are of a kind.
-
-    Attributes:
-        by_status: by their worst cell, in the order of `STATUSES`.
-        different: their cells disagree.
-        flaky: the samples of a cell disagree.
-        changed: a cell ended otherwise in another run.
-    """
-
-    by_status: list[int]
-    different: int
-    flaky: int
-    changed: int
-
-
-class Beside(NamedTuple):
-    """Another run beside this one, by the numbers of cases of this run.
-
-    Attributes:
-        numbers: of the same cases in the other run.
-        changed: cases that ended otherwise there.
-    """
-
-    numbers: dict[int, int]
-    changed: tuple[int, ...]
-
-
-class CaseGrid:
-    """Groups the cases of an index by what they are: a row's number is the hash of that."""
-
-    def __init__(self, database: sqlite3.Connection, writer: CaseWriter, chooser: CaseChooser) -> None:
-        self._database = database
-        self._writer = writer
-        self._chooser = chooser
-
     def outcomes(self, choice: CaseChoice, changed: Sequence[int] = ()) -> dict[int, int]:
         """A set of bits by row: statuses of its chosen cells, and whether one is flaky or changed.
 
@@ -315,7 +298,7 @@ class CaseGrid:
             choice: its statuses do not matter.
             changed: numbers of the cases that ended otherwise in another run.
         """
-        self._chooser.choose(choice)
+        self.choose(choice)
         return dict(self._database.execute(_OUTCOMES, (str(list(changed)),)))
 
     @staticmethod
@@ -349,13 +332,13 @@ class CaseGrid:
             among: only rows with these numbers; None: all.
         """
         wanted = [_shows(bits, choice, shown) for bits in range(256)]
-        self._chooser.choose(choice)
-        order = dict.fromkeys(row for (row,) in self._chooser.in_order("same", choice, "1"))
+        self.choose(choice)
+        order = dict.fromkeys(row for (row,) in self.in_order("same", choice, "1"))
         return [row for row in order if wanted[outcomes[row]] and (among is None or row in among)]
 
     def cells(self, rows: Sequence[int], choice: CaseChoice) -> dict[int, list[int]]:
         """The numbers of the chosen cases of rows, by row."""
-        self._chooser.choose(choice)
+        self.choose(choice)
         found: dict[int, list[int]] = {row: [] for row in rows}
         for row, number in self._database.execute(_CELLS, (str(list(rows)),)):
             found[row].append(number)
@@ -368,7 +351,7 @@ class CaseGrid:
         found = self._database.execute(_OF_IDS, (ids,))
         return frozenset(row for row, group, case_id in found if (suites[group], case_id) in cases)
 
-    def beside(self, base: CaseGrid) -> Beside:
+    def beside(self, base: CaseQueries) -> Beside:
         """The same cases in another run, matched as `agentv compare` does."""
         scopes, earlier_scopes = self._scopes(), base._scopes()
         shared = shared_names((scopes.values(), earlier_scopes.values()))

@@ -203,10 +203,10 @@ def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
             facts = kept.with_cut(cut)
             worst = StatusCounts.of(facts.worst)
             return _Shown(StatusCounts.of(index.counts), worst, facts.distinct, facts.flaky, facts.rate)
-        totals, rate = index.totals, rate_of_cases(index, choice, total, cut)
-        worst = StatusCounts.of(index.grid.counts(index.grid.outcomes(choice)).by_status)
-        counts = StatusCounts.of(totals.by_status(choice))
-        return _Shown(counts, worst, totals.distinct(choice), totals.flaky(), rate)
+        queries, rate = index.queries, rate_of_cases(index, choice, total, cut)
+        worst = StatusCounts.of(queries.counts(queries.outcomes(choice)).by_status)
+        counts = StatusCounts.of(queries.by_status(choice))
+        return _Shown(counts, worst, queries.distinct(choice), queries.flaky(), rate)
 
     return run.remember(("shown", choice, cut), counted)
 

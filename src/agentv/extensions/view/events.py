@@ -68,81 +68,6 @@ class ResetEvent(Struct, frozen=True):
     cursor: str
 
 
-class RunChanges:
-    """Changes of one run for all who watch it: read once, however many they are."""
-
-    def __init__(self, run: GrowingRun) -> None:
-        self.run = run
-        self._held: OrderedDict[tuple[str, str], RowsEvent | ResetEvent | None] = OrderedDict()
-
-    def read(self) -> bool:
-        """Read what was appended; whether anything was.
-
-        Raises:
-            StoreError: the rows cannot be read.
-        """
-        if not self.run.changed():
-            return False
-        self.run.catch_up(0.1)
-        return True
-
-    def state(self) -> StateEvent:
-        """Whether the run goes on."""
-        if not self.run.path.is_dir():
-            return StateEvent("deleted")
-        try:
-            return StateEvent("running" if is_being_written(self.run.path) else "ended")
-        except StoreError as error:
-            return StateEvent("unreadable", without_directories(str(error)))
-
-    def cursor(self) -> str:
-        """The place after the rows that were read."""
-        return self.run.progress().cursor
-
-    def after(self, cursor: str) -> RowsEvent | ResetEvent | None:
-        """What happened after a place; None: nothing."""
-        key = (cursor, self.cursor())
-        if cursor == key[1]:
-            return None
-        if key not in self._held:
-            self._held[key] = self._found(*key)
-            while len(self._held) > _HELD:
-                self._held.popitem(last=False)
-        return self._held[key]
-
-    def _found(self, cursor: str, now: str) -> RowsEvent | ResetEvent | None:
-        with self.run.lock:
-            found = self.run.changed_since(cursor, _AT_ONCE)
-            if found is None:
-                return ResetEvent(now)
-            entries, following = found
-            with self.run.index() as index:
-                counts, done = StatusCounts.of(index.counts), index.trials
-        return RowsEvent([ViewedCase.of(entry) for entry in entries], done, self._planned(), counts, following)
-
-    def _planned(self) -> int | None:
-        with suppress(StoreError):
-            planned = read_document(self.run.path / RUN).get("planned")
-            number = planned.get("trials") if isinstance(planned, dict) else None
-            return number if isinstance(number, int) else None
-        return None
-
-
-class ListChanges:
-    """Changes of the list of runs, for all who watch it."""
-
-    def __init__(self, runs: RunList) -> None:
-        self._runs = runs
-        self.known: dict[str, ViewedRun] = {}
-
-    def read(self) -> bool:
-        """Look at all runs; whether one is new, changed, or gone."""
-        found = {run.run_id: run for run in self._runs.all()}
-        changed = found != self.known
-        self.known = found
-        return changed
-
-
 POLL_S = 0.05
 """Between two looks at the rows of a run that is watched."""
 
@@ -201,23 +126,91 @@ class Watch:
             await asyncio.sleep(self._every_s)
 
 
-class _RunWatch:
-    """What those who watch one run share."""
+class RunChanges:
+    """Changes of one run for all who watch it: read once, however many they are.
 
-    def __init__(self, changes: RunChanges) -> None:
-        self.changes = changes
-        self.state = changes.state()
+    Attributes:
+        state: whether the run goes on.
+        lock: held by whoever looks for changes.
+    """
+
+    def __init__(self, run: GrowingRun) -> None:
+        self.run = run
+        self._held: OrderedDict[tuple[str, str], RowsEvent | ResetEvent | None] = OrderedDict()
+        self.state = self._state()
         self.lock = asyncio.Lock()
         self._looked = time.monotonic()
         self.watch = Watch(self._look, POLL_S)
 
     def _look(self) -> bool:
-        changed = self.changes.read()
+        changed = self._read()
         if time.monotonic() - self._looked >= STATE_S:
-            state, self._looked = self.changes.state(), time.monotonic()
+            state, self._looked = self._state(), time.monotonic()
             if state != self.state:
-                changed = self.changes.read() or True  # the last rows come before the end
+                changed = self._read() or True  # the last rows come before the end
                 self.state = state
+        return changed
+
+    def _read(self) -> bool:
+        """Read what was appended; whether anything was."""
+        if not self.run.changed():
+            return False
+        self.run.catch_up(0.1)
+        return True
+
+    def _state(self) -> StateEvent:
+        if not self.run.path.is_dir():
+            return StateEvent("deleted")
+        try:
+            return StateEvent("running" if is_being_written(self.run.path) else "ended")
+        except StoreError as error:
+            return StateEvent("unreadable", without_directories(str(error)))
+
+    def cursor(self) -> str:
+        """The place after the rows that were read."""
+        return self.run.progress().cursor
+
+    def after(self, cursor: str) -> RowsEvent | ResetEvent | None:
+        """What happened after a place; None: nothing."""
+        key = (cursor, self.cursor())
+        if cursor == key[1]:
+            return None
+        if key not in self._held:
+            self._held[key] = self._found(*key)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)
+        return self._held[key]
+
+    def _found(self, cursor: str, now: str) -> RowsEvent | ResetEvent | None:
+        with self.run.lock:
+            found = self.run.changed_since(cursor, _AT_ONCE)
+            if found is None:
+                return ResetEvent(now)
+            entries, following = found
+            with self.run.index() as index:
+                counts, done = StatusCounts.of(index.counts), index.trials
+        return RowsEvent([ViewedCase.of(entry) for entry in entries], done, self._planned(), counts, following)
+
+    def _planned(self) -> int | None:
+        with suppress(StoreError):
+            planned = read_document(self.run.path / RUN).get("planned")
+            number = planned.get("trials") if isinstance(planned, dict) else None
+            return number if isinstance(number, int) else None
+        return None
+
+
+class ListChanges:
+    """Changes of the list of runs, for all who watch it."""
+
+    def __init__(self, runs: RunList) -> None:
+        self._runs = runs
+        self.known: dict[str, ViewedRun] = {}
+
+    def read(self) -> bool:
+        """Look at all runs; whether one is new, changed, or gone."""
+        found = {run.run_id: run for run in self._runs.all()}
+        changed = found != self.known
+        self.known = found
         return changed
 
 
@@ -250,7 +243,7 @@ class Events:
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
-        self._runs: dict[str, _RunWatch] = {}
+        self._runs: dict[str, RunChanges] = {}
         self._list = ListChanges(view_of(context).runs)
         self._list_watch = Watch(self._list.read, STATE_S)
         self._streams = 0
@@ -261,11 +254,11 @@ class Events:
             run = await run_in_threadpool(view_of(self._context).opened.run, request.path_params["id"])
             key = str(run.path)
             shared = self._runs.get(key)
-            if shared is None or not shared.watch.watched or shared.changes.run is not run:
-                shared = self._runs[key] = _RunWatch(RunChanges(run))
+            if shared is None or not shared.watch.watched or shared.run is not run:
+                shared = self._runs[key] = RunChanges(run)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return failed(error)
-        start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.changes.cursor()
+        start = request.headers.get("last-event-id") or request.query_params.get("after") or shared.cursor()
         return self._response(self._run_events(shared, start, _Admission(self._context, request)))
 
     async def of_project(self, request: Request) -> Response:
@@ -291,7 +284,7 @@ class Events:
             self._streams -= 1
 
     async def _run_events(
-        self, shared: _RunWatch, cursor: str, admission: _Admission
+        self, shared: RunChanges, cursor: str, admission: _Admission
     ) -> AsyncGenerator[ServerSentEvent, None]:
         state: StateEvent | None = None
         async with shared.watch as watch:
@@ -299,7 +292,7 @@ class Events:
                 changed = watch.next_change()
                 now = shared.state
                 async with shared.lock:
-                    found = await run_in_threadpool(shared.changes.after, cursor)
+                    found = await run_in_threadpool(shared.after, cursor)
                 if isinstance(found, RowsEvent):
                     if found.cases:
                         yield _event("rows", found, found.cursor)

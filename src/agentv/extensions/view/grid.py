@@ -9,7 +9,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from agentv.extensions.view.case_index import CaseIndex
-from agentv.extensions.view.case_queries import Beside, CaseGrid, GridCounts, GridFilter
+from agentv.extensions.view.case_queries import Beside, GridCounts, GridFilter
 from agentv.extensions.view.case_rows import CaseChoice, CaseEntry, CaseGroup, CaseOrder, CaseTrial
 from agentv.extensions.view.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.growing import GrowingRun
@@ -171,10 +171,10 @@ def page_of_grid(
         progress = run.progress()
         changed = beside.changed if beside else ()
         name = ("grid", choice, query.show, changed, rated)
-        chosen, counts = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
+        chosen, counts = run.remember(name, lambda index: _rows(index, query, choice, changed, rated))
         columns = _columns(index)
         shown = chosen[query.start : query.start + query.limit]
-        by_row = index.grid.cells(shown, choice)
+        by_row = index.queries.cells(shown, choice)
         entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
     before = {}
     if base is not None and beside is not None:
@@ -200,11 +200,12 @@ def page_of_grid(
 
 
 def _rows(
-    grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: tuple[int, ...], rated: frozenset[tuple[str, str]]
+    index: CaseIndex, query: GridQuery, choice: CaseChoice, changed: tuple[int, ...], rated: frozenset[tuple[str, str]]
 ) -> tuple[list[int], GridCounts]:
-    outcomes = grid.outcomes(choice, changed)
-    among = grid.rows_of(rated) if query.show == "rated" else None
-    return grid.rows(choice, outcomes, query.show, among), grid.counts(outcomes)
+    queries = index.queries
+    outcomes = queries.outcomes(choice, changed)
+    among = queries.rows_of(rated) if query.show == "rated" else None
+    return queries.rows(choice, outcomes, query.show, among), queries.counts(outcomes)
 
 
 class _Facts(Struct):
@@ -244,7 +245,7 @@ def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
     first, second = sorted((run, base), key=lambda one: one.path)
     with first.lock, second.lock, base.index() as before:
         name = ("beside", str(base.path), before.read)
-        return run.remember(name, lambda index: index.grid.beside(before.grid))
+        return run.remember(name, lambda index: index.queries.beside(before.queries))
 
 
 def _columns(index: CaseIndex) -> list[GridColumn]:

@@ -69,31 +69,6 @@ class Progress(Struct, frozen=True):
     problem: str
 
 
-class Remembered:
-    """What is computed of an index, as long as no row is added."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-        self._rows = 0
-
-    def value(self, name: Hashable, rows: int, make: Callable[[], T]) -> T:
-        """The value of a name at so many rows, made once; the last ones are held."""
-        if rows != self._rows:
-            self._values.clear()
-            self._rows = rows
-        if name not in self._values:
-            self._values[name] = make()
-            if len(self._values) > _REMEMBERED:
-                self._values.popitem(last=False)
-        self._values.move_to_end(name)
-        value: T = self._values[name]
-        return value
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._values.clear()
-
-
 class GrowingRun:
     """A run and its index of cases. For several threads.
 
@@ -116,7 +91,8 @@ class GrowingRun:
         self._generation = secrets.randbits(32)
         self._problem = ""
         self._collected = Collected()
-        self._remembered = Remembered()
+        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+        self._remembered_at = 0  # number of the next trial
         self._tried: int | None = None
 
     def close(self) -> None:
@@ -180,9 +156,18 @@ class GrowingRun:
         return self.remember("facts", index_facts).with_cut(cut)
 
     def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
-        """What is computed of the index, once as long as no row is added."""
+        """What is computed of the index, once as long as no row is added; the last ones are held."""
         with self.index() as index:
-            return self._remembered.value(name, index.read.next_trial, lambda: make(index))
+            if index.read.next_trial != self._remembered_at:
+                self._remembered.clear()
+                self._remembered_at = index.read.next_trial
+            if name not in self._remembered:
+                self._remembered[name] = make(index)
+                if len(self._remembered) > _REMEMBERED:
+                    self._remembered.popitem(last=False)
+            self._remembered.move_to_end(name)
+            value: T = self._remembered[name]
+            return value
 
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
         """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""

@@ -86,16 +86,16 @@ def rate_of_cases(index: CaseIndex, choice: CaseChoice, total: int, cut: str | N
     groups = [group for _, group in index.groups() if choice.takes(group)]
     early = any(group.alpha is not None for group in groups)
     if not early and _alone(groups):
-        passed, failed, errored, *_ = index.totals.by_status(choice)
+        passed, failed, errored, *_ = index.queries.by_status(choice)
         kinds = Counter({(1, 1.0): passed, (1, 0.0): failed})
         return _rate(_sums(kinds, passed, failed, errored), groups, "judged case", cut)
     if total > MOST_CLUSTERED:
         return None
-    sums = index.totals.rates(choice)
+    sums = index.queries.rates(choice)
     if early:
         return _rate(sums, groups, "rates of judged cases", cut, estimated_mean)
     several = any(group.repeat > 1 for group in groups)
-    of = "judged sample" if several else "judged trial" if index.totals.distinct(choice) < total else "judged case"
+    of = "judged sample" if several else "judged trial" if index.queries.distinct(choice) < total else "judged case"
     return _rate(sums, groups, of, cut, partial(estimated_rate, samples=sums.samples))
 
 
@@ -163,7 +163,7 @@ def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
     for (kind, _), name in zip(known, shown, strict=True):
         found[name].types[kind] = None
     lists = dict(index.grades())
-    for cluster, grades, number in index.totals.grades():
+    for cluster, grades, number in index.queries.grades():
         for assertion, state in zip(lists[grades][::2], lists[grades][1::2], strict=True):
             found[shown[assertion]].add(cluster, state, number)
     rates: list[AssertionRate] = []
@@ -223,12 +223,12 @@ _decode = msgspec.json.Decoder(IndexFacts).decode
 
 
 def _computed(index: CaseIndex) -> IndexFacts:
-    totals, grid, every = index.totals, index.grid, CaseChoice()
+    queries, every = index.queries, CaseChoice()
     return IndexFacts(
-        grid.counts(grid.outcomes(every)).by_status,
-        totals.distinct(every),
-        totals.flaky(),
-        totals.scores(),
+        queries.counts(queries.outcomes(every)).by_status,
+        queries.distinct(every),
+        queries.flaky(),
+        queries.scores(),
         rate_of_cases(index, every, sum(index.counts), None),
         assertion_rates(index, None),
     )
