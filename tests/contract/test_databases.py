@@ -31,6 +31,7 @@ from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels import labels_directory
 from doubles.postgresql import postgres_server
 from doubles.team_servers import known, pushed_summary, with_project
+from doubles.waiting import until
 
 RUN_ID = "20261121T140322Z-7f3a"
 NAME = RunName("support", RUN_ID, "tester")
@@ -429,13 +430,6 @@ def test_any_order_and_repetition_of_batches_gives_the_file(uploads, database, c
     assert (uploads.state(NAME).size, rows_in(database)) == (len(whole), 12)
 
 
-def wait_for(condition, seconds=15):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
-
-
 def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
     states = [TeamState(open_database(address)) for _ in range(2)]
     problems = []
@@ -443,13 +437,13 @@ def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
         copying(states[0], tmp_path / "one", problems.append) as one,
         copying(states[1], tmp_path / "two", problems.append) as two,
     ):
-        wait_for(lambda: all(state.copied for state in states))
+        until(lambda: all(state.copied for state in states))
         first = row("a")
         states[0].uploads.put_record(NAME, RECORD, writing=False)
         states[0].uploads.add_rows(NAME, batch(0, first))
         indexes = [root.root("support") / ".agentv/results" / RUN_ID / "index.jsonl" for root in (one, two)]
         began = time.monotonic()
-        wait_for(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
+        until(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
         assert time.monotonic() - began < 4
     assert problems == []
 
@@ -460,18 +454,18 @@ def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
     migrate(database)
     state, problems = TeamState(database), []
     with copying(state, tmp_path, problems.append) as replica:
-        wait_for(lambda: state.copied)
+        until(lambda: state.copied)
         server.stop()
         try:
             with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
                 Tokens(database).projects()
             with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):
                 open_database(address)
-            wait_for(lambda: problems)
+            until(lambda: problems)
         finally:
             server.start()
-        wait_for(lambda: _works(database))
-        wait_for((replica.root("late") / ".agentv/results").exists)  # it goes on by itself
+        until(lambda: _works(database))
+        until((replica.root("late") / ".agentv/results").exists)  # it goes on by itself
 
 
 def _works(database):

@@ -1,13 +1,19 @@
-"""Agents that print a recorded stream, as targets; the streams by agent and situation."""
+"""Agents that print what a real agent printed against our own model server, so that adapters are tested as they run.
+
+The streams are in `tests/unit/extensions/agents/adapters/streams/AGENT/SITUATION.jsonl`, with paths, and what only takes
+space, replaced. What an agent writes to a file beside its stdout stands in them behind it, as its trace keeps it.
+"""
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from agentv.extensions.agents.adapters.native_settings import Ending, Memory, NativeAgentSettings, StreamReader
 from agentv.extensions.agents.adapters.recorder import Recording
 from agentv.registry.fields import Command
+from agentv.targets.catalogue import PROVIDERS
 
 PROGRAM = Path(__file__).with_name("native_agent.py")
 STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/streams"
@@ -15,14 +21,35 @@ STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/streams"
 
 def stream(agent: str, situation: str) -> Path:
     """A stream that the agent printed in that situation."""
-    return STREAMS / f"{agent}--{situation}.jsonl"
+    return STREAMS / agent / f"{situation}.jsonl"
+
+
+def settings_of(provider: str, **settings: Any) -> Any:
+    """The settings of a provider, by its name."""
+    module, _, name = PROVIDERS[provider].partition(":")
+    return getattr(import_module(module), name)(**settings)
+
+
+def program(script: dict[str, Any]) -> Command:
+    """The program that stands for an agent, with what it is to do."""
+    return Command((sys.executable, str(PROGRAM), json.dumps(script)))
+
+
+def prints(file: Path, status: int = 0) -> Command:
+    """A program that prints a file and exits."""
+    return program({"streams": [str(file)], "status": status})
+
+
+def played(agent: str, situation: str, status: int = 0, **settings: Any) -> Any:
+    """The settings of an agent, by its name, whose program prints a recorded stream."""
+    return settings_of(agent, command=prints(stream(agent, situation), status), **settings)
 
 
 def printing(settings: type[NativeAgentSettings], *situations: str, agent: str = "", **more: Any) -> Any:
     """Settings of an agent whose program prints the streams of these situations; `script` has more for the program."""
     script = {"streams": [str(stream(agent or settings.program.name, one)) for one in situations]}
     script |= more.pop("script", {})
-    return settings(command=Command((sys.executable, str(PROGRAM), json.dumps(script))), **more)
+    return settings(command=program(script), **more)
 
 
 def read(reader: StreamReader, path: Path) -> Ending:
@@ -40,6 +67,6 @@ def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, 
 
 def target_of(agent: str, situations: dict[str, str], **more: object) -> str:
     """The target that prints a stream by what its prompt holds: text → situation."""
-    script = {"by_prompt": {text: str(STREAMS / f"{agent}--{one}.jsonl") for text, one in situations.items()}}
+    script = {"by_prompt": {text: str(stream(agent, one)) for text, one in situations.items()}}
     command = [sys.executable, str(PROGRAM), json.dumps(script)]
     return json.dumps({"name": agent, "provider": agent, "command": command, **more})

@@ -4,6 +4,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from doubles.waiting import until
+
 START_S = 120.0
 """How long is waited for programs to start: a machine that runs other tests too takes its time."""
 
@@ -13,13 +15,8 @@ WITHIN_S = 20.0
 
 def ids_in(file: Path, count: int) -> list[int]:
     """The process ids, one a line, once there are so many."""
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline:
-        lines = file.read_text().split() if file.exists() else []
-        if len(lines) >= count:
-            return [int(line) for line in lines]
-        time.sleep(0.005)
-    raise AssertionError(f"{file} never held {count} ids")
+    until(lambda: file.exists() and len(file.read_text().split()) >= count, START_S)
+    return [int(line) for line in file.read_text().split()]
 
 
 def alive(process: int) -> bool:

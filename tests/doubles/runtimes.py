@@ -1,12 +1,16 @@
-"""The JavaScript runtimes that tests are run with: the Node of the wheel, and bun where it is installed."""
+"""The JavaScript runtimes that tests are run with: the Node of the wheel, and bun where it is installed; and a host."""
 
+import asyncio
 import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
+from typing import Self
 
 import pytest
 
+from agentv.user_code.javascript.host import JavaScriptHost
 from needs import needs, require
 
 
@@ -31,3 +35,28 @@ def path_with(directory: Path, *names: str) -> dict[str, str]:
     for name in names:
         (directory / name).symlink_to(program(name))
     return {**os.environ, "PATH": str(directory)}
+
+
+class Lab:
+    """One host for many tests during a `with` block, and a folder to write files into."""
+
+    def __init__(self, runtime: str, folder: Path) -> None:
+        self.folder = folder
+        self.env = path_with(folder / "bin", runtime)
+        self.runner = asyncio.Runner()
+        self.host = JavaScriptHost(self.env, patience_s=0.4)
+        self.files = 0
+
+    def write(self, source: str, name: str | None = None) -> str:
+        self.files += 1
+        file = self.folder / (name or f"file{self.files}.ts")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(source))
+        return str(file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.runner.run(self.host.close())
+        self.runner.close()

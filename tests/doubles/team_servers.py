@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,14 +60,6 @@ def team_server_in(directory: Path, proxies: Sequence[str] = (), host: str = "12
         yield server
     finally:
         server.close()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    """Wait until something has happened in another thread."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 def is_complete(copy: Path) -> bool:

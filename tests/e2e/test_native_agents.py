@@ -10,7 +10,7 @@ import pytest
 from agentv.extensions.agents.adapters.claude import Claude
 from agentv.extensions.agents.adapters.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
-from doubles.native_agents import PROGRAM, STREAMS, target_of
+from doubles.native_agents import PROGRAM, stream, target_of
 from needs import needs
 
 SITUATIONS = {
@@ -42,14 +42,14 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
     trace = json.loads((project.path / "out" / edit["trace_path"]).read_text())
     assert [one["name"] for one in trace["steps"] if one.get("type") == "tool_call"][-1] == "shell"
     native = (project.path / "out" / edit["native_path"]).read_text()
-    assert native == (STREAMS / f"{agent}--edit.jsonl").read_text()
+    assert native == stream(agent, "edit").read_text()
     kept = "".join(path.read_text() for path in (project.path / "out").rglob("*") if path.is_file())
     assert "sk-of-mine-1234567" not in kept
 
 
 def test_a_check_has_each_agent_take_one_turn_and_says_what_it_found_and_no_secret(project):
     def named(name, agent, situation):
-        script = {"text": (STREAMS / f"{agent}--{situation}.jsonl").read_text()}  # confined, it reads no file of ours
+        script = {"text": stream(agent, situation).read_text()}  # confined, it reads no file of ours
         command = [sys.executable, str(PROGRAM), json.dumps(script)]
         return {"name": name, "provider": agent, "command": command, "api_key": "sk-of-mine-1234567", "gateway": False}
 

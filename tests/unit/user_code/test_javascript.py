@@ -19,7 +19,7 @@ from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.javascript.runtime import find_runtime, install_sdk
 from doubles.grading import Asked, context_of, graded
 from doubles.processes_alive import all_gone
-from doubles.runtimes import RUNTIMES, path_with, program
+from doubles.runtimes import RUNTIMES, Lab, path_with, program
 
 SEED = """\
 #!/usr/bin/env bun
@@ -43,24 +43,7 @@ SEED_PAYLOAD = {
 }
 
 
-class Lab:
-    """One host for many tests, and a project to write files into."""
-
-    def __init__(self, runtime: str, directory: Path) -> None:
-        self.runtime = runtime
-        self.directory = directory
-        self.env = path_with(directory / "bin", runtime)
-        self.runner = asyncio.Runner()
-        self.host = JavaScriptHost(self.env, patience_s=0.4)
-        self.files = 0
-
-    def write(self, source: str, name: str | None = None) -> str:
-        self.files += 1
-        file = self.directory / (name or f"file{self.files}.ts")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(dedent(source))
-        return str(file)
-
+class JavaScriptLab(Lab):
     def grade(self, source: str, payload=None, name: str | None = None, timeout_s: float = 20):
         file = self.write(source, name)
         return self.runner.run(self.host.grade(file, payload or {"output": "hello there you"}, timeout_s))
@@ -83,24 +66,18 @@ class Lab:
     def pid(self) -> int:
         return self.handler("return { pass: true, details: { pid: process.pid } }")["details"]["pid"]
 
-    def close(self) -> None:
-        self.runner.run(self.host.close())
-        self.runner.close()
-
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def lab(request, tmp_path_factory):
-    made = Lab(request.param, tmp_path_factory.mktemp("project"))
-    yield made
-    made.close()
+    with JavaScriptLab(request.param, tmp_path_factory.mktemp("project")) as made:
+        yield made
 
 
 @pytest.fixture(params=RUNTIMES)
 def fresh(request, tmp_path):
     """A host of its own, for tests that break it."""
-    made = Lab(request.param, tmp_path)
-    yield made
-    made.close()
+    with JavaScriptLab(request.param, tmp_path) as made:
+        yield made
 
 
 def code(found) -> str:

@@ -12,7 +12,8 @@ import pytest
 from agentv.extensions.view import events
 from agentv.extensions.view.app import static_files, static_version
 from agentv.web.connections import LimitedConnection, most_connections
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import team_server_in
+from doubles.waiting import until
 
 HEAD = b"POST /sign-in/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
 
@@ -63,22 +64,22 @@ def test_a_body_that_trickles_ends_its_connection(server, monkeypatch):
     with connected(server) as connection:
         connection.sendall(HEAD.replace(b"Host: x", b"Host: " + host) + origin + b"\r\n{")
         assert rest_of(connection) == b""
-    wait_for(lambda: not server.connections)
+    until(lambda: not server.connections)
 
 
 def test_beyond_the_limit_there_is_an_answer_that_says_so(server, monkeypatch):
     monkeypatch.setattr(LimitedConnection, "most", 3)
-    wait_for(lambda: not server.connections)
+    until(lambda: not server.connections)
     with ExitStack() as held:
         for _ in range(3):
             held.enter_context(connected(server))
-        wait_for(lambda: len(server.connections) == 3)
+        until(lambda: len(server.connections) == 3)
         with ThreadPoolExecutor(8) as threads:
             answers = list(threads.map(lambda _: httpx.get(f"{server.root}/health"), range(8)))
         assert {one.status_code for one in answers} == {503}
         assert answers[0].json()["error"]["message"] == "the server has 3 open connections; try again in a moment"
         assert answers[0].headers["retry-after"]
-    wait_for(lambda: not server.connections)
+    until(lambda: not server.connections)
     assert httpx.get(f"{server.root}/health").status_code == 200
     assert 0 < most_connections() <= 500
 
@@ -87,13 +88,13 @@ def test_a_client_that_reads_nothing_of_its_answers_is_let_go(server, monkeypatc
     monkeypatch.setattr(LimitedConnection, "flush_s", 0.2)
     address = urlsplit(server.root)
     request = f"GET /static/{static_version()}/app.js HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
-    wait_for(lambda: not server.connections)
+    until(lambda: not server.connections)
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((address.hostname, address.port))
         connection.sendall(request * 40)  # more than the system buffers
-        wait_for(lambda: server.connections)
-        wait_for(lambda: not server.connections)
+        until(lambda: server.connections)
+        until(lambda: not server.connections)
 
 
 def test_a_client_that_reads_slowly_gets_all_of_its_answer(server, monkeypatch):
@@ -123,5 +124,5 @@ def test_streams_leave_connections_to_others(server, monkeypatch):
     with ExitStack() as held:
         for _ in range(2):
             held.enter_context(httpx.stream("GET", address, headers=headers))
-        wait_for(lambda: status() == 503)
-    wait_for(lambda: status() == 200)
+        until(lambda: status() == 503)
+    until(lambda: status() == 200)

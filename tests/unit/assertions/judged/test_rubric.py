@@ -2,7 +2,6 @@ import asyncio
 import json
 import re
 import sys
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -18,10 +17,9 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, PromptCode
-from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.judges import Deciding, JudgeServices, Saying, answered
 from doubles.judging import Run, judged, judged_within
-from doubles.runtimes import RUNTIMES, path_with
+from doubles.runtimes import RUNTIMES, Lab
 
 RANGES = {"0": "bad", "5": "good"}
 
@@ -331,18 +329,13 @@ def test_a_command_that_is_not_there_cannot_start():
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def lab(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lab")
-    with asyncio.Runner() as runner:
-        host = JavaScriptHost(path_with(folder / "bin", request.param), patience_s=0.4)
-        yield SimpleNamespace(folder=folder, runner=runner, host=host)
-        runner.run(host.close())
+    with Lab(request.param, tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
 
 
 def written(lab, text, assertion=None, *, name=None, file="judge-prompt.mjs", config=None):
-    path = lab.folder / str(len(list(lab.folder.iterdir()))) / file
-    path.parent.mkdir()
-    path.write_text(text)
-    prompt = PromptCode(script=JavaScriptSource(path=str(path), name=name), config=config or {})
+    path = lab.write(text, f"{lab.files}/{file}")
+    prompt = PromptCode(script=JavaScriptSource(path=path, name=name), config=config or {})
     run = Run(YES, javascript=lab.host)
     made = assertion(prompt) if assertion else ClosedQa("is polite", prompt)
     return lab.runner.run(judged_within(made, run, "It is Paris.")), run

@@ -9,10 +9,9 @@ from agentv.assertions.user_code.script_and_python import JavaScriptCode, JudgeA
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PythonSource
-from agentv.user_code.javascript.host import JavaScriptHost
 from doubles.grading import Asked, context_of, grade, graded
 from doubles.processes_alive import all_gone
-from doubles.runtimes import RUNTIMES, path_with
+from doubles.runtimes import RUNTIMES, Lab
 
 
 def shell(line: str, **options) -> Script:
@@ -289,34 +288,17 @@ def test_a_function_of_a_file_gets_what_it_names(tmp_path):
     assert found("missing").error.code == "cannot-load"
 
 
-class Lab:
-    """One host for many tests, and a folder for files."""
-
-    def __init__(self, runtime, folder):
-        self.folder = folder
-        self.runner = asyncio.Runner()
-        self.host = JavaScriptHost(path_with(folder / "bin", runtime), patience_s=0.4)
-        self.files = 0
-
+class CodeLab(Lab):
     def grade(self, source, output="hello", *, threshold=None, config=None, **known):
         value = source if isinstance(source, JavaScriptSource) else JavaScriptSource(code=source)
         assertion = JavaScriptCode(value, threshold, config or {})
         return self.runner.run(graded(assertion, context_of(output, **known), javascript=self.host))
 
-    def file(self, name, text):
-        self.files += 1
-        path = self.folder / f"{self.files}" / name
-        path.parent.mkdir()
-        path.write_text(text)
-        return str(path)
-
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def lab(request, tmp_path_factory):
-    lab = Lab(request.param, tmp_path_factory.mktemp("lab"))
-    yield lab
-    lab.runner.run(lab.host.close())
-    lab.runner.close()
+    with CodeLab(request.param, tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
 
 
 @pytest.mark.parametrize(
@@ -387,15 +369,13 @@ def test_a_threshold_makes_no_verdict_of_an_error(lab):
 
 
 def test_functions_of_files_get_the_answer_and_the_context(lab):
-    path = lab.file(
-        "check.ts",
-        """
-export default (output: string, context: { vars: Record<string, unknown> }) => context.vars.my_name === output;
-export const half = async (output: string): Promise<number> => 0.5;
-export function broken() { throw new Error('no') }
-export const number = 3;
-""",
-    )
+    source = """
+        export default (output: string, context: { vars: Record<string, unknown> }) => context.vars.my_name === output;
+        export const half = async (output: string): Promise<number> => 0.5;
+        export function broken() { throw new Error('no') }
+        export const number = 3;
+    """
+    path = lab.write(source, "check.ts")
     assert lab.grade(JavaScriptSource(path=path), vars={"my_name": "hello"}).passed
     assert not lab.grade(JavaScriptSource(path=path), vars={"my_name": "x"}).passed
     assert lab.grade(JavaScriptSource(path=path, name="half")).score == 0.5
@@ -407,7 +387,8 @@ export const number = 3;
 
 
 def test_functions_of_commonjs_files(lab):
-    path = lab.file("check.cjs", "module.exports = (output) => output.length === 5;\nmodule.exports.other = () => 0;\n")
+    source = "module.exports = (output) => output.length === 5;\nmodule.exports.other = () => 0;\n"
+    path = lab.write(source, "check.cjs")
     assert lab.grade(JavaScriptSource(path=path)).passed
     assert not lab.grade(JavaScriptSource(path=path, name="other")).passed
 

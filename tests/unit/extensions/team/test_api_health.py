@@ -8,7 +8,7 @@ from threading import Event
 import httpx
 import pytest
 
-from doubles.team_servers import wait_for
+from doubles.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -47,4 +47,4 @@ def test_a_database_that_hangs_is_busy(server, client, monkeypatch):
         assert max(took for _, took in answers) < 2
     monkeypatch.undo()
     going_on.set()
-    wait_for(lambda: timed(client, f"{server.root}/health")[0].status_code == 200)
+    until(lambda: timed(client, f"{server.root}/health")[0].status_code == 200)

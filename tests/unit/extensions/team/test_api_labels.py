@@ -16,8 +16,9 @@ from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.serving import copying
 from doubles.judged_runs import judged_run
 from doubles.stored_runs import write_run
-from doubles.team_servers import is_complete, team_server_in, wait_for
+from doubles.team_servers import is_complete, team_server_in
 from doubles.trials import finished, trial
+from doubles.waiting import until
 
 
 class Person(httpx.Client):
@@ -57,7 +58,7 @@ def people_of(tmp_path, run):
         connection = closing.enter_context(Connection(Remote.of(server.address, server.token("push", "read"))))
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(run, connection, redactor_of({}, "")).push()
-        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run.name))
+        until(lambda: is_complete(copies.root("support") / ".agentv/results" / run.name))
         people = [
             Person(server, name, *scopes)
             for name, *scopes in (("ana", "read", "label"), ("ben", "read", "label"), ("eve", "read"))
@@ -110,7 +111,7 @@ def test_two_people_label_one_answer_in_the_pages_and_a_laptop_pulls_both_labels
         wanted = [(ana.actor, "pass"), (ben.actor, "fail")]
         assert pull_labels(other, connection)[0] == 2
         assert pull_labels(other, connection)[0] == 0
-        wait_for(lambda: len(LabelFiles(copies.root("support")).read()) == 2)
+        until(lambda: len(LabelFiles(copies.root("support")).read()) == 2)
         for root in (other, copies.root("support")):
             labels = LabelFiles(root).read()
             assert [(one.person, one.verdict) for one in labels] == wanted

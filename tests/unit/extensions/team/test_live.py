@@ -10,7 +10,8 @@ from agentv.extensions.team.live import LivePush, Waits
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.uploaded import RunName
 from agentv.store.files.directory import is_being_written
-from doubles.team_servers import RUN_ID, row, wait_for, write_rows, write_run
+from doubles.team_servers import RUN_ID, row, write_rows, write_run
+from doubles.waiting import until
 
 WAITS = Waits(first=0.01, longest=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
 NAME = RunName("support", RUN_ID, "test")
@@ -40,14 +41,14 @@ def test_rows_reach_the_server_while_the_run_goes_on_and_the_end_completes_it(se
         return server.state.uploads.state(NAME).size
 
     with started(run, remote, problems) as push:
-        wait_for(lambda: size() == len(b"".join(rows[:2])))
+        until(lambda: size() == len(b"".join(rows[:2])))
         assert server.state.uploads.state(NAME).writing
         write_rows(run, *rows[:4])  # the same file grew
-        wait_for(lambda: size() == len(b"".join(rows[:4])))
+        until(lambda: size() == len(b"".join(rows[:4])))
         rewritten = run / "index.new"
         rewritten.write_bytes(rows[5])
         rewritten.rename(run / "index.jsonl")  # as where rows are moved away
-        wait_for(lambda: size() == len(rows[5]))
+        until(lambda: size() == len(rows[5]))
         write_rows(run, rows[5], rows[0])
         (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
         done = push.finish()
@@ -73,7 +74,7 @@ def test_a_run_is_begun_on_the_server_when_its_run_json_says_what_is_run(server,
     with started(run, remote, problems, transport=Recording()) as push:
         time.sleep(0.1)
         (run / "run.json").write_bytes(described)
-        wait_for(lambda: server.state.uploads.state(NAME).generation)
+        until(lambda: server.state.uploads.state(NAME).generation)
         write_rows(run, row(1))
         done = push.finish()
     assert (done.problem, problems) == (None, [])
@@ -94,9 +95,9 @@ def test_a_server_that_is_away_and_comes_again_is_continued(server, remote, tmp_
     transport.is_away.set()
     run = write_run(tmp_path, row(1))
     with started(run, remote, problems, transport=transport) as push:
-        wait_for(lambda: problems)
+        until(lambda: problems)
         transport.is_away.clear()
-        wait_for(lambda: server.state.uploads.state(NAME).size)
+        until(lambda: server.state.uploads.state(NAME).size)
         transport.is_away.set()
         write_rows(run, row(1), row(2), row(3))
         done = push.finish()
@@ -114,7 +115,7 @@ def test_a_refused_token_and_a_secret_are_told_at_once_and_nothing_waits(server,
     ):
         problems = []
         with started(run, one, problems, env) as push:
-            wait_for(lambda problems=problems: problems)
+            until(lambda problems=problems: problems)
             began = time.monotonic()
             done = push.finish()
             assert time.monotonic() - began < 1
@@ -151,7 +152,7 @@ def test_a_bug_of_the_push_is_no_bug_of_the_run(remote, tmp_path):
 
     problems = []
     with started(write_run(tmp_path, row(1)), remote, problems, transport=Broken()) as push:
-        wait_for(lambda: problems)
+        until(lambda: problems)
         assert "RuntimeError: boom" in push.finish().problem
 
 
@@ -162,7 +163,7 @@ def test_a_run_that_never_began_is_not_pushed(remote):
 def test_artifacts_follow_while_the_run_goes_on(server, remote, tmp_path):
     run = write_run(tmp_path, row(1))
     with started(run, remote) as push:
-        wait_for(lambda: server.state.uploads.state(NAME).size)
+        until(lambda: server.state.uploads.state(NAME).size)
         file = run / "artifacts" / "trial" / "changes.diff"
         file.parent.mkdir(parents=True)
         file.write_text("diff")

@@ -11,7 +11,7 @@ from agentv.app.results.listing import totals_of_upload
 from agentv.errors import StoreError
 from agentv.extensions.team.replica import UploadTotals
 from doubles.stored_runs import scoring, write_run
-from doubles.team_servers import wait_for
+from doubles.waiting import until
 
 PUSHED = json.dumps({"run_id": "r", "pass_rate": 1.0}).encode()
 
@@ -33,7 +33,7 @@ def test_the_end_of_the_server_ends_the_process(tmp_path):
     os.mkfifo(run / "index.jsonl")  # whoever reads it waits
     totals = UploadTotals(large=0)
     running, waiting = totals.of(run, PUSHED), totals.of(run, PUSHED)
-    wait_for(lambda: totals._process)
+    until(lambda: totals._process)
     totals.close()
     assert "ended with -9" in str(running.exception(0))
     assert waiting.cancelled()

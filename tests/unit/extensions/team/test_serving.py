@@ -24,7 +24,8 @@ from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.web.security import HEADERS
 from doubles import stored_runs
 from doubles.stored_runs import scoring
-from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, wait_for, with_project, write_rows, write_run
+from doubles.team_servers import RUN_ID, is_complete, row, team_server_in, with_project, write_rows, write_run
+from doubles.waiting import until
 
 
 def has_ipv6():
@@ -48,7 +49,7 @@ def test_a_server_on_ipv6_loopback_takes_runs_and_shows_pages(tmp_path):
         assert browser.get("/projects/support/").headers["location"].startswith("../../sign-in")
         assert browser.post("/sign-in/token", json={"token": remote.token}).status_code == 200
         assert "agentv-token" in browser.get("/projects/support/").text
-        wait_for(lambda: browser.get("/projects/support/api/runs").json()["total"] == 1)
+        until(lambda: browser.get("/projects/support/api/runs").json()["total"] == 1)
         assert browser.get("/health", headers={"Host": "[::1]:1"}).status_code == 200
         assert browser.get("/", headers={"Host": "[::1]:1"}).status_code == 403
 
@@ -75,7 +76,7 @@ def test_every_row_is_an_event_once_and_the_end_of_the_run_is_one(tmp_path):
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         push = RunPush(run, connection, redactor_of({}, ""))
         push.push_new_rows()  # the run alone: it has no row
-        wait_for((copies.root("support") / ".agentv/results" / RUN_ID / "copied.json").exists)
+        until((copies.root("support") / ".agentv/results" / RUN_ID / "copied.json").exists)
         address = f"{server.address}/api/runs/{RUN_ID}/events"
         headers = {"Authorization": f"Bearer {remote.token}"}
         answer = closing.enter_context(httpx.stream("GET", address, headers=headers, timeout=10))
@@ -104,7 +105,7 @@ def test_the_totals_of_a_pushed_run_are_those_of_its_rows(tmp_path, forged):
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
         RunPush(run, closing.enter_context(Connection(remote)), redactor_of({}, "")).push()
         copy = copies.root("support") / ".agentv/results" / RUN_ID
-        wait_for(lambda: is_complete(copy))
+        until(lambda: is_complete(copy))
         answer = httpx.get(f"{server.address}/api/runs", headers={"Authorization": f"Bearer {remote.token}"})
     (listed,) = answer.json()["runs"]
     assert (listed["pass_rate"], listed["cases"]["passed"], listed["total"]) == (0.5, 1, 2)

@@ -17,7 +17,8 @@ from agentv.extensions.team.people import LONGEST, LONGEST_IDLE, MemberName, Ses
 from agentv.extensions.team.serving import team_application, trusted_proxies
 from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, OpenIdDouble
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import team_server_in
+from doubles.waiting import until
 
 ADA = MemberName("ada@example.org")
 
@@ -376,7 +377,7 @@ def test_sign_ins_that_wait_for_the_provider_hold_nobody_else_up(server, openid,
     with ThreadPoolExecutor(16) as threads:
         waiting = [threads.submit(browser.post, "/sign-in/openid", json={}) for _ in range(16)]
         try:
-            wait_for(lambda: len(openid.requests) == 16)
+            until(lambda: len(openid.requests) == 16)
             busy = browser.post("/sign-in/openid", json={})
             assert code(busy) == (503, "busy")
             assert browser.get("/sign-in").status_code == 200
@@ -409,11 +410,11 @@ def test_a_server_says_at_its_start_that_its_provider_cannot_be_used_and_signs_i
     problems, secrets = [], {SECRET_VARIABLE: SECRET}
     openid.down = True
     server.state.openid = opened_provider(openid.issuer, CLIENT, secrets, problems.append)
-    wait_for(lambda: problems)
+    until(lambda: problems)
     assert "answered 503" in problems[0]
     openid.down = False
     server.state.openid = opened_provider(openid.issuer, CLIENT, secrets, problems.append)
-    wait_for(lambda: server.state.openid._kept)
+    until(lambda: server.state.openid._kept)
     assert browser.get(openid.authorize(browser.begin())).status_code == 303
     assert len(problems) == 1
     assert opened_provider(None, None, {}, problems.append) is None

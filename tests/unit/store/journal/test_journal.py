@@ -2,7 +2,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import closing, suppress
 from zlib import crc32
 
@@ -23,6 +22,7 @@ from agentv.store.journal.verification import stored_summary
 from doubles.stores import call
 from doubles.thorough import examples
 from doubles.trials import NOW, ROOT, finished, trial
+from doubles.waiting import until
 
 
 def fill(directory, *ids):
@@ -36,14 +36,6 @@ def reopened(directory):
     with Journal(directory, ROOT) as journal:
         journal.load_answers()
         return [key for key in "abc" if journal.stored_answer(call(key))], list(journal.finished()), journal
-
-
-def wait_for(condition):
-    for _ in range(400):
-        if condition():
-            return
-        time.sleep(0.005)
-    raise AssertionError("waited 2 s for nothing")
 
 
 def test_an_answer_of_an_earlier_process_is_written_again_only_where_it_is_not_held(directory):
@@ -277,7 +269,7 @@ def test_a_directory_that_is_removed_stops_the_run(directory, write):
             return False
         return True
 
-    wait_for(refused)
+    until(refused)
     with pytest.raises(StoreError, match="it was removed during the run"):
         journal.close()
 

@@ -6,7 +6,7 @@ from agentv.extensions.agents.adapters.native_settings import Directories, Launc
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.tools import GatewayAccess, McpServer
 from doubles.asking import request
-from doubles.recorded_agents import settings_of
+from doubles.native_agents import settings_of
 
 AGENTS = ("gemini-cli", "copilot-cli", "pi-cli", "opencode", "mini-swe-agent")
 OF_ANY_MODEL = AGENTS[1:]

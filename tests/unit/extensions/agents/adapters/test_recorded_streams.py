@@ -12,7 +12,7 @@ from agentv.model.values.trace import MessageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from doubles.asking import answer, request
-from doubles.recorded_agents import STREAMS, played, prints, settings_of, stream
+from doubles.native_agents import STREAMS, played, prints, settings_of, stream
 
 AGENTS = ("gemini-cli", "copilot-cli", "pi-cli", "opencode", "mini-swe-agent")
 WITH_MCP = ("gemini-cli", "copilot-cli", "opencode")
@@ -216,17 +216,16 @@ AFTER_THE_END = {
 
 @pytest.mark.parametrize("agent", AFTER_THE_END)
 def test_an_agent_that_works_on_after_its_result_has_given_none(agent, tmp_path):
-    recorded = STREAMS / f"{agent}--edit.jsonl" if agent in {"claude", "codex"} else stream(agent, "edit")
     for more, code in (("", None), (json.dumps(AFTER_THE_END[agent]), "agent-stopped")):
         file = tmp_path / "stream"
-        file.write_bytes(recorded.read_bytes().rstrip(b"\n") + f"\n{more}\n".encode())
+        file.write_bytes(stream(agent, "edit").read_bytes().rstrip(b"\n") + f"\n{more}\n".encode())
         found = asked(settings_of(agent, command=prints(file)), tmp_path)
         assert (found.code if isinstance(found, Failure) else None) == code, found
 
 
 def test_a_refusal_of_claudes_model_is_no_answer(tmp_path):
     file = tmp_path / "stream"
-    recorded = (STREAMS / "claude--answer.jsonl").read_text()
+    recorded = stream("claude", "answer").read_text()
     assert recorded.count('"stop_reason":"end_turn"')
     file.write_text(recorded.replace('"stop_reason":"end_turn"', '"stop_reason":"refusal"'))
     assert asked(settings_of("claude", command=prints(file)), tmp_path).code == "refused"

@@ -27,6 +27,7 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
 from agentv.testing import Answer, ClosedConnection, ModelServer, Status, StoppedStream, TokenUsage, Truncated
 from doubles.trials import trial
+from doubles.waiting import until
 
 KEY = "sk-real-0123456789abcdef"
 HI = [{"role": "user", "content": "hi"}]
@@ -81,11 +82,6 @@ def anthropic_of(session, max_retries=0):
 
 CLIENTS: list[Any] = []
 """Clients of the SDKs, closed with their test's loop."""
-
-
-async def until(holds):
-    while not holds():  # noqa: ASYNC110  # another thread makes it true
-        await asyncio.sleep(0.01)
 
 
 async def post(session, path, body: Any = None, headers=None, method="POST"):
@@ -317,13 +313,13 @@ async def test_whoever_closes_early_hides_nothing(ends):
         call = asyncio.ensure_future(
             openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
         )
-        await until(lambda: opened.server.calls)
+        await asyncio.to_thread(until, lambda: opened.server.calls)
         if ends == "agent":
             call.cancel()
         else:
             await session.close()
         await asyncio.gather(call, return_exceptions=True)
-        await until(lambda: session.usages()[0].error != "it has not ended")
+        await asyncio.to_thread(until, lambda: session.usages()[0].error != "it has not ended")
         errors, spent, failure = ([one.error for one in session.usages()], limiter.budget.spent.tokens, session.failure)
     assert len(errors) == 1
     assert errors[0] is not None
@@ -338,10 +334,10 @@ async def test_calls_without_a_known_ceiling_that_break_off_take_what_was_reserv
     limiter = BudgetLimiter(Budget(tokens=5_000))
     async with one_session(Answer("fine", delay_s=20), budget=limiter) as (opened, session):
         call = asyncio.ensure_future(openai_of(session).chat.completions.create(model="no-such-model", messages=HI))
-        await until(lambda: opened.server.calls)
+        await asyncio.to_thread(until, lambda: opened.server.calls)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        await until(lambda: session.usages()[0].error != "it has not ended")
+        await asyncio.to_thread(until, lambda: session.usages()[0].error != "it has not ended")
         with pytest.raises(openai.APIStatusError) as refused:
             await openai_of(session).chat.completions.create(model="no-such-model", messages=HI)
         shown = (limiter.budget.spent.tokens, refused.value.status_code, session.failure.code, len(opened.server.calls))

@@ -1,21 +1,12 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 from agentv.extensions.agents.workspaces.launcher import GRACE_S, command_line
 from doubles.opened_workspaces import command_lines
-
-
-def waited(mark: str, within_s: float) -> bool:
-    deadline = time.monotonic() + within_s
-    while f"sleep {mark}" in command_lines():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+from doubles.waiting import until
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -36,4 +27,4 @@ def test_the_guard_outlives_a_kill_of_the_group() -> None:
     ) as process:
         assert process.stdout.readline() == b"ready\n"
         os.killpg(process.pid, signal.SIGKILL)
-    assert waited(mark, GRACE_S + 5)
+    until(lambda: f"sleep {mark}" not in command_lines(), GRACE_S + 5)
