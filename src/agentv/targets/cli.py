@@ -89,15 +89,13 @@ class Cli(GatewaySettings):
         return structs.replace(command, cwd=self.cwd) if self.cwd else command
 
 
+@dataclass(slots=True)
 class _Cli:
-    def __init__(
-        self, plan: CommandPlan, check: Healthcheck | None, files_format: str, options: Mapping[str, Json]
-    ) -> None:
-        self._plan = plan
-        self._files_format = files_format
-        self._options = options
-        self._check = check
-        self._checking: Once[Failure | None] = Once()
+    _plan: CommandPlan
+    _check: Healthcheck | None
+    _files_format: str
+    _options: Mapping[str, Json]
+    _checking: Once[Failure | None] = field(default_factory=Once)
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         check = self._check

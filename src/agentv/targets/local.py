@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from agentv.model.suite.suite import TargetSpec
@@ -44,15 +44,15 @@ class Local(ProviderSettings):
         return LocalEmbedder(self.model, spec.name, executor)
 
 
+@dataclass(slots=True)
 class LocalEmbedder:
     """A connected `local` target."""
 
-    def __init__(self, model: str, name: str, executor: Executor) -> None:
-        self._place = model
-        self._name = name
-        self._executor = executor
-        self._loading = asyncio.Lock()
-        self._model: StaticModel | Failure | None = None
+    _place: str
+    _name: str
+    _executor: Executor
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _model: StaticModel | Failure | None = None
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """A failure: it only embeds."""

@@ -78,26 +78,23 @@ class _InWorker:
     """A function of a file or a module."""
 
     def __init__(self, settings: Python, spec: TargetSpec, executor: Executor) -> None:
-        self._function = settings.function
-        self._config = settings.config
-        self._trace = settings.trace
-        self._name = spec.name
-        self._processes = spec.workers or 1
+        self._settings = settings
+        self._spec = spec
         self._executor = executor
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        ref = self._function
+        settings, ref = self._settings, self._settings.function
         call = CodeCall(
             "tested",
             "agentv.targets.python_call:answer",
-            {**_payload(request, self._name, self._config), "trace": self._trace, "name": ref.name},
+            {**_payload(request, self._spec.name, settings.config), "trace": settings.trace, "name": ref.name},
             code="target-raised",
             what=ref.name,
             function=ref.name,
             file=ref.path,
             module=ref.module,
             env=request.env or None,
-            processes=self._processes,
+            processes=self._spec.workers or 1,
         )
         found = await self._executor.python(call)
         if isinstance(found, Raised):

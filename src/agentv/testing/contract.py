@@ -9,7 +9,8 @@ import asyncio
 import inspect
 import os
 import pickle
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar, get_type_hints
 
 from msgspec import to_builtins
@@ -85,13 +86,10 @@ class TargetContract:
         """Closing again does nothing, and closing what was never asked neither."""
 
         async def close(calls: int) -> None:
-            executor = DaemonThreads()
-            target = self._connected(self.settings(), executor)
-            for number in range(calls):
-                await _given(target, self._request(number))
-            await target.close()
-            await target.close()
-            await executor.aclose()
+            async with _opened(self.settings()) as target:
+                for number in range(calls):
+                    await _given(target, self._request(number))
+                await target.close()
 
         _run(close(0))
         _run(close(1))
@@ -139,14 +137,11 @@ class TargetContract:
         settings = _given_or_skip(self.waiting(), "waiting")
 
         async def cancelled() -> bool:
-            executor = DaemonThreads()
-            target = self._connected(settings, executor)
-            call = asyncio.ensure_future(_given(target, self._request(0)))
-            await asyncio.sleep(0.05)
-            call.cancel()
-            await asyncio.wait([call])
-            await target.close()
-            await executor.aclose()
+            async with _opened(settings) as target:
+                call = asyncio.ensure_future(_given(target, self._request(0)))
+                await asyncio.sleep(0.05)
+                call.cancel()
+                await asyncio.wait([call])
             return call.cancelled()
 
         assert _run(cancelled()), "the call answered, though it was cancelled"
@@ -160,22 +155,25 @@ class TargetContract:
         prompt = self.prompt(number)
         return TargetRequest(str(number), prompt, (Message("user", prompt),), timeout_s=LIMIT_S, env=dict(os.environ))
 
-    def _connected(self, settings: ProviderSettings, executor: DaemonThreads) -> Target:
-        return settings.connect(TargetSpec("target", "provider", settings), executor)
-
     def _answers(self, settings: ProviderSettings, count: int) -> list[TargetResponse | Failure]:
         """What the target answers to calls that are made at once."""
 
         async def asked() -> list[TargetResponse | Failure]:
-            executor = DaemonThreads()
-            target = self._connected(settings, executor)
-            try:
+            async with _opened(settings) as target:
                 return await asyncio.gather(*(_given(target, self._request(number)) for number in range(count)))
-            finally:
-                await target.close()
-                await executor.aclose()
 
         return _run(asked())
+
+
+@asynccontextmanager
+async def _opened(settings: ProviderSettings) -> AsyncIterator[Target]:
+    executor = DaemonThreads()
+    target = settings.connect(TargetSpec("target", "provider", settings), executor)
+    try:
+        yield target
+    finally:
+        await target.close()
+        await executor.aclose()
 
 
 async def _given(target: Target, request: TargetRequest) -> TargetResponse | Failure:

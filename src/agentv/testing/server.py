@@ -9,7 +9,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from threading import Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec.structs import asdict
@@ -153,17 +152,13 @@ class ModelServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.start)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.stop)
 
     def _address(self, protocol: str) -> str:

@@ -68,12 +68,7 @@ class RequestSettings:
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
         """Most that one call can use."""
-        longest = self._longest()
-        if longest is None:
-            return Ceiling(0.0) if self.self_hosted else UNKNOWN
-        input_tokens = tokens_at_most(request, self.fixed_parts)
-        usage = TokenUsage(input_tokens, longest * self._answers(), input_tokens + longest * self._answers())
-        return Ceiling(self._price(usage), usage.total)
+        return self._ceiling(tokens_at_most(request, self.fixed_parts), self._answers())
 
     def ceiling_of_body(self, body: JsonObject, *, answers: int = 1) -> Ceiling:
         """Of one call whose body somebody else has written.
@@ -82,22 +77,23 @@ class RequestSettings:
             body: as it is sent.
             answers: how many it asks for.
         """
-        longest = self._longest()
-        if longest is None:
-            return Ceiling(0.0) if self.self_hosted else UNKNOWN
-        input_tokens: int | None = tokens_in_body(body)
-        if input_tokens is None:  # it refers to what only the API knows, so that the model's window is the limit
-            input_tokens = window_of(self.prices, self.model) if self.prices is not None else None
-            if input_tokens is None:
-                return UNKNOWN
-        output_tokens = longest * max(answers, 1)
-        usage = TokenUsage(input_tokens, output_tokens, input_tokens + output_tokens)
-        return Ceiling(self._price(usage), usage.total)
+        # a body may refer to what only the API knows, so that the model's window is the limit
+        return self._ceiling(tokens_in_body(body) or self._window(), max(answers, 1))
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
         """Most that the calls that embed these texts can use."""
         input_tokens = sum(map(_bytes, texts))
         return Ceiling(self._price(TokenUsage(input_tokens, 0, input_tokens)), input_tokens)
+
+    def _ceiling(self, input_tokens: int | None, answers: int) -> Ceiling:
+        longest = self._longest()
+        if longest is None:
+            return Ceiling(0.0) if self.self_hosted else UNKNOWN
+        if input_tokens is None:
+            return UNKNOWN
+        output_tokens = longest * answers
+        usage = TokenUsage(input_tokens, output_tokens, input_tokens + output_tokens)
+        return Ceiling(self._price(usage), usage.total)
 
     def _price(self, usage: TokenUsage) -> float | None:
         if self.self_hosted:
@@ -110,7 +106,10 @@ class RequestSettings:
         if isinstance(limit, int):
             return limit
         known = next((most for name, most in _LONGEST if re.search(name, self.model, re.IGNORECASE)), None)
-        return known or (window_of(self.prices, self.model) if self.prices is not None else None)
+        return known or self._window()
+
+    def _window(self) -> int | None:
+        return window_of(self.prices, self.model) if self.prices is not None else None
 
     def _answers(self) -> int:
         answers = (self.extra or {}).get("n", 1)

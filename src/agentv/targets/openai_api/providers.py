@@ -1,81 +1,23 @@
-"""`openai`, `azure` and `ollama`, and the base of all providers that speak OpenAI's API."""
+"""`openai`, `azure` and `ollama`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock
-from agentv.model.values.usage import Ceiling
-from agentv.ports import Executor, Target
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
-from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, url_issues
-from agentv.targets.model_api.content import tool_issues
-from agentv.targets.model_api.prices import RequestSettings
-from agentv.targets.model_api.settings import extra_issues
+from agentv.targets.http.failures import is_local
 from agentv.targets.openai_api.parameters import Dialect, OpenAISettings
-
-_NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty", "tool_calls_as_output")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenAIProvider(OpenAISettings):
-    """Base of the providers that speak OpenAI's API."""
-
-    def validate(self) -> Iterable[Issue]:
-        """Invalid URLs, and settings that the API lacks."""
-        yield from key_issues(self.api_key)
-        yield from url_issues(self.dialect().base_url if self.base_url is not None else None)
-        if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
-            message = "'base_url' contains a user, and 'api_key' is sent as 'Authorization'"
-            yield Issue(("base_url",), message, hint="keep one of them")
-        for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
-            if getattr(self, name) is not None:
-                yield Issue((name,), f"the responses API does not support '{name}'", hint="remove it, or set api: chat")
-        yield from tool_issues(self.tools)
-        yield from extra_issues(self.extra, ("model", "messages" if self.api == "chat" else "input"))
-        given = self.response_format
-        if given is not None and not isinstance(given, Mapping) and given not in ("json", "json_object", "text"):
-            message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
-            yield Issue(("response_format",), message)
-        if self.stop is not None and not self.stop:
-            yield Issue(("stop",), "'stop' is empty", "missing-value")
-
-    def spares(self) -> Collection[str]:
-        """A server on this machine mostly wants no key."""
-        return ("api_key",) if is_local(self.dialect().base_url) else ()
-
-    def endpoint(self) -> str | None:
-        """The server, and which key is used there: a short hash of it."""
-        dialect = self.dialect()
-        return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
-
-    def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
-        dialect = self.dialect()
-        self_hosted = dialect.prices is None or is_local(dialect.base_url)
-        return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), self_hosted=self_hosted)
-
-    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """By the price list."""
-        return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
-
-    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target, which opens its connections at its first call."""
-        from agentv.targets.openai_api.target import OpenAITarget
-
-        return OpenAITarget(self, spec, executor)
-
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAI(OpenAIProvider):
+class OpenAI(OpenAISettings):
     """Calls OpenAI, or any server with its API."""
 
     model_names: ClassVar[tuple[str, ...]] = ("gpt-", "o1", "o3", "o4", "chatgpt-")
@@ -124,7 +66,7 @@ _UNVERSIONED = "/openai/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Azure(OpenAIProvider):
+class Azure(OpenAISettings):
     """Calls a deployment of Azure OpenAI."""
 
     example: ClassVar[str | None] = "my-deployment"
@@ -175,7 +117,7 @@ class Azure(OpenAIProvider):
 
     def validate(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""
-        yield from OpenAIProvider.validate(self)
+        yield from OpenAISettings.validate(self)
         if "/deployments/" in (self.base_url or ""):
             hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
             yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)
@@ -186,7 +128,7 @@ PORT = 11434
 
 
 @dataclass(frozen=True, slots=True)
-class Ollama(OpenAIProvider):
+class Ollama(OpenAISettings):
     """Calls Ollama."""
 
     small_model: ClassVar[str | None] = "llama3.2"
