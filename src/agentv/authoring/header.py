@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -37,7 +37,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, one_default, open_registry
 from agentv.model.suite.files import GraderFiles, search_paths
-from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
+from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
 from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
 from agentv.registry.fields import Preprocessor
@@ -119,7 +119,15 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
     registry.retry = run.retry or registry.retry
     defaults = read_defaults(authored, root, request.variables, reading, replaces="evalcases" in written.keys)
     asked = tuple(targets.asked(authored.targets, reading))
-    work = _work(authored, asked, root, reading, request, registries)
+    work = None
+    if missing(SUITE_KEYS):
+        refuse_lacking(SUITE_KEYS, root, reading.report)
+    else:
+        workspace = authored.workspace
+        if workspace is None and authored.environment is None:
+            workspace = directory_of_agents(asked, reading)
+        choose = registries.sandbox if request.for_run and request.asks_targets else None
+        work = SuiteWork(authored, request, workspace, choose)
     judge, minimums = split_minimums(authored.judge, reading)
     env_node = root.get("env")
     own_env = {name: env[name] for name in env_node.items if name in env} if isinstance(env_node, MapNode) else {}
@@ -151,14 +159,10 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
         defaults=defaults,
         assertions=assertions,
         registry=registry,
-        env=env,
-        root=reading.places.root,
-        targets=suite.targets,
-        targets_win=bool(request.targets) or request.given_target is not None,
-        require_all=authored.require_all,
-        show_only=authored.show_only,
+        suite=suite,
+        authored=authored,
+        request=request,
         clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
-        on_case=request.on_case,
         work=work,
         budgets=TrialBudgets(request, place_of_budget(root)),
     )
@@ -169,37 +173,6 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
     threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
     not_missing = root.not_missing if judge is None else root.not_missing | {"judge"}
     return Header(suite, reading, cases, targets, authored, threshold, not_missing)
-
-
-def _work(
-    authored: AuthoredSuite,
-    targets: Sequence[TargetSpec],
-    root: MapNode,
-    reading: Reading,
-    request: LoadRequest,
-    registries: Registries,
-) -> SuiteWork | None:
-    """What is written of the work of agents; None: the extension that reads it is not here."""
-    if missing(SUITE_KEYS):
-        refuse_lacking(SUITE_KEYS, root, reading.report)
-        return None
-    workspace = authored.workspace
-    if workspace is None and authored.environment is None:
-        workspace = directory_of_agents(targets, reading)
-    return SuiteWork(
-        workspace,
-        authored.sandbox,
-        authored.environment,
-        authored.extensions,
-        authored.variants,
-        authored.tools,
-        existing=request.workspace_path,
-        only=request.sandbox,
-        keep=request.keep_workspaces,
-        choose=registries.sandbox if request.for_run and request.asks_targets else None,
-        hashes=request.for_run,
-        first_messages=request.first_messages,
-    )
 
 
 def environment(node: Node | None, reading: Reading, request: LoadRequest) -> dict[str, str]:

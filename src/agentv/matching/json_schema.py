@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -325,15 +325,19 @@ def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: A
 
 
 def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "object"):
-        return
-    named, patterns = schema.get("properties", {}), tuple(schema.get("patternProperties", ()))
-    for key, value in instance.items():
-        if key not in named and not any(_matches(pattern, key) for pattern in patterns):
-            if allowed is False:
-                yield ValidationError(f"the key {excerpt(key)!r} is not allowed")
-            else:
-                yield from validator.descend(value, allowed, path=key)
+    if validator.is_type(instance, "object"):
+        named, patterns = schema.get("properties", {}), tuple(schema.get("patternProperties", ()))
+        others = (key for key in instance if key not in named and not any(_matches(one, key) for one in patterns))
+        yield from _of_others(validator, allowed, instance, others)
+
+
+def _of_others(validator: Any, allowed: Any, instance: Any, keys: Iterable[str]) -> Iterator[ValidationError]:
+    """What is wrong with the keys that no other keyword is about."""
+    for key in keys:
+        if allowed is False:
+            yield ValidationError(f"the key {excerpt(key)!r} is not allowed")
+        else:
+            yield from validator.descend(instance[key], allowed, path=key)
 
 
 def _format(validator: Any, name: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -354,11 +358,8 @@ def _exact(number: float) -> Fraction:
 
 def _unevaluated_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if validator.is_type(instance, "object"):
-        for key in [key for key in instance if key not in _evaluated(validator, instance, schema)]:
-            if allowed is False:
-                yield ValidationError(f"the key {excerpt(key)!r} is not allowed")
-            else:
-                yield from validator.descend(instance[key], allowed, path=key)
+        evaluated = _evaluated(validator, instance, schema)
+        yield from _of_others(validator, allowed, instance, (key for key in instance if key not in evaluated))
 
 
 def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
@@ -368,9 +369,8 @@ def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[
     keys = {*schema.get("properties", ())} & {*instance}
     for pattern in schema.get("patternProperties", ()):
         keys |= {key for key in instance if _matches(pattern, key)}
-    if {"additionalProperties", "unevaluatedProperties"} & schema.keys():
-        rest = [one for name in ("additionalProperties", "unevaluatedProperties") for one in [schema.get(name)]]
-        keys |= {key for key in instance for one in rest if one is not None and _accepts(validator, instance[key], one)}
+    rest = [schema[name] for name in ("additionalProperties", "unevaluatedProperties") if name in schema]
+    keys |= {key for key in instance for one in rest if _accepts(validator, instance[key], one)}
     for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if keyword in schema:
             found = validator._resolver.lookup(schema[keyword])  # noqa: SLF001  # as the library's own keywords do

@@ -4,6 +4,8 @@ from agentv.matching.json_schema import Schema, files_of
 
 D7 = "http://json-schema.org/draft-07/schema#"
 
+MANY = {f"key{number}": {"type": "integer"} for number in range(600)}
+
 VALUES = [
     ({"multipleOf": 0.01}, 19.99, True),
     ({"multipleOf": 0.01}, 19.995, False),
@@ -37,6 +39,7 @@ VALUES = [
     ({"patternProperties": {"^\\d+$": {}}, "unevaluatedProperties": False}, {"1": 1}, True),
     ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1}, True),
     ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1, "b": 2}, False),
+    ({"allOf": [{"properties": MANY}], "unevaluatedProperties": False}, dict.fromkeys(MANY, 1), True),
     ({"$schema": "http://json-schema.org/draft-06/schema#", "propertyNames": {"pattern": "^\\w+$"}}, {"é": 3.0}, False),
     (
         {

@@ -74,8 +74,8 @@ class CaseReader:
             reading.report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             self.notes.lost = True
             return ()
-        if written and self.context.on_case is not None:
-            self.context.on_case(node)
+        if written and self.context.request.on_case is not None:
+            self.context.request.on_case(node)
         defaults, reading = self.context.defaults, reading.part()
         case = translation.case(node, reading, replaces=defaults.replaces)
         said = case.items.get("expand")

@@ -108,21 +108,21 @@ class CaseAssertions(Struct, frozen=True):
                 at = case.node.keys["criteria"]
                 reading.report.warning("criteria-not-judged", at, "no assertion uses these criteria")
             check_entries(found, reading.report)
-            if not (self.context.show_only or counts_any((*found, *of_turns))):
+            if not (self.context.authored.show_only or counts_any((*found, *of_turns))):
                 message = "this case checks nothing: every assertion has weight 0 and none is required"
                 reading.report.error("checks-nothing", case.node, message)
         else:
             complete = valid and turns is not None and not case.not_missing & _CHECKS
             complete = complete and (self.shared is None or self.shared.valid)
             found = self._implied(case, reading, judged=judged) if complete else ()
-        return tuple(map(_as_gate, found)) if self.context.require_all else found
+        return tuple(map(_as_gate, found)) if self.context.authored.require_all else found
 
     def _implied(self, case: WrittenCase, reading: Reading, *, judged: bool) -> tuple[AssertionEntry, ...]:
         """The grade by the criteria of a case that has no assertion."""
         if judged:
             entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
-        if not self.context.show_only:
+        if not self.context.authored.show_only:
             message = "this case checks nothing: it has no assertion and no criteria"
             reading.report.error("checks-nothing", case.node, message, hint=_MENDS)
         return ()

@@ -77,7 +77,8 @@ class CaseBuilder:
         self._notes = notes
         self._input = InputReader(context.defaults)
         self._assertions = CaseAssertions(context, shared)
-        self._root = _encode(context.root)[1:-1] if context.root != "/" else b"\x00"
+        root = context.suite.root
+        self._root = _encode(root)[1:-1] if root != "/" else b"\x00"
         prompts = context.defaults.prompts
         self._matrix: PromptMatrix | None = None
         if prompts:
@@ -98,14 +99,14 @@ class CaseBuilder:
         given, defaults = keys.vars, context.defaults
         variables = Result(defaults.vars) if given is None else _variables(given, defaults, reading)
         if variables.value is not context.defaults.vars:
-            reading = reading.within(Scope(variables.value, context.env))
+            reading = reading.within(Scope(variables.value, context.suite.env))
         if not variables.valid:
             reading = reading.rendering(False)  # what the placeholders mean is not known
         parts = self._parts(case, variables.value, reading)
-        targets = context.targets if parts.target is None or context.targets_win else (parts.target,)
+        targets = context.suite.targets if parts.target is None or context.request.targets_win else (parts.target,)
         self._check(case, parts, reading, targets if variables.valid else None)
         check_attachments(parts.messages or (), targets, keys.input or case.node, reading.report)
-        if parts.messages is None or not (parts.graded or context.show_only):
+        if parts.messages is None or not (parts.graded or context.authored.show_only):
             return ()
         if keys.threshold is None:
             self._notes.ungated = self._notes.ungated or excludes_nothing(0.0, parts.entries)
@@ -235,8 +236,7 @@ class CaseBuilder:
                 why = settings.refuses_case(tools=bool(case.tools), turns=case.has_turns)
                 if why is not None:
                     report.error("bad-value", node, f"target '{spec.name}' {why}")
-        if self._context.budgets is not None:
-            self._context.budgets.check(node, targets, report)
+        self._context.budgets.check(node, targets, report)
         if case.workspace is not None and self._context.work is not None:
             self._context.work.reader.check(case, targets, report)
 
@@ -265,7 +265,7 @@ class CaseBuilder:
             self._notes.sandboxes.add((workspace.sandbox, workspace.network))
             self._notes.existing |= {workspace.existing} if workspace.existing is not None else set()
             facts = (*facts, workspace.sha256)
-        has_tools = work is not None and (work.tools is not None or keys.tools is not None)
+        has_tools = work is not None and (work.authored.tools is not None or keys.tools is not None)
         tools = work.reader.tools(keys, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
@@ -312,7 +312,7 @@ class CaseBuilder:
             conversation_id=keys.conversation_id,
             depends_on=parts.depends_on,
             on_dependency_failure=keys.on_dependency_failure or "skip",
-            show_only=self._context.show_only and not counts_any(parts.graded),
+            show_only=self._context.authored.show_only and not counts_any(parts.graded),
             workspace=workspace,
             tools=tools,
             limits=limits,
@@ -333,7 +333,7 @@ class CaseBuilder:
             reading.report.error("bad-turn", node, message, hint="keep one of them")
             return None
         user = work.reader.user(node, reading, self._context.registry)
-        if user is not None and work.first_messages:
+        if user is not None and work.request.first_messages:
             return replace(user, start=user.start or user.goal, max_turns=1, model=None, function="", sha256="")
         if user is not None and user.model is not None:
             self._notes.users.setdefault(user.model.name, user.model)

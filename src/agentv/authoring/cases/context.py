@@ -6,7 +6,7 @@ An extension reads what is said of work; it is loaded at the first key of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -46,8 +46,8 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.files import GraderFiles
-from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName, Solution, Variant, WorkspaceSpec
+from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.model.suite.workspace import Network, SandboxName, Solution, Variant, WorkspaceSpec
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
 from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking, loaded, missing
 from agentv.registry.types import ChooseSandbox
@@ -202,40 +202,30 @@ class WorkReader(Protocol):
 
 
 class SuiteWork(Struct, frozen=True, dict=True):
-    """What is written of work for all cases of a suite.
+    """What is said of work for all cases of a suite.
 
     Attributes:
-        workspace, sandbox, environment, extensions, variants, tools: of the suite, unread.
-        existing: a directory of the user's that is used as it is, by the command line.
-        only, keep: the sandbox, and the workspaces that stay, by the command line.
+        authored: the keys of the suite.
+        request: what the command line says. Only a run hashes the files behind a workspace.
+        workspace: the suite's key, unread, or the directory of its agents.
         choose: what is run in; None: nothing is run.
-        hashes: whether the files behind a workspace are hashed; a check of files needs no hash.
-        first_messages: simulated users write only their first message, without a model.
     """
 
+    authored: AuthoredSuite
+    request: LoadRequest
     workspace: Node | None
-    sandbox: Node | None
-    environment: Node | None
-    extensions: Node | None
-    variants: Node | None
-    tools: Node | None
-    existing: str | None
-    only: SandboxName | None
-    keep: KeepWorkspaces | None
     choose: ChooseSandbox | None
-    hashes: bool
-    first_messages: bool
 
     @cached_property
     def has_workspaces(self) -> bool:
         """Whether all cases have a workspace."""
-        keys = (self.workspace, self.sandbox, self.environment, self.extensions)
-        return self.varies or self.existing is not None or any(one is not None for one in keys)
+        keys = (self.workspace, self.authored.sandbox, self.authored.environment, self.authored.extensions)
+        return self.varies or self.request.workspace_path is not None or any(one is not None for one in keys)
 
     @property
     def varies(self) -> bool:
         """Whether the suite has variants."""
-        return not is_empty(self.variants)
+        return not is_empty(self.authored.variants)
 
     @cached_property
     def reader(self) -> WorkReader:
@@ -344,13 +334,9 @@ class CaseContext(Struct, frozen=True):
     Attributes:
         assertions: reads assertion lists, including custom types.
         registry: the targets that a case can name.
-        root: of the repository; paths of a case are relative to it in its hash.
-        targets: of the suite.
-        targets_win: they override the target that a case names, because the command line names them.
-        require_all: every assertion is required.
-        show_only: cases may check nothing.
+        suite: without cases.
+        authored: the keys of the suite.
         clusters: determines the cluster of each case; None: the case, or its conversation, is one.
-        on_case: called with every case as authored, valid or not.
         work: what is written of the work of agents; None: the extension that reads it is not here.
         budgets: checks the budgets of their trials.
     """
@@ -358,16 +344,12 @@ class CaseContext(Struct, frozen=True):
     defaults: CaseDefaults
     assertions: AssertionReader
     registry: TargetRegistry
-    env: Mapping[str, str]
-    root: str
-    targets: tuple[TargetSpec, ...] = ()
-    targets_win: bool = False
-    require_all: bool = False
-    show_only: bool = False
-    clusters: ClusterReader | None = None
-    on_case: Callable[[MapNode], None] | None = None
-    work: SuiteWork | None = None
-    budgets: TrialBudgets | None = None
+    suite: Suite
+    authored: AuthoredSuite
+    request: LoadRequest
+    clusters: ClusterReader | None
+    work: SuiteWork | None
+    budgets: TrialBudgets
 
 
 class CaseNotes(Struct):

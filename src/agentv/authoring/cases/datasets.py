@@ -152,7 +152,7 @@ class CaseSources(Struct):
         # lines are compared where they have neither placeholders nor further effects
         context, builder = self.reader.context, self.reader.builder
         renders = reading.renders or builder.fills_in
-        compares = isinstance(source, JsonLines) and not (renders or context.on_case or context.clusters)
+        compares = isinstance(source, JsonLines) and not (renders or context.request.on_case or context.clusters)
         cases = StreamedCases(source, read_case, AlikeLines(source.path, reading, builder) if compares else None)
         own = reading.report.section()
         self.collector.add_stream(cases, own)
@@ -186,7 +186,7 @@ class CaseSources(Struct):
         expectations = Expectations(self.reader.context.assertions.types)
         self._tables += 1
         prefix = f"{stem}-" if self._tables > 1 else ""  # distinguishes the rows of a second table
-        return TableCases(tables, expectations, prefix, self._unfit, name)
+        return TableCases(tables[0].path, tables, expectations, prefix, self._unfit, name)
 
     def _unfit(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
         """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
@@ -198,7 +198,7 @@ class CaseSources(Struct):
             message = "the rows set variables, but no input uses them"
             return Diagnostic("missing-input", message, at, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
         context = self.reader.context
-        graded = context.show_only or not all(map(is_empty, context.defaults.asserts))
+        graded = context.authored.show_only or not all(map(is_empty, context.defaults.asserts))
         if not graded and not any(column.kind == "expected" for column in columns):
             message = "these rows check nothing: they have no column '__expected', and there is no common 'assert'"
             return Diagnostic("checks-nothing", message, at, hint=f"add the column, or 'assert' to {where}")

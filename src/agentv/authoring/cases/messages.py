@@ -227,8 +227,8 @@ def _file(node: Node, reading: Reading) -> Block | None:
     if found.lower().endswith(_IMAGE):
         return _picture(node, found, reading)
     is_pdf = found.lower().endswith(_PDF)
-    digest = reading.pdf_digest(found) if is_pdf else None
-    if digest is not None:
+    digest, begins_as_pdf = reading.digest_of(found) if is_pdf else ("", False)
+    if begins_as_pdf:
         return DocumentBlock(node.value, found, digest)
     text = reading.text_of(found, node, hint=_BINARY)
     if text is not None and is_pdf:
@@ -252,7 +252,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
 
 
 def _picture(node: Scalar, path: str, reading: Reading) -> ImageBlock | None:
-    return ImageBlock(node.value, path, reading.digest_of(path)) if reading.shows(path, node) else None
+    return ImageBlock(node.value, path, reading.digest_of(path)[0]) if reading.shows(path, node) else None
 
 
 _BLOCKS = {"text": _text, "file": _file, "image": _image}

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
@@ -398,7 +398,7 @@ class _Search:
             seen_from = [*above, *(one for one in others if one.startswith(self._root) and is_directory(one))]
             self._search_in(relative_to(places.homes, above))
             yield from relative_to(places.sourced, above)
-            yield from _modules(tuple((0, one) for one in places.modules), seen_from, list(self._homes))
+            yield from _modules([(0, one) for one in places.modules], seen_from, list(self._homes))
         for word in _words(path, *state):
             found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118  # as above
             yield from (place for place in found if is_file(place) and is_code(place))
@@ -414,8 +414,8 @@ class _Search:
             yield from relative_to(loads.files, above)
             for place in relative_to(loads.walked, above):
                 yield from self._walked(place)
-            imported = loads.modules if loads.finds else ()
-            for place in _packages((*loads.packages, *imported), above, homes):
+            imported = loads.modules if loads.finds else {}
+            for place in _packages(loads.packages | imported, above, homes):
                 yield from self._walked(place)
 
     def _search_in(self, homes: list[str]) -> None:
@@ -446,7 +446,7 @@ class _Search:
         yield from found[:_MOST_WALKED]
 
 
-def _modules(modules: tuple[Module, ...], above: list[str], homes: list[str]) -> Iterator[str]:
+def _modules(modules: Iterable[Module], above: list[str], homes: list[str]) -> Iterator[str]:
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):
             if dots:
@@ -454,7 +454,7 @@ def _modules(modules: tuple[Module, ...], above: list[str], homes: list[str]) ->
             yield from module_files(home, name) if name else ()
 
 
-def _packages(modules: tuple[Module, ...], above: list[str], homes: list[str]) -> Iterator[str]:
+def _packages(modules: Iterable[Module], above: list[str], homes: list[str]) -> Iterator[str]:
     """The directories of packages."""
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):

@@ -106,10 +106,7 @@ def _words(line: str) -> Iterator[str]:
     except ValueError:  # a quote that is closed in another line
         words = line.split()
     for word in words:
-        yield from (
-            found.lstrip("@").removeprefix("./")
-            for found in _NAME.findall(re.sub(r"\$\{?\w+\}?/|\$\([^)]*\)/?", "", word))
-        )
+        yield from (found.lstrip("@").removeprefix("./") for found in _NAME.findall(_EXPANSION.sub("", word)))
 
 
 def starts_programs(data: bytes) -> bool:

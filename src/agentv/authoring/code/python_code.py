@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import product
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentv.authoring.code.named_files import places_in
 from agentv.authoring.fields.python_source import parsed
@@ -64,8 +64,6 @@ class Expressions:
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
         self._file = file
-        self._bound: dict[str, list[ast.expr | None]] | None = None
-        self._items: set[str] = set()
         self._under_way: set[str] = set()
         self._depth = 0
 
@@ -104,9 +102,8 @@ class Expressions:
             case ast.BoolOp(values=items):
                 return self._any(items)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return (
-                    self._any((left, right)) if self._is_list(left) or self._is_list(right) else self._sum(left, right)
-                )
+                both = (left, right)
+                return self._any(both) if any(map(self._is_list, both)) else self._all(both, "".join)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._all((left, right), _joined)
             case ast.Attribute():
@@ -164,9 +161,6 @@ class Expressions:
                 return Values(tuple(texts), whole=False)
         return Values(tuple(texts), bool(texts) and all(part.whole for part in parts))
 
-    def _sum(self, left: ast.expr, right: ast.expr) -> Values:
-        return self._all((left, right), "".join)
-
     def _is_list(self, node: ast.expr) -> bool:
         if isinstance(node, ast.BinOp):
             return self._is_list(node.left) or self._is_list(node.right)
@@ -215,24 +209,23 @@ class Expressions:
     def _name(self, name: str) -> Values:
         if name in self._under_way:
             return NONE  # x = x / "lib"
-        bound = self._bindings().get(name)
-        if not bound:
+        if name not in self._bound:
             return UNKNOWN
         self._under_way.add(name)
         try:
             found = NONE
-            for one in bound:
+            for one in self._bound[name]:
                 found |= UNKNOWN if one is None else self.text(one)
             return found
         finally:
             self._under_way.discard(name)
 
-    def _bindings(self) -> dict[str, list[ast.expr | None]]:
-        if self._bound is None:
-            self._bound = {}
-            for name, value in _bindings(self._tree):
-                self._bound.setdefault(name, []).append(value)
-        return self._bound
+    @cached_property
+    def _bound(self) -> Mapping[str, list[ast.expr | None]]:
+        found: dict[str, list[ast.expr | None]] = {}
+        for name, value in _bindings(self._tree):
+            found.setdefault(name, []).append(value)
+        return found
 
 
 def is_search_path(node: ast.expr) -> bool:
@@ -277,20 +270,15 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:  # noq
             case ast.AugAssign(target=ast.Name(id=name), value=value):
                 yield name, value if isinstance(value, ast.List | ast.Tuple) else None
             case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-                yield from _of_each(target, value)
+                yield from _pairs(target, value if isinstance(target, ast.Name) else None)
             case ast.comprehension(target=target, iter=value):
-                yield from _of_each(target, value)
+                yield from _pairs(target, value if isinstance(target, ast.Name) else None)
             case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
                 yield name, None
             case ast.withitem(optional_vars=ast.expr() as target):
                 yield from _pairs(target, None)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 yield from ((one.asname or one.name.partition(".")[0], None) for one in names)
-
-
-def _of_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
-    """The names that a loop binds with their possible values; None for names in a tuple."""
-    yield from _pairs(target, value if isinstance(target, ast.Name) else None)
 
 
 def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
@@ -323,8 +311,8 @@ _LOADERS = _IMPORTERS | _OF_FILES.keys() | _RUNS | _WALKS
 _OWN = frozenset({"__name__", "__package__"})
 
 
-class Loads(Struct, frozen=True):
-    """Modules and files that one file loads.
+class Loads(Struct):
+    """Modules and files that one file loads, each once and in order.
 
     Attributes:
         modules: imported by name.
@@ -336,11 +324,11 @@ class Loads(Struct, frozen=True):
         unknown: it loads or starts something that its text does not show.
     """
 
-    modules: tuple[Module, ...] = ()
-    homes: tuple[str, ...] = ()
-    walked: tuple[str, ...] = ()
-    packages: tuple[Module, ...] = ()
-    files: tuple[str, ...] = ()
+    modules: dict[Module, None] = field(default_factory=dict)
+    homes: dict[str, None] = field(default_factory=dict)
+    walked: dict[str, None] = field(default_factory=dict)
+    packages: dict[Module, None] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
     finds: bool = False
     unknown: bool = False
 
@@ -349,29 +337,30 @@ def loads_of(path: str, source: bytes) -> Loads:
     """The modules and files that a file loads; empty for one that does not parse."""
     try:
         tree = parsed(source.decode("utf-8-sig"))
-        return _Reader(tree, path).loads(starts=_STARTS.search(source) is not None)
+        found = Loads(unknown=_STARTS.search(source) is not None)
+        _Reader(found, Expressions(tree, path)).read(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Loads(unknown=True)
+    return found
 
 
-@dataclass(slots=True)
-class _Reader:
-    tree: ast.Module
-    path: str
-    homes: dict[str, None] = field(default_factory=dict)
-    walked: dict[str, None] = field(default_factory=dict)
-    files: dict[str, None] = field(default_factory=dict)
-    modules: dict[Module, None] = field(default_factory=dict)
-    packages: dict[Module, None] = field(default_factory=dict)
-    finds: bool = False
-    unknown: bool = False
-    named_later: bool = False
+class _Reader(Struct):
+    """Finds what a file loads.
+
+    Attributes:
+        loads: what was found so far.
+        expressions: of the file.
+        others: names that the file gives to modules, functions and `sys.path` → what they are.
+        named_later: it imports modules by names that are not known.
+    """
+
+    loads: Loads
+    expressions: Expressions
     others: dict[str, str] = field(default_factory=dict)
-    expressions: Expressions = field(init=False)
+    named_later: bool = False
 
-    def loads(self, *, starts: bool) -> Loads:
-        self.expressions = Expressions(self.tree, self.path)
-        nodes = list(ast.walk(self.tree))
+    def read(self, tree: ast.Module) -> None:
+        nodes = list(ast.walk(tree))
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._imports(node)
@@ -380,28 +369,21 @@ class _Reader:
         for node in nodes:
             if isinstance(node, ast.Call):
                 self._call(node)
-            elif isinstance(node, ast.AugAssign):
-                self._assigned([node.target], node.value)
-            elif isinstance(node, ast.Assign):
-                self._assigned(node.targets, node.value)
-        return Loads(
-            modules=tuple(self.modules),
-            homes=tuple(self.homes),
-            walked=tuple(self.walked),
-            packages=tuple(self.packages),
-            files=tuple(self.files),
-            finds=self.finds,
-            unknown=starts or self.unknown or (self.named_later and not self.finds),
-        )
+            elif isinstance(node, ast.AugAssign | ast.Assign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(map(self._is_search_path, targets)):
+                    self._put(node.value)
+        if self.named_later and not self.loads.finds:
+            self.loads.unknown = True
 
     def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
-            self.modules |= {(0, one.name): None for one in node.names}
+            self.loads.modules |= {(0, one.name): None for one in node.names}
             self.others |= {one.asname: "sys" for one in node.names if one.asname and one.name == "sys"}
             return
         around = f"{node.module}." if node.module else ""
-        self.modules[node.level, node.module or ""] = None
-        self.modules |= {(node.level, around + one.name): None for one in node.names if one.name != "*"}
+        self.loads.modules[node.level, node.module or ""] = None
+        self.loads.modules |= {(node.level, around + one.name): None for one in node.names if one.name != "*"}
         self.others |= {one.asname: one.name for one in node.names if one.asname}
         if node.module == "sys" and any(one.name == "path" for one in node.names):
             self.others |= {one.asname or one.name: "sys.path" for one in node.names if one.name == "path"}
@@ -430,7 +412,7 @@ class _Reader:
         elif name == "addsitedir":
             self._put(_argument(node, 0, ("sitedir",)))
         elif name == "chdir" and node.args:
-            self.homes |= dict.fromkeys(self.expressions.text(node.args[0]).texts)
+            self.loads.homes |= dict.fromkeys(self.expressions.text(node.args[0]).texts)
         elif name in _WALKS:
             self._walk(node)
         elif name in _IMPORTERS and node.args:
@@ -440,36 +422,32 @@ class _Reader:
         elif name in _RUNS and isinstance(node.func, ast.Name) and node.args:
             self._run(node.args[0])
 
-    def _assigned(self, targets: list[ast.expr], value: ast.expr) -> None:
-        if any(map(self._is_search_path, targets)):
-            self._put(value)
-
     def _put(self, given: ast.expr | None) -> None:
         """Add directories of Python's path; of an unknown one, the directories that its texts may name."""
         found = UNKNOWN if given is None else self.expressions.text(given)
-        self.homes |= dict.fromkeys(found.texts)
+        self.loads.homes |= dict.fromkeys(found.texts)
         if not found.whole:
-            self.unknown = True
-            self.homes |= dict.fromkeys(() if given is None else places_in(given))
+            self.loads.unknown = True
+            self.loads.homes |= dict.fromkeys(() if given is None else places_in(given))
 
     def _walk(self, node: ast.Call) -> None:
-        self.finds = True
+        self.loads.finds = True
         place = _argument(node, 0, ("path",))
         found = UNKNOWN if place is None else self.expressions.text(place)
-        self.walked |= dict.fromkeys(found.texts)
-        self.unknown = self.unknown or not found.whole
+        self.loads.walked |= dict.fromkeys(found.texts)
+        self.loads.unknown = self.loads.unknown or not found.whole
 
     def _named(self, given: ast.expr, *, guesses: bool) -> None:
         """Add the modules that an expression may name."""
         found = self.expressions.text(given)
-        self.modules |= {(len(one) - len(one.lstrip(".")), one.lstrip(".")): None for one in found.texts}
+        self.loads.modules |= {(len(one) - len(one.lstrip(".")), one.lstrip(".")): None for one in found.texts}
         if found.whole and found.texts:
             return
         package, dot, _ = self.expressions.prefix(given).rpartition(".")
         if dot:
-            self.packages[len(package) - len(package.lstrip(".")) + (not package), package.lstrip(".")] = None
+            self.loads.packages[len(package) - len(package.lstrip(".")) + (not package), package.lstrip(".")] = None
         elif self._begins_with_own_name(given):
-            self.packages[1, ""] = None
+            self.loads.packages[1, ""] = None
         elif not guesses:
             self.named_later = True
 
@@ -486,8 +464,8 @@ class _Reader:
 
     def _take(self, given: ast.expr | None) -> None:
         found = UNKNOWN if given is None else self.expressions.text(given)
-        self.files |= dict.fromkeys(found.texts)
-        self.unknown = self.unknown or not found.whole
+        self.loads.files |= dict.fromkeys(found.texts)
+        self.loads.unknown = self.loads.unknown or not found.whole
 
     def _run(self, given: ast.expr) -> None:
         """Code that is text: written out, or in a file that is opened for it."""
@@ -496,11 +474,8 @@ class _Reader:
         opened = list(_opened_in(given))
         for one in opened:
             self._take(one)
-        self.unknown = self.unknown or not (opened or self._is_written_out(given))
-
-    def _is_written_out(self, given: ast.expr) -> bool:
         found = self.expressions.text(given)
-        return found.whole and bool(found.texts)
+        self.loads.unknown = self.loads.unknown or not (opened or (found.whole and found.texts))
 
 
 def _argument(node: ast.Call, place: int, names: tuple[str, ...]) -> ast.expr | None:
@@ -519,7 +494,7 @@ def _opened_in(given: ast.expr) -> Iterator[ast.expr]:
                 yield path
 
 
-def relative_to(homes: tuple[str, ...], above: list[str]) -> list[str]:
+def relative_to(homes: Iterable[str], above: list[str]) -> list[str]:
     """Paths as they may be meant: relative ones count from the file's directory, or from one above it."""
     places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # noqa: PTH118  # for every file
     return list(dict.fromkeys(places))

@@ -277,17 +277,8 @@ class Reading(Struct, frozen=True):
         self.report.error(OUTSIDE, node, f"{what} '{text}' is outside the repository", hint=ALLOW)
         return True
 
-    def pdf_digest(self, path: str) -> str | None:
-        """The sha256 of a PDF; None for other files and unreadable ones; reports nothing."""
-        digest, is_pdf = self._digest(path)
-        return digest if is_pdf else None
-
-    def digest_of(self, path: str) -> str:
-        """The sha256 of a picture; empty where it cannot be read, which the call will say."""
-        return self._digest(path)[0]
-
-    def _digest(self, path: str) -> tuple[str, bool]:
-        """The sha256 of a file, and whether it says that it is a PDF."""
+    def digest_of(self, path: str) -> tuple[str, bool]:
+        """The sha256 of a file, empty where it cannot be read, which the call will say; and whether it is a PDF."""
         found = self._digests.get(path)
         if found is None:
             try:

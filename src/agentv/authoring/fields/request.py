@@ -86,3 +86,8 @@ class LoadRequest(Struct, frozen=True):
     trust_data: bool = False
     dialect: str | None = None
     for_run: bool = True
+
+    @property
+    def targets_win(self) -> bool:
+        """Whether the targets override the one that a case names."""
+        return bool(self.targets) or self.given_target is not None

@@ -54,7 +54,7 @@ def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadReque
 
 def _own_target(header: Header) -> TargetSpec | None:
     """The model that the exam would ask, if the command line names another; its mistakes are not reported here."""
-    if not header.cases.context.targets_win:
+    if not header.cases.context.request.targets_win:
         return None
     registry, silent = header.targets.registry, Report()
     node = header.authored.targets or registry.default_target
@@ -70,7 +70,7 @@ def _is_other(suite: Suite, header: Header, request: LoadRequest, own: TargetSpe
     """
     if request.variables:
         return True
-    if header.cases.context.targets_win:
+    if request.targets_win:
         named = [case.target or own for case in suite.cases if not case.asks_judge]
         unread = own is None and header.authored.targets is not None
         if unread or any(not _same(spec, one) for spec in named if spec is not None for one in suite.targets):

@@ -188,13 +188,15 @@ class SuiteBuilder:
         """
         header, request, report = self.header, self.context.request, self.context.reading.report
         notes, suite, reading, registry = header.cases.notes, header.suite, header.reading, header.targets.registry
-        targets_win = header.cases.context.targets_win
         links = self.collector.end(self.context.top)
         header.cases.builder.end(report)
         if not notes.seen and not report.failed and "tests" not in not_missing:
             report.error("no-tests", tests or self.context.top, "this file contains no cases")
-        if not request.for_run:
-            self._check_unused()
+        if not request.for_run:  # mistakes in targets that nothing uses, whose files do not belong to the suite
+            disk = self.context.disk
+            kept, disk.kept = disk.kept, None
+            registry.check(reading.report)
+            disk.kept = kept
         judging = notes.judging
         header.targets.settle(suite, reading, untargeted=notes.untargeted, judged=judging.asks_suite)
         untargeted = notes.untargeted and "target" not in not_missing
@@ -212,9 +214,9 @@ class SuiteBuilder:
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading, severity)
-        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=targets_win)
-        asked = suite.targets if targets_win or notes.untargeted else ()  # the systems under test
-        asked = asked if targets_win else (*asked, *notes.keyless.values())
+        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=request.targets_win)
+        asked = suite.targets if request.targets_win or notes.untargeted else ()  # the systems under test
+        asked = asked if request.targets_win else (*asked, *notes.keyless.values())
         asked = asked if request.asks_targets else ()
         called = (*asked, *judging.used(suite, judges), *notes.users.values())
         uncalled = suite.targets if request.for_run and not request.asks_targets else ()
@@ -224,8 +226,6 @@ class SuiteBuilder:
         uses = (*reading.javascript, *(spec.span for spec in called if runs_javascript(spec)))
         if uses and (request.asks or not request.for_run):  # JavaScript may not run where answers are replayed
             report_missing_runtime(uses, reading.scope.env, report, "error" if request.for_run else "warning")
-        if not request.for_run:
-            self._check_unused()
         if report.failed:
             return None
         prompts = header.cases.context.defaults.prompts if request.for_run else ()
@@ -246,13 +246,6 @@ class SuiteBuilder:
             skill_minimums=self.skill_minimums,
             workspaces=WorkspaceUse(frozenset(notes.sandboxes), frozenset(notes.existing)),
         )
-
-    def _check_unused(self) -> None:
-        """Report mistakes in targets that nothing uses. Their files do not belong to the suite."""
-        disk = self.context.disk
-        kept, disk.kept = disk.kept, None
-        self.header.targets.registry.check(self.header.reading.report)
-        disk.kept = kept
 
 
 _CODE = "no-javascript-runtime"

@@ -85,14 +85,9 @@ class ToolCall(Struct, frozen=True):
 
     def as_json(self) -> dict[str, Json]:
         """The call as it goes over the wire."""
-        plain: dict[str, Json] = {"id": self.id, "name": self.name, "arguments": self.arguments}
-        if self.duration_ms is not None:
-            plain["duration_ms"] = self.duration_ms
-        if self.output is not None:
-            plain["output"] = self.output
-        if self.native_name is not None:
-            plain["native_name"] = self.native_name
-        return plain
+        more = {"duration_ms": self.duration_ms, "output": self.output, "native_name": self.native_name}
+        known = {key: value for key, value in more.items() if value is not None}
+        return {"id": self.id, "name": self.name, "arguments": self.arguments, **known}
 
 
 class Message(Struct, frozen=True, gc=False):

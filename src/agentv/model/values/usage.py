@@ -43,13 +43,7 @@ class TokenUsage(Struct, frozen=True):
     reasoning: int | None = None
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            input=_sum(self.input, other.input),
-            output=_sum(self.output, other.output),
-            total=_sum(self.total, other.total),
-            cached=_sum(self.cached, other.cached),
-            reasoning=_sum(self.reasoning, other.reasoning),
-        )
+        return TokenUsage(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__))
 
     @classmethod
     def from_json(cls, row: Mapping[str, Json]) -> TokenUsage:
@@ -59,7 +53,7 @@ class TokenUsage(Struct, frozen=True):
             ValueError: a count is not a whole number ≥ 0.
         """
         counts: dict[str, int | None] = {}
-        for name in ("input", "output", "total", "cached", "reasoning"):
+        for name in cls.__struct_fields__:
             value = row.get(name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise ValueError(f"token_usage.{name} must be a whole number, found {value!r}")

@@ -129,10 +129,11 @@ def _column(name: str, at: Span, report: Report) -> Column:
 _COMMA = re.compile(r"(?<!\\),")
 
 
-class TableCases:
+class TableCases(Struct):
     """The cases of a table, which may be in several files with the same columns.
 
-    Args:
+    Attributes:
+        path: of the first file.
         tables: the files, in order.
         expectations: reads the cells with expected results.
         prefix: precedes `row-N`, the id of a row without one.
@@ -140,28 +141,19 @@ class TableCases:
         name: of the table in messages, where it is not that of a file.
     """
 
-    unit = "row"
-
-    def __init__(
-        self,
-        tables: Sequence[Table],
-        expectations: Expectations,
-        prefix: str,
-        problem_with: Callable[[Sequence[Column], Span], Diagnostic | None],
-        name: str = "",
-    ) -> None:
-        self.path = tables[0].path
-        self._tables = tables
-        self._expectations = expectations
-        self._prefix = prefix
-        self._unfit = problem_with
-        self._name = f"{name}, " if name else ""
-        self._columns: Sequence[Column] = ()
+    path: str
+    tables: Sequence[Table]
+    expectations: Expectations
+    prefix: str
+    problem_with: Callable[[Sequence[Column], Span], Diagnostic | None]
+    name: str = ""
+    unit: str = "row"
+    _columns: Sequence[Column] = ()
 
     def records(self, report: Report) -> Iterator[tuple[int, TableRow]]:
         """The rows below the header that are not blank."""
         number = 0
-        for source, table in enumerate(self._tables):
+        for source, table in enumerate(self.tables):
             names = table.header(report)
             if names is None or not self._read_header(source, names, report):
                 return
@@ -195,23 +187,23 @@ class TableCases:
 
     def reworded(self, record: TableRow, found: Diagnostic) -> Diagnostic:
         """The diagnostic with the row, the cell and the name of the column."""
-        table = self._tables[record.source]
+        table = self.tables[record.source]
         if found.span is not None and found.span.file != table.path:
             return found  # it is the suite's own, and the same for every row
         place = found.span.column if found.span is not None and found.span.end_column > found.span.column else None
-        where = self._name + table.place(record, place)
+        where = (f"{self.name}, " if self.name else "") + table.place(record, place)
         if place is not None and place <= len(self._columns):
             where = f"{where}, column '{self._columns[place - 1].name}'"
         return replace(found, message=f"{where}: {found.message}", span=self._at(record))
 
     def _read_header(self, source: int, names: Sequence[str], report: Report) -> bool:
         """Whether the columns of a file can be used; reported where they cannot."""
-        table = self._tables[source]
+        table = self.tables[source]
         top = Span(table.path, table.header_line, 1, table.header_line, 1)
         if source:
             if [column.name for column in self._columns] == [name.strip() for name in names]:
                 return True
-            report.error(table.code, top, f"the columns of this file differ from those of {self._tables[0].path}")
+            report.error(table.code, top, f"the columns of this file differ from those of {self.tables[0].path}")
             return False
         if not names:
             report.error("no-tests", top, "this file contains no cases")
@@ -219,7 +211,7 @@ class TableCases:
         columns = read_columns(names, top, table.code, report)
         if columns is None:
             return False
-        problem = self._unfit(columns, top)
+        problem = self.problem_with(columns, top)
         if problem is not None:
             report.add(problem)
             return False
@@ -228,10 +220,10 @@ class TableCases:
 
     def _at(self, record: TableRow) -> Span:
         """The place of a row as a whole: of no width, so that it is not taken for its first cell."""
-        return Span(self._tables[record.source].path, record.line, 1, record.line, 1)
+        return Span(self.tables[record.source].path, record.line, 1, record.line, 1)
 
     def _id_of(self, row: TableRow) -> str:
-        return f"{self._prefix}row-{row.number}"
+        return f"{self.prefix}row-{row.number}"
 
     def _width(self, row: TableRow) -> int:
         return 0 if isinstance(row.values, WrongValue) else max(len(row.values), len(self._columns))
@@ -241,7 +233,7 @@ class TableCases:
 
     def _case(self, row: TableRow, places: Sequence[Span], report: Report) -> Node | None:
         own, at, values = report.section(), self._at(row), row.values
-        code = self._tables[row.source].code
+        code = self.tables[row.source].code
         if isinstance(values, WrongValue):
             report.error(code, at, values.message, hint=values.hint)
             return None
@@ -264,7 +256,7 @@ class TableCases:
         if expected:
             entries: list[Node] = []
             for key, cell in expected.items():
-                entry = self._expectations.entry(cell.text, cell.at, thresholds.get(key), own)
+                entry = self.expectations.entry(cell.text, cell.at, thresholds.get(key), own)
                 name = next(iter(metrics.values()), entry.get("name"))
                 entries.append(mapping({**entry.items, "name": name}, entry.at, entry.keys))
             items["assert"] = ListNode(entries, at)

@@ -86,8 +86,10 @@ class WorkspaceReader:
 
     def __init__(self, work: SuiteWork) -> None:
         self._work = work
-        self._keys = WorkspaceKeys(work.workspace, work.sandbox, work.environment, work.extensions)
-        self._digests = FileDigests(reads=work.hashes)
+        self._keys = WorkspaceKeys(
+            work.workspace, work.authored.sandbox, work.authored.environment, work.authored.extensions
+        )
+        self._digests = FileDigests(reads=work.request.for_run)
         self._mappings = MappingReader(self._digests, complete=not work.varies)
         self._changes = any(map(holds_placeholder, self._keys.nodes))
         self._parts: Parts | None = None
@@ -164,13 +166,13 @@ class WorkspaceReader:
         return parts
 
     def _made(self, parts: Parts, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec:
-        work = self._work
-        if work.existing is not None:
-            parts = {**parts, "existing": work.existing}
-        if work.only is not None:
-            parts = {**parts, "sandbox": (work.only,)}
-        if work.keep is not None:
-            parts = {**parts, "keep": work.keep}
+        work, request = self._work, self._work.request
+        if request.workspace_path is not None:
+            parts = {**parts, "existing": request.workspace_path}
+        if request.sandbox is not None:
+            parts = {**parts, "sandbox": (request.sandbox,)}
+        if request.keep_workspaces is not None:
+            parts = {**parts, "keep": request.keep_workspaces}
         at = next(iter((*keys.nodes, *self._keys.nodes)), None)
         spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
         if spec.mounts:
@@ -207,8 +209,8 @@ def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, readin
         reading.report.error("missing-key", at, message)
     found = work.choose(spec.sandbox, spec.network) if work.choose is not None else None
     if isinstance(found, Failure):
-        if work.only is not None:
-            reading.report.error(found.code, at, f"--sandbox {work.only}: {found.message}")
+        if work.request.sandbox is not None:
+            reading.report.error(found.code, at, f"--sandbox {work.request.sandbox}: {found.message}")
             return
         hint = None if "none" in spec.sandbox else _OPTIONAL
         reading.report.error(found.code, at, found.message, hint=hint)

@@ -37,18 +37,20 @@ class SuiteReader:
     def _tools(self) -> ToolReader:
         from agentv.extensions.agents.authoring.tools import ToolReader
 
-        return ToolReader(self._work.tools)
+        return ToolReader(self._work.authored.tools)
 
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
-        return self._workspaces.variants(self._work.variants, reading)
+        return self._workspaces.variants(self._work.authored.variants, reading)
 
     def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
         """The cases of `activation`, and what every skill must reach."""
         from agentv.extensions.agents.authoring.activation import read_activation
 
         workspace = self._work.workspace
-        if self._work.existing is not None or (isinstance(workspace, MapNode) and "path" in workspace.items):
+        if self._work.request.workspace_path is not None or (
+            isinstance(workspace, MapNode) and "path" in workspace.items
+        ):
             message = "a directory of your own is used as it is, so that agents do not get the skills of 'activation'"
             hint = "leave out --workspace-path, or 'path' of 'workspace'"
             reading.report.error("bad-value", node, message, hint=hint)
