@@ -10,7 +10,6 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
@@ -113,7 +112,8 @@ class PreparedWorkspaces:
             failure = await self._template(spec, ref, places.workspace)
             if isinstance(sandbox, Docker) and sandbox.recipe.workdir and not (spec.template or spec.repositories):
                 failure = failure or await copy_workdir(sandbox)
-            failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
+            for one in spec.repositories:
+                failure = failure or await asyncio.to_thread(self._checkouts.check_out, one, places.workspace)
             failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
             if failure is None and spec.setup:
                 failure = await run_hooks(spec.setup, sandbox, places.workspace, env, setup=True)
@@ -150,25 +150,12 @@ class PreparedWorkspaces:
         if spec.template is None:
             return None
         if ref is not None:
-            return await asyncio.to_thread(self._at_ref, spec, ref, workspace)
+            return await asyncio.to_thread(self._checkouts.write_template, spec.template, ref, workspace)
         place = Path(workspace) / spec.template.path
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
         if not await asyncio.to_thread(Path(spec.template.source).is_dir):
             return Failure("workspace-failed", f"the template {spec.template.source} is not a directory")
         return await copy_directory(spec.template.source, str(place))
-
-    def _at_ref(self, spec: WorkspaceSpec, ref: str, workspace: str) -> Failure | None:
-        assert spec.template is not None  # noqa: S101  # for the type checker: asked before
-        with TemporaryDirectory(dir=self._run.path) as room:
-            return self._checkouts.write_template(spec.template, ref, workspace, Path(room))
-
-    def _check_out(self, spec: WorkspaceSpec, workspace: str) -> Failure | None:
-        for one in spec.repositories:
-            with TemporaryDirectory(dir=self._run.path) as room:
-                failure = self._checkouts.check_out(one, workspace, Path(room))
-            if failure is not None:
-                return failure
-        return None
 
 
 def files_naming(directory: str, place: str) -> tuple[bytes, ...]:

@@ -10,9 +10,11 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from agentv.extensions.agents.workspaces.snapshot import Snapshot, take
@@ -41,18 +43,19 @@ class Checkouts:
     Attributes:
         cache: the directory of the cache.
         env: the environment of git where it reaches hosts: with proxies and credentials of the user.
+        room: a directory for what is needed meanwhile.
     """
 
     cache: Path
     env: Mapping[str, str]
+    room: str
 
-    def check_out(self, wanted: WorkspaceRepository, workspace: str, room: Path) -> Failure | None:
+    def check_out(self, wanted: WorkspaceRepository, workspace: str) -> Failure | None:
         """Check a repository out into its place in a workspace; why it failed.
 
         Args:
             wanted: which repository and commit.
             workspace: the directory that its path is in.
-            room: an empty directory for files meanwhile.
         """
         place = Path(workspace) / wanted.path
         if not _COMMIT.fullmatch(wanted.commit):
@@ -60,9 +63,9 @@ class Checkouts:
         try:
             place.mkdir(parents=True, exist_ok=True)
             if Path(wanted.repository).is_absolute():  # it is on this machine
-                source = self._shared(wanted.repository, room)
-                sha = self._resolved(Path(wanted.repository), wanted.commit or "HEAD", wanted.ancestor)
-                self._write(source, sha, place, wanted.sparse)
+                with self._shared(wanted.repository) as source:
+                    sha = self._resolved(Path(wanted.repository), wanted.commit or "HEAD", wanted.ancestor)
+                    self._write(source, sha, place, wanted.sparse)
             else:
                 self._write_cached(wanted, place)
         except (_GitError, TimeoutError, OSError) as error:
@@ -70,7 +73,7 @@ class Checkouts:
             return Failure("workspace-failed", f"cannot check out {wanted.repository}: {reason}")
         return None
 
-    def write_template(self, template: CopiedFiles, ref: str, workspace: str, room: Path) -> Failure | None:
+    def write_template(self, template: CopiedFiles, ref: str, workspace: str) -> Failure | None:
         """Write the files that a template has at a git ref of its repository, not those of the checkout."""
         start = Path(os.path.realpath(template.source))
         top = next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
@@ -78,16 +81,16 @@ class Checkouts:
             return Failure("workspace-failed", f"{template.source} is in no git repository, so it has no ref '{ref}'")
         try:
             sha = self._resolved(top, ref, 0)
-            source = self._shared(str(top), room)
-            (source / "info").mkdir(exist_ok=True)
-            (source / "info" / "attributes").write_text(RAW, encoding="ascii")
             below = os.path.relpath(os.path.realpath(template.source), os.path.realpath(top))
             tree = f"{sha}:" if below == "." else f"{sha}:{below}"
             place = Path(workspace) / template.path
             place.mkdir(parents=True, exist_ok=True)
-            git = (f"--git-dir={source}", f"--work-tree={place}")
-            self._git(*git, "read-tree", tree, cwd=room, alone=True)
-            self._git(*git, "checkout-index", "--all", "--force", cwd=place, alone=True)
+            with self._shared(str(top)) as source:
+                (source / "info").mkdir(exist_ok=True)
+                (source / "info" / "attributes").write_text(RAW, encoding="ascii")
+                git = (f"--git-dir={source}", f"--work-tree={place}")
+                self._git(*git, "read-tree", tree, cwd=place, alone=True)
+                self._git(*git, "checkout-index", "--all", "--force", cwd=place, alone=True)
         except (_GitError, OSError) as error:
             return Failure("workspace-failed", f"cannot read {template.source} at '{ref}': {error}")
         return None
@@ -108,11 +111,13 @@ class Checkouts:
             return Failure("workspace-failed", f"the hidden files of {patch} do not fit the workspace: {error}")
         return None
 
-    def _shared(self, repository: str, room: Path) -> Path:
+    @contextmanager
+    def _shared(self, repository: str) -> Iterator[Path]:
         """A bare repository that borrows the objects of a local one, without its configuration."""
-        source = room / "source.git"
-        self._git("clone", "--quiet", "--bare", "--shared", "--template=", "--", repository, str(source), cwd=room)
-        return source
+        with TemporaryDirectory(dir=self.room) as room:
+            flags = ("--quiet", "--bare", "--shared", "--template=")
+            self._git("clone", *flags, "--", repository, f"{room}/source.git", cwd=Path(room))
+            yield Path(room, "source.git")
 
     def _resolved(self, repository: Path, ref: str, ancestor: int) -> str:
         name = f"{ref}~{ancestor}^{{commit}}"

@@ -73,7 +73,8 @@ class _Run:
         self._directory = directory
         self._baselines = Baselines(directory.baselines)
         cache = Path(settings.repositories) if settings.repositories else cache_home(os.environ)
-        self._prepared = PreparedWorkspaces(directory, self._baselines, Checkouts(cache, dict(os.environ)))
+        checkouts = Checkouts(cache, dict(os.environ), str(directory.path))
+        self._prepared = PreparedWorkspaces(directory, self._baselines, checkouts)
         self._images: dict[str, asyncio.Task[str | Failure]] = {}
         self._begun: dict[str, asyncio.Task[Failure | None]] = {}
         self._ends: list[Callable[[], Awaitable[Failure | None]]] = []

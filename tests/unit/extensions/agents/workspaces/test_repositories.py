@@ -25,15 +25,14 @@ def origin(tmp_path: Path) -> Path:
 class Places:
     def __init__(self, tmp_path: Path) -> None:
         self.root = tmp_path
-        self.checkouts = Checkouts(tmp_path / "cache", {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+        self.checkouts = Checkouts(tmp_path / "cache", {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}, str(tmp_path))
         self.count = 0
 
     def check_out(self, repository: str, **keys):
         self.count += 1
-        workspace, room = (self.root / f"{name}{self.count}" for name in ("workspace", "room"))
+        workspace = self.root / f"workspace{self.count}"
         workspace.mkdir()
-        room.mkdir()
-        failure = self.checkouts.check_out(WorkspaceRepository(repository, **keys), str(workspace), room)
+        failure = self.checkouts.check_out(WorkspaceRepository(repository, **keys), str(workspace))
         return failure.message if failure is not None else (workspace / "a.txt").read_text()
 
 
