@@ -7,13 +7,13 @@ an agent gets is made in `trial_texts`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
 
+from agentv.extensions.agents.gateway.trial_texts import dashed
 from agentv.model.values.trace import ModelRequest
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
@@ -59,7 +59,6 @@ _MARKER = "cache_control"
 """Key of a mark that moves along a conversation."""
 
 _DEEPEST = 100
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]")
 
 
 class Placeholders:
@@ -74,7 +73,7 @@ class Placeholders:
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         known = {text: name for text, name in (texts or {}).items() if len(text) > 1}  # not the root directory
-        as_names = ((_NOT_IN_NAMES.sub("-", text), name) for text, name in known.items() if text.startswith("/"))
+        as_names = ((dashed(text), name) for text, name in known.items() if text.startswith("/"))
         self._texts = sorted((*known.items(), *as_names), key=lambda pair: -len(pair[0]))
 
     def in_text(self, text: str) -> str:

@@ -145,7 +145,6 @@ _LITERAL = "literal"
 _DASHED = "dashed"
 _PLACEHOLDER = lazy_pattern(r"\[agentv:(?P<name>[a-z]+)(?::(?P<form>[1-8]|dashed))?\]")
 
-_NOT_IN_NAMES = lazy_pattern(r"[^A-Za-z0-9]")
 _OF_PATH = lazy_pattern(r"[\w.~/-]*", re.ASCII)
 _BEHIND = r"(?![\w-]|\.[\w-])"
 """What does not follow a whole path."""
@@ -205,7 +204,7 @@ class TrialTexts:
             if own is None:
                 continue
             if form == _DASHED:
-                own = _NOT_IN_NAMES.sub("-", own)
+                own = dashed(own)
             elif is_json:
                 own = _in_json(own)
             if form.isdigit():
@@ -222,6 +221,11 @@ class TrialTexts:
         return self._patterns[is_json]
 
 
+def dashed(path: str) -> str:
+    """A path as agents name the directory that they make for a project."""
+    return re.sub("[^A-Za-z0-9]", "-", path)
+
+
 def _forms(number: int, text: str) -> Iterator[str]:
     """Patterns of a text, each a group named by its kind and number."""
     if not text.startswith("/"):
@@ -231,7 +235,7 @@ def _forms(number: int, text: str) -> Iterator[str]:
     rest = "".join(rf"(?P=s{number})/{re.escape(name)}" for name in names[1:])
     yield rf"(?P<p{number}>(?P<s{number}>\\{{0,8}})/{re.escape(names[0])}{rest}{_BEHIND})"
     if len(names) >= _FEWEST_NAMES:
-        yield rf"(?P<d{number}>(?<![\w-]){re.escape(_NOT_IN_NAMES.sub('-', text.rstrip('/')))}(?![A-Za-z0-9]))"
+        yield rf"(?P<d{number}>(?<![\w-]){re.escape(dashed(text.rstrip('/')))}(?![A-Za-z0-9]))"
 
 
 def _is_inside_path(text: str, at: int) -> bool:

@@ -68,7 +68,8 @@ class SpanRecording:
         from opentelemetry import context
         from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-        _collector().recordings[self.trace_id] = self
+        _listen()
+        _recordings[self.trace_id] = self
         above = SpanContext(self.trace_id, secrets.randbits(64) | 1, is_remote=True, trace_flags=TraceFlags(1))
         self._token = context.attach(set_span_in_context(NonRecordingSpan(above), context.Context()))
         return self
@@ -80,7 +81,7 @@ class SpanRecording:
 
         assert self._token is not None  # noqa: S101  # it was entered
         context.detach(self._token)
-        _ours.recordings.pop(self.trace_id, None)
+        _recordings.pop(self.trace_id, None)
 
     def add(self, span: ReadableSpan) -> None:
         """Keep a span that has ended."""
@@ -102,59 +103,42 @@ class SpanRecording:
         return structs.replace(found[0], source="otel", steps=priced(found[0].steps))
 
 
-class _Collector:
-    """A span processor of OpenTelemetry's: gives each span that ends to the recording of its trace."""
+_recordings: dict[int, SpanRecording] = {}
+"""Of the calls that run, by the ids of their traces."""
 
-    def __init__(self) -> None:
-        self.recordings: dict[int, SpanRecording] = {}
-
-    def on_start(self, span: ReadableSpan, parent_context: Context | None = None) -> None:
-        """Nothing: a span counts when it has ended."""
-
-    def on_end(self, span: ReadableSpan) -> None:
-        """Keep a span. One that began on a thread without a context is of the call that runs, if there is but one."""
-        running = list(self.recordings.values())
-        found = self.recordings.get(span.context.trace_id if span.context is not None else 0)
-        if found is None and len(running) == 1:
-            found = running[0]
-        if found is not None:
-            found.add(span)
-
-    def _on_ending(self, span: ReadableSpan) -> None:
-        """Nothing: as above."""
-
-    def shutdown(self) -> None:
-        """Nothing: it holds nothing open."""
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002  # as OpenTelemetry calls it
-        """Nothing waits here."""
-        return True
-
-
-_ours = _Collector()
-_registered: set[int] = set()
+_heard: set[int] = set()
 _lock = Lock()
 
 
-def _collector() -> _Collector:
-    """The collector, which listens to the tracer provider of the process: the user's, or one made here."""
+def _listen() -> None:
+    """Listen to the tracer provider of the process: the user's, or one made here."""
     from opentelemetry import trace
 
     with _lock:
-        if not _registered:
+        if not _heard:
             for name, value in CONTENT.items():
                 os.environ.setdefault(name, value)
             _instrument()
         provider: Any = trace.get_tracer_provider()
-        if not hasattr(provider, "add_span_processor"):
-            from opentelemetry.sdk.trace import TracerProvider
+        if id(provider) in _heard:
+            return
+        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
+        class Collector(SpanProcessor):
+            def on_end(self, span: ReadableSpan) -> None:
+                # one that began on a thread without a context is of the call that runs, if there is but one
+                running = list(_recordings.values())
+                found = _recordings.get(span.context.trace_id if span.context is not None else 0)
+                if found is None and len(running) == 1:
+                    found = running[0]
+                if found is not None:
+                    found.add(span)
+
+        if not hasattr(provider, "add_span_processor"):
             provider = TracerProvider(shutdown_on_exit=False)
             trace.set_tracer_provider(provider)
-        if id(provider) not in _registered:
-            provider.add_span_processor(_ours)
-            _registered.add(id(provider))
-    return _ours
+        provider.add_span_processor(Collector())
+        _heard.add(id(provider))
 
 
 def _instrument() -> None:

@@ -40,14 +40,6 @@ class RunWorks(WorkContext):
         """The workspace, the tools and the gateway of a trial; why they cannot be had."""
         return await open_work(trial, self)
 
-    async def workspace(self, trial: Trial) -> Workspace | Failure:
-        """A new workspace for a trial."""
-        return await new_workspace(trial, self)
-
-    def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
-        """The work of a trial whose agent has worked."""
-        return AgentTrial(trial, self, workspace)
-
     def user(self, trial: Trial) -> ConversationUser:
         """Who talks with the target in a trial of a case with `user`."""
         from agentv.extensions.agents.trial.simulated_user import TrialUser, user_target

@@ -52,7 +52,7 @@ def _change(word: bytes, words: Iterator[bytes]) -> tuple[ChangeKind, bytes, byt
 def _file_change(
     kind: ChangeKind, path: bytes, old_path: bytes | None, lines: tuple[int, ...], now: Snapshot
 ) -> FileChange:
-    state = now.files.get(path)
+    state = now.get(path)
     binary = state is not None and state.binary
     return FileChange(
         path=shown_path(path),
@@ -90,7 +90,7 @@ def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> 
 def matching(globs: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
     """The paths of a snapshot that some globs name."""
     patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
-    paths = map(shown_path, snapshot.files) if patterns else ()
+    paths = map(shown_path, snapshot) if patterns else ()
     return (path for path in paths if any(pattern.fullmatch(path) for pattern in patterns))
 
 
@@ -99,17 +99,17 @@ def without(globs: Iterable[str], snapshot: Snapshot) -> Snapshot:
     patterns = tuple(glob_pattern(glob, below=True) for glob in globs)
     if not patterns:
         return snapshot
-    left_out = {path for path in snapshot.files if any(one.fullmatch(shown_path(path)) for one in patterns)}
-    return Snapshot({path: state for path, state in snapshot.files.items() if path not in left_out})
+    left_out = {path for path in snapshot if any(one.fullmatch(shown_path(path)) for one in patterns)}
+    return {path: state for path, state in snapshot.items() if path not in left_out}
 
 
 def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:
     """The paths of all files that were changed, deleted or added, in no order."""
-    for path, state in before.files.items():
-        after = now.files.get(path)
+    for path, state in before.items():
+        after = now.get(path)
         if after is None or not after.is_like(state):
             yield path
-    yield from (path for path in now.files if path not in before.files)
+    yield from (path for path in now if path not in before)
 
 
 GIT_S = 300.0
@@ -156,14 +156,12 @@ class Baselines:
         started = await self._start()
         if started is not None:
             return started
-        before = earlier.files if earlier is not None else {}
-        files = now.files.items()
-        changed = {path: one for path, one in files if path not in before or not before[path].is_like(one)}
-        gone = [path for path in before if path not in now.files]
-        if base and not changed and not gone:
+        paths = set(changed_paths(earlier or {}, now))
+        if base and not paths:
             return base
+        changed = {path: state for path, state in now.items() if path in paths}
         commit = f"refs/heads/state-{next(self._numbers)}"
-        for stream in _streams(directory, changed, gone, commit.encode(), base.encode()):
+        for stream in _streams(directory, changed, paths - changed.keys(), commit.encode(), base.encode()):
             failure = await self._git("fast-import", "--quiet", "--force", stdin=stream)
             if isinstance(failure, Failure):
                 return failure

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.snapshot import Snapshot
+from agentv.extensions.agents.workspaces.snapshot import BINARY_WITHIN, Snapshot
 from agentv.model.redaction import REDACTED, Redactor
 
 SUFFIX = ".data"
@@ -56,7 +56,7 @@ def disarm(directory: str) -> None:
 
 def digest_of(snapshot: Snapshot) -> str:
     """A hash of the files of a workspace."""
-    facts = sorted((path, one.mode, one.sha256, one.special) for path, one in snapshot.files.items())
+    facts = sorted((path, one.mode, one.sha256, one.special) for path, one in snapshot.items())
     return sha256(repr(facts).encode()).hexdigest()
 
 
@@ -76,7 +76,6 @@ _REWRITTEN = 20_000_000
 """Bytes up to which a file is rewritten."""
 
 _OVERLAP = 8_192
-_BINARY_WITHIN = 8_000
 
 
 def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
@@ -120,7 +119,7 @@ def _without_secrets(path: Path, name: str, redactor: Redactor) -> str:
     clean = redactor.redact(_text(data)).encode(errors="surrogateescape")
     if clean == data:
         return ""
-    if b"\0" in data[:_BINARY_WITHIN]:
+    if b"\0" in data[:BINARY_WITHIN]:
         return _removed_if(path, True)
     new = path.with_name(f".{os.getpid()}.clean")
     new.write_bytes(clean)

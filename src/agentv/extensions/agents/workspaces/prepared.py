@@ -50,14 +50,11 @@ class PreparedWorkspace:
         failure = await copy_directory(own.workspace, places.workspace)
         if failure is None and with_home and await asyncio.to_thread(lambda: any(Path(own.home).iterdir())):
             failure = await copy_directory(own.home, places.home)
-        if failure is None and (self.naming_itself or self.home_naming_itself):
-            await asyncio.to_thread(self._relocate, places, with_home=with_home)
+        naming = ((places.workspace, self.naming_itself), (places.home, self.home_naming_itself if with_home else ()))
+        for place, files in naming:
+            if failure is None and files:
+                await asyncio.to_thread(relocate, place, files, own.trial, places.trial)
         return failure
-
-    def _relocate(self, places: Places, *, with_home: bool) -> None:
-        relocate(places.workspace, self.naming_itself, self.places.trial, places.trial)
-        if with_home:
-            relocate(places.home, self.home_naming_itself, self.places.trial, places.trial)
 
     @property
     def copied(self) -> Snapshot:
@@ -65,7 +62,7 @@ class PreparedWorkspace:
         if not self.naming_itself:
             return self.snapshot
         changed = set(self.naming_itself)
-        return Snapshot({path: state for path, state in self.snapshot.files.items() if path not in changed})
+        return {path: state for path, state in self.snapshot.items() if path not in changed}
 
 
 class PreparedWorkspaces:
@@ -123,7 +120,7 @@ class PreparedWorkspaces:
             if isinstance(hidden, Failure):
                 return hidden
             await asyncio.sleep(TICK_S)
-            snapshot = await asyncio.to_thread(take, places.workspace, Snapshot())
+            snapshot = await asyncio.to_thread(take, places.workspace, {})
             commit = await self._baselines.store(places.workspace, snapshot)
             if isinstance(commit, Failure):
                 return commit

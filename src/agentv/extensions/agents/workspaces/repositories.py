@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-from agentv.extensions.agents.workspaces.snapshot import Snapshot, take
+from agentv.extensions.agents.workspaces.snapshot import take
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceRepository
 from agentv.model.values.response import Failure
 from agentv.user_code.processes import Finished
@@ -97,12 +97,12 @@ class Checkouts:
 
     def write_patched(self, patch: str, workspace: str, kept: Path) -> Failure | None:
         """Copy the files that a patch changes, as they are with it, into a directory; the workspace stays as it is."""
-        before = take(workspace, Snapshot())
+        before = take(workspace, {})
         try:
             self._git("apply", "--whitespace=nowarn", "--", patch, cwd=Path(workspace), alone=True)
             after = take(workspace, before)
-            for path, state in after.files.items():
-                if before.files.get(path) != state:
+            for path, state in after.items():
+                if before.get(path) != state:
                     place = kept / os.fsdecode(path)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(Path(workspace, os.fsdecode(path)), place, follow_symlinks=False)

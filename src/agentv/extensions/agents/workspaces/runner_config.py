@@ -192,7 +192,7 @@ def plants_modules(before: Snapshot, now: Snapshot, restored: Collection[bytes] 
         now: its final state.
         restored: files that are made as they were before tests run.
     """
-    changed = (path for path in changed_paths(before, now) if path in now.files and path not in restored)
+    changed = (path for path in changed_paths(before, now) if path in now and path not in restored)
     return any(_module(shown_path(path)) in _SHADOWED for path in changed)
 
 
@@ -276,7 +276,7 @@ def changed_test_config(
         if (
             _LOADED_BY_PYTHON.fullmatch(shown)
             or _takes_place(place, directories, names, before)
-            or (path not in before.files and _is_module(place) and _without_suffix(place) in directories)
+            or (path not in before and _is_module(place) and _without_suffix(place) in directories)
             or (_is_used(place, words) and not test_directories.isdisjoint(map(str, place.parents)))
             or (on_the_way and (configures or _makes_package(place, path, before)))
         ):
@@ -289,7 +289,7 @@ def _takes_place(place: PurePosixPath, directories: set[str], names: Collection[
         if part.partition(".")[0] in names and (number < len(place.parts) - 1 or _is_module(place)):
             root, above = "/".join(place.parts[: number + 1]), "/".join(place.parts[:number])
             known = (f"{root}/", root, f"{above}/__init__.py" if above else "__init__.py")
-            there = any(shown_path(path).startswith(known[0]) or shown_path(path) in known for path in before.files)
+            there = any(shown_path(path).startswith(known[0]) or shown_path(path) in known for path in before)
             return (above or ".") in directories and not there
     return False
 
@@ -312,7 +312,7 @@ def _makes_package(place: PurePosixPath, path: bytes, before: Snapshot) -> bool:
     if place.name != "__init__.py":
         return False
     if place.parent == PurePosixPath():
-        return path not in before.files
+        return path not in before
     return _TEST_DIRECTORY.fullmatch(place.parent.name) is not None
 
 

@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +24,9 @@ TICK_S = 0.012
 """Seconds between two changes of a file that the times of its inode are sure to tell apart."""
 
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-_BINARY_WITHIN = 8_000
+BINARY_WITHIN = 8_000
+"""Bytes at the start of a file among which a zero shows that it is no text."""
+
 _DEEPEST = 200
 _CHUNK = 1 << 20
 _Signature = tuple[int, int, int, int]
@@ -55,11 +57,8 @@ class FileState:
         return (self.mode, self.sha256, self.special) == (other.mode, other.sha256, other.special)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The files of a directory, by their paths below it, as bytes."""
-
-    files: Mapping[bytes, FileState] = field(default_factory=dict)
+Snapshot = Mapping[bytes, FileState]
+"""The files of a directory, by their paths below it, as bytes."""
 
 
 def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot:
@@ -76,14 +75,13 @@ def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot
     """
     if os.path.islink(directory):  # noqa: PTH114  # as text
         raise OSError(errno.ELOOP, "it is a link")
-    known = earlier.files
     found: dict[bytes, FileState] = {}
     for path, entry in _walk(os.fsencode(directory), b"", 0):
         try:
-            found[path] = _state(entry, known.get(path), copied=copied)
+            found[path] = _state(entry, earlier.get(path), copied=copied)
         except OSError as error:
             found[path] = _special(f"unreadable: {error.strerror}", (entry.inode(), 0, 0, 0))
-    return Snapshot(found)
+    return found
 
 
 def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
@@ -141,7 +139,7 @@ def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) 
     size, begin = 0, b""
     with _opened(entry.path) as file:
         while chunk := file.read(_CHUNK):
-            begin = begin or chunk[:_BINARY_WITHIN]
+            begin = begin or chunk[:BINARY_WITHIN]
             digest.update(chunk)
             size += len(chunk)
     return FileState(mode, size, digest.hexdigest(), size > TEXT_LIMIT or b"\0" in begin, signature)

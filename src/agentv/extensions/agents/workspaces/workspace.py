@@ -128,14 +128,14 @@ class LocalWorkspace:
         hidden = await asyncio.to_thread(lambda: {path: _text(source) for path, source in self._hidden.items()})
         found = []
         for path in changed_test_config(hidden, matching(self.spec.protected, before), before, now):
-            if path in before.files and before.files[path].binary:  # its content is not stored
+            if path in before and before[path].binary:  # its content is not stored
                 continue
             head = await asyncio.to_thread(self.read, os.fsdecode(path), 8)
             if is_checked_bytecode(path, head or b""):
                 continue
             if is_in_part(path):
                 earlier = await self._earlier(path)
-                text = (await asyncio.to_thread(self.read, os.fsdecode(path)) if path in now.files else None) or b""
+                text = (await asyncio.to_thread(self.read, os.fsdecode(path)) if path in now else None) or b""
                 if parts(path, earlier) == parts(path, text.decode(errors="replace")):
                     continue
             found.append(path)
@@ -143,7 +143,7 @@ class LocalWorkspace:
 
     async def _earlier(self, path: bytes) -> str:
         """The text of a file at the baseline; empty where there was none."""
-        there = path in self.baseline.files
+        there = path in self.baseline
         return await self.baselines.text(self.commit, path) if there else ""
 
     async def restore_test_config(self, allowed: Sequence[str]) -> tuple[str, ...] | Failure:
@@ -162,7 +162,7 @@ class LocalWorkspace:
         return await self._remember() or tuple(restored)
 
     def _restore(self, path: bytes, name: str, earlier: str) -> None:
-        state, place = self.baseline.files.get(path), Path(self.path, name)
+        state, place = self.baseline.get(path), Path(self.path, name)
         mode = REGULAR if state is None else state.mode
         if is_in_part(path) and place.is_file() and not place.is_symlink():
             text = content(self.path, path).decode(errors="replace")
@@ -221,7 +221,7 @@ class LocalWorkspace:
         hidden = {os.path.realpath(f"{root}/{path}") for path in self._hidden}
         found = []
         for path in changed_paths(self.baseline, now):
-            if path in now.files and now.files[path].mode == LINK:
+            if path in now and now[path].mode == LINK:
                 target = os.path.realpath(f"{root}/{os.fsdecode(path)}")
                 if target != root and any(one == target or one.startswith(f"{target}/") for one in hidden):
                     found.append(shown_path(path))

@@ -206,7 +206,7 @@ class _Run:
         self, workspace: str, prepared: PreparedWorkspace | None, *, copied: bool
     ) -> tuple[Snapshot, str] | Failure:
         """The state of a workspace, read again only where it is not what was copied, and its commit."""
-        base, earlier = (prepared.commit, prepared.snapshot) if prepared is not None else ("", Snapshot())
+        base, earlier = (prepared.commit, prepared.snapshot) if prepared is not None else ("", {})
         known = prepared.copied if prepared is not None else earlier
         snapshot = await asyncio.to_thread(take, workspace, known, copied=copied)
         commit = await self._baselines.store(workspace, snapshot, base, earlier)
