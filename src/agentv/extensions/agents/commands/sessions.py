@@ -219,8 +219,10 @@ def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
         yield from folder.rglob("*.meta.json")
     elif program == "codex" and b"spawn_agent" in data:
         own = f'"{_identity_by_name(path)}"'.encode()
-        others = {one: _first_line(one) for one in path.parent.glob("rollout-*.jsonl") if one != path}
-        yield from (one for one, line in others.items() if _PARENT in line and own in line)
+        for one in path.parent.glob("rollout-*.jsonl"):
+            line = _first_line(one) if one != path else b""
+            if _PARENT in line and own in line:
+                yield one
     elif program == "gemini" and b'"agentId"' in data:
         for folder in path.parent.iterdir():
             if folder.is_dir() and folder.name.encode() in data[:_FIRST_LINE]:
