@@ -14,14 +14,12 @@ from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.convert.rewriting import Rename, rewritten
 from agentv.authoring.dialects.recognition import Dialect
-from agentv.authoring.fields.request import Registries
-from agentv.authoring.loading.load import FileCheck, Loaded, LoadRequest, check_file, eval_files, load, unused_in
+from agentv.authoring.loading.load import Loaded, LoadRequest, check_file, eval_files, load, unused_in
 from agentv.authoring.source.boundary import boundary_around
 from agentv.authoring.source.files import TABLES, repository_root
 from agentv.authoring.source.masking import secrets_in_line
 from agentv.errors import Diagnostic, LoadError
-from agentv.model.values.values import Span, lazy_pattern
-from agentv.user_code.load_limit import within_limits
+from agentv.model.values.values import lazy_pattern
 
 
 class Checked(Struct, frozen=True):
@@ -62,7 +60,7 @@ class Validation:
         read: set[str] = set()
         failed = False
         for path in self.files:
-            checked = self._check(path, known)
+            checked = check_file(path, self._request, known)
             read |= checked.read
             failed = failed or any(one.severity == "error" for one in checked.diagnostics)
             fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in reported]
@@ -73,16 +71,6 @@ class Validation:
         if not failed:  # a file that is wrong may not have come to its includes
             for one in unused_in(self._request.paths, read):
                 yield Checked(one.span.file if one.span else "", (one,))
-
-    def _check(self, path: str, known: Registries) -> FileCheck:
-        """What is wrong with a file; that it asks for too much, where it does."""
-        checked = within_limits(lambda: check_file(path, self._request, known))
-        if isinstance(checked, FileCheck):
-            return checked
-        file, line = checked.place or (path, 1)
-        begun = " at the case that starts here" if checked.place else ""
-        message = f"this file {checked.reason}, so checking stopped{begun}"
-        return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
 
 
 _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")

@@ -31,7 +31,6 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import Case
 from agentv.model.values.values import JsonObject, lazy_pattern
-from agentv.user_code.load_limit import begin_record
 
 _SCHEMA = shape_of(AuthoredCase)
 _OF_TURNS = frozenset({"aggregation", "on_turn_failure", "window_size"})
@@ -67,8 +66,6 @@ class CaseReader:
             alone: it has its own input; a row of variables uses the suite's `input`.
             written: the file holds it; not one that another key stands for.
         """
-        place = span_of(node.at)
-        begin_record(place.file, place.line)
         self.notes.seen = True
         if not isinstance(node, MapNode):
             reading.report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")

@@ -22,7 +22,6 @@ from agentv.errors import Diagnostic
 from agentv.extensions.editor.index import FileIndex, FileKind, index_of, kind_of, leave_deleted_directory
 from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.values import Span
-from agentv.user_code.load_limit import within_limits
 
 OFFLINE = "git-failed"
 """Of what needs a repository from a git host; opening a file in an editor must not fetch it, so it is not reported."""
@@ -71,11 +70,7 @@ def check_in_editor(path: str, kind: FileKind, edits: Mapping[str, bytes]) -> Ed
 
 def _checked(path: str, request: LoadRequest) -> FileCheck:
     leave_deleted_directory()
-    checked = within_limits(lambda: check_file(path, request, _offline(registries())))
-    if not isinstance(checked, FileCheck):
-        file, line = checked.place or (path, 1)
-        message = f"this file {checked.reason}, so checking stopped"
-        return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
+    checked = check_file(path, request, _offline(registries()))
     return FileCheck(tuple(one for one in checked.diagnostics if one.code != OFFLINE), checked.read)
 
 
@@ -120,9 +115,14 @@ class OpenFile(Struct):
 
 
 class Checker:
-    """A process that checks files, so that the server answers meanwhile and a hostile file cannot stop it."""
+    """A process that checks files, so that the server answers meanwhile and a hostile file cannot stop it.
+
+    Attributes:
+        limit_s: seconds that a check may take.
+    """
 
     def __init__(self) -> None:
+        self.limit_s = 30.0
         self._pool: ProcessPoolExecutor | None = None
         self._worked = False
 
@@ -132,10 +132,18 @@ class Checker:
             self._started().submit(ready)
 
     async def run(self, work: Callable[..., T], *given: Any) -> T | None:
-        """What the work returns; None if its process died. One that died before it did anything is started again."""
+        """What the work returns; None if its process died, or took too long and was ended.
+
+        One that died before it did anything is started again.
+        """
         for _ in range(2):
             try:
-                found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
+                async with asyncio.timeout(self.limit_s):
+                    found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
+            except TimeoutError:
+                self.stop()
+                self._pool = None
+                return None
             except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
                 worked, self._pool, self._worked = self._worked, None, False
                 if worked:

@@ -1,11 +1,12 @@
 """Names of a project whose files are no ordinary ones."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from agentv.extensions.editor.documents import check_in_editor
+from agentv.extensions.editor.documents import Checker, check_in_editor
 from agentv.extensions.editor.index import MOST_BYTES, bytes_of
 from agentv.extensions.editor.project import Project
 
@@ -66,3 +67,12 @@ def test_a_working_directory_that_is_deleted_does_not_matter(tmp_path: Path, mon
         monkeypatch.chdir(folder)
         folder.rmdir()
         assert ask()
+
+
+async def test_a_check_that_takes_too_long_is_ended_and_hinders_no_other() -> None:
+    checker = Checker()
+    checker.limit_s = 0.2
+    assert await checker.run(time.sleep, 60) is None
+    checker.limit_s = 60
+    assert isinstance(await checker.run(os.getpid), int)
+    checker.stop()

@@ -33,7 +33,6 @@ from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message, Role
 from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion, options_of
-from agentv.user_code.load_limit import begin_record
 
 MOST_PATTERNS = 64
 """Lines that are remembered of one file."""
@@ -128,7 +127,6 @@ class AlikeLines:
         for pattern in self._patterns.get(tuple(cut[::2]), ()):
             if len(strings) == len(pattern.strings) and pattern.others(strings) == pattern.same:
                 self._fits = True
-                begin_record(self._path, number)
                 try:
                     return self._of(pattern, strings, Span(self._path, number, 1, number, 2))
                 except ValueError:  # neither JSON nor UTF-8, or a text that cannot be written
