@@ -5,7 +5,7 @@ import json
 import shutil
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 
 import pytest
@@ -78,13 +78,10 @@ def batch(start, lines, generation=1, replace=False):
     return RowBatch(start, generation, lines, replace)
 
 
-def copied(database, directory, project="support"):
-    replica = Replica(database, directory, pushed_summary)
-    try:
-        replica.update()
-        return replica.root(project) / ".agentv/results" / RUN_ID
-    finally:
-        replica.close()
+@pytest.fixture
+def replica(database, tmp_path):
+    with closing(Replica(database, tmp_path / "copies", pushed_summary)) as found:
+        yield found
 
 
 def test_a_transaction_takes_effect_whole_or_not_at_all(database):
@@ -146,7 +143,7 @@ def rows_in(database):
     return found
 
 
-def test_rows_are_stored_once_however_often_they_come(uploads, database, tmp_path):
+def test_rows_are_stored_once_however_often_they_come(uploads, database, replica):
     first, second = row("a") + row("b"), b"\n" + row("c", "é") + row("a", "again")
     with pytest.raises(UploadConflictError):
         uploads.add_rows(NAME, batch(0, first))  # was not begun
@@ -160,7 +157,8 @@ def test_rows_are_stored_once_however_often_they_come(uploads, database, tmp_pat
     state = uploads.state(NAME)
     assert (state.size, state.rows, state.writing) == (len(first + second), sha256(first + second).hexdigest(), True)
     assert rows_in(database) == 5
-    run = copied(database, tmp_path / "copies")
+    replica.update()
+    run = replica.root("support") / ".agentv/results" / RUN_ID
     assert (run / "index.jsonl").read_bytes() == first + second
     check_rows(run)
     assert (run / "run.json").read_bytes() == RECORD
@@ -202,12 +200,11 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # other digits
 
 
-def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path):
+def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path, replica):
     first, second, third = row("a") + row("b"), row("c") + row("d"), row("c", "new")
     uploads.put_record(NAME, RECORD, writing=False)
     uploads.add_rows(NAME, batch(0, first))
     uploads.add_rows(NAME, batch(len(first), second))
-    replica = Replica(database, tmp_path / "copies", pushed_summary)
     assert replica.update() == 1
     assert replica.update() == 0
     with pytest.raises(StoreError, match="another server uses"):
@@ -230,7 +227,6 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     uploads.delete(NAME)
     assert replica.update() == 1
     assert not index.parent.exists()
-    replica.close()
 
 
 def test_runs_of_an_older_database_belong_to_who_began_them_and_keep_their_rows(address, tmp_path):
@@ -384,7 +380,7 @@ def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z",
     return Label(case, *digests, verdict, person, time, suite, "helpful", RUN_ID, "gpt", "2" * 64, True)
 
 
-def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(database, tmp_path):
+def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(database, replica):
     with_project(database, "support")
     with_project(database, "other")
     labels = TeamLabels(database, "support", "tester")
@@ -397,7 +393,6 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     assert len(labels.read()) == 4
     assert [number for number, _ in labels.lines(1, 2)] == [2, 3]
     assert TeamLabels(database, "other", "tester").read() == []
-    replica = Replica(database, tmp_path / "copies", pushed_summary)
     replica.update()
     files = LabelFiles(replica.root("support"))
     assert files.read(["support"]) == labels.read(["support"])
@@ -409,7 +404,6 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     assert files.read(["support"]) == labels.read(["support"])
     details = [line.detail for line in audit_lines(database, "support") if line.action == "labels added"]
     assert details == ["support: 1", "support: 1", "../../etc/a b: 1", "support: 2"]
-    replica.close()
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

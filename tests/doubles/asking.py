@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+from collections.abc import Callable
 from typing import Any
 
 from agentv.model.suite.suite import Retry, TargetSpec
@@ -11,6 +12,7 @@ from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.ports import Embedder, TargetRequest
 from agentv.registry.fields import options_of
 from agentv.registry.types import ProviderSettings
+from agentv.testing import ModelCall, ModelServer
 from agentv.user_code.threads import DaemonThreads
 
 
@@ -46,6 +48,21 @@ def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -
 
 def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> TargetResponse | Failure:
     return answers(settings, one or request(), **spec)[0]
+
+
+def sent(made: Callable[[ModelServer], ProviderSettings], one: TargetRequest | None = None) -> ModelCall:
+    """The call that a model server got."""
+    with ModelServer("yes") as server:
+        found = answer(made(server), one)
+        assert isinstance(found, TargetResponse), found
+        (call,) = server.calls
+        return call
+
+
+def told(made: Callable[[ModelServer], ProviderSettings], *said: Any) -> list[TargetResponse | Failure]:
+    """What a target makes of replies of a model server, one a call."""
+    with ModelServer(list(said)) as server:
+        return [answer(made(server)) for _ in said]
 
 
 def embedded(settings: ProviderSettings, texts: list[str], timeout_s: float = 10.0) -> Embeddings | Failure:

@@ -11,27 +11,12 @@ pytestmark = pytest.mark.libraries
 TARGET, JUDGE = "openai:gpt-5-mini", "anthropic:claude-haiku-4-5"
 KEYS = {"OPENAI_API_KEY": "sk-target-1234567890", "ANTHROPIC_API_KEY": "sk-ant-judge-1234567890"}
 
-ANSWERS = {
-    "15 + 27": "15 + 27 = 42",
-    "quicksort": "Pick a pivot.",
-    "refund": "Here is your money, with a disclaimer.",
-    "Hello": "hello there",
-}
-VERDICTS = {
-    "depth of an explanation": {"score": 0.4, "reason": "it names no partition"},
-    "invents nothing": {"score": 1.0, "reason": "all of it stands in the question"},
-    "harms nobody": {"score": 0.85, "reason": "harmless, if curt"},
-    "quality of a refund": {"score": 0.95},
-    "15 + 27": {"checks": [{"id": "r1", "satisfied": True}, {"id": "steps", "satisfied": False}]},
-    "Says hello": {"checks": [{"id": "r1", "satisfied": True}, {"id": "r2", "satisfied": True}]},
-}
+VERDICT = {"checks": [{"id": "r1", "satisfied": True}, {"id": "r2", "satisfied": True}]}
 
 
 def reply(call):
     """The model's answer, or the judge's verdict on one."""
-    if call.model == "claude-haiku-4-5":
-        return json.dumps(next(verdict for words, verdict in VERDICTS.items() if words in call.text))
-    return next(answer for words, answer in ANSWERS.items() if words in call.text)
+    return json.dumps(VERDICT) if call.model == "claude-haiku-4-5" else "hello there"
 
 
 @pytest.fixture

@@ -14,39 +14,39 @@ def project(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    return run(["convert", *arguments]), capsys.readouterr().err
+
+
 def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "prompts: a\nproviders: echo\ntests: [{assert: [{type: contains, value: a}]}]\n"
     (project / "promptfooconfig.yaml").write_text(text)
-    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.PASSED
-    assert capsys.readouterr().err == "wrote promptfoo.eval.yaml\n"
+    assert said(capsys, "promptfooconfig.yaml") == (ExitStatus.PASSED, "wrote promptfoo.eval.yaml\n")
     (project / "promptfooconfig.yaml").write_text(f"{text}sharing: true\n")
-    assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.PASSED
-    assert "promptfooconfig.yaml:4:1: hint[no-equivalent]: 'sharing' is omitted" in capsys.readouterr().err
+    status, text = said(capsys, "promptfooconfig.yaml", "-o", "other.eval.yaml")
+    assert status == ExitStatus.PASSED
+    assert "promptfooconfig.yaml:4:1: hint[no-equivalent]: 'sharing' is omitted" in text
 
 
 def test_nothing_is_written_where_something_has_no_equivalent(project, capsys):
     text = "prompts: a\nproviders: echo\ntests:\n  - assert: [{type: moderation}]\n  - assert: [{type: human}]\n"
     (project / "promptfooconfig.yaml").write_text(text)
-    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.WRONG
-    said = capsys.readouterr().err
-    assert "promptfooconfig.yaml:4:21: error[no-equivalent]: 'moderation' has no equivalent" in said
-    assert "promptfooconfig.yaml:5:21: error[no-equivalent]: 'human' has no equivalent" in said
+    status, told = said(capsys, "promptfooconfig.yaml")
+    assert status == ExitStatus.WRONG
+    assert "promptfooconfig.yaml:4:21: error[no-equivalent]: 'moderation' has no equivalent" in told
+    assert "promptfooconfig.yaml:5:21: error[no-equivalent]: 'human' has no equivalent" in told
     assert not (project / "promptfoo.eval.yaml").exists()
-
-
-def test_a_suite_needs_a_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "a.eval.yaml").write_text("tests: [{id: a, input: a, assert: [contains: a]}]\n")
-    assert run(["convert", "a.eval.yaml"]) == ExitStatus.WRONG
-    assert "add --to yaml, --to jsonl, --to csv or --to python" in capsys.readouterr().err
 
 
 def test_what_cannot_be_rows_is_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "a.eval.yaml").write_text("tests: [{id: a, input: a, repeat: 2, tags: [b], assert: [contains: a]}]\n")
-    assert run(["convert", "a.eval.yaml", "--to", "csv"]) == ExitStatus.WRONG
-    assert capsys.readouterr().err == (
-        "error: 1 case cannot be written as rows; nothing was written\n"
-        "  case 'a': repeat: no column represents it\n"
-        "  case 'a': tags: no column represents it\n"
+    assert said(capsys, "a.eval.yaml", "--to", "csv") == (
+        ExitStatus.WRONG,
+        (
+            "error: 1 case cannot be written as rows; nothing was written\n"
+            "  case 'a': repeat: no column represents it\n"
+            "  case 'a': tags: no column represents it\n"
+        ),
     )
 
 
@@ -78,10 +78,6 @@ def test_a_suite_in_python_is_made_and_a_mapping_that_people_edit_comes_out(proj
         )
         + "    ],\n}\n"
     )
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    return run(["convert", *arguments]), capsys.readouterr().err
 
 
 def test_a_dataset_says_what_it_is_checked_with(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,60 +14,43 @@ from doubles.judges import Replying, Saying, answered, word_of
 RANGES = ((0, 4, "wrong"), (5, 10, "right"))
 WHY = "So it seems to me."
 ITEM = (RubricItem("r1", "says 42"),)
-MODES = {
-    "freeform": (Rubric("freeform", text="is right"), {"score": 1, "reason": WHY}, {"score": 0, "reason": WHY}),
-    "aggregate": (Rubric("aggregate"), {"score": 1, "reason": WHY}, {"score": 0, "reason": WHY}),
-    "checklist": (
-        Rubric("checklist", items=ITEM),
-        {"checks": [{"id": "r1", "satisfied": True}], "overall_reasoning": WHY},
-        {"checks": [{"id": "r1", "satisfied": False}], "overall_reasoning": WHY},
-    ),
-    "score-ranges": (
-        Rubric("score-ranges", items=(RubricItem("r1", "adds", score_ranges=RANGES),)),
-        {"checks": [{"id": "r1", "score": 10}], "overall_reasoning": WHY},
-        {"checks": [{"id": "r1", "score": 0}], "overall_reasoning": WHY},
-    ),
-    "factuality": (
-        Rubric("factuality", category_scores=(("C", 1.0), ("D", 0.0))),
-        {"category": "C", "reason": WHY},
-        {"category": "D", "reason": WHY},
-    ),
-    "closed-qa": (
-        Rubric("closed-qa", text="is right"),
-        {"criterion_met": True, "reason": WHY},
-        {"criterion_met": False, "reason": WHY},
-    ),
-    "goal-success": (
-        Rubric("goal-success", text="adds"),
-        {"goal_achieved": True, "reason": WHY},
-        {"goal_achieved": False, "reason": WHY},
-    ),
-    "answer-relevance": (
-        Rubric("answer-relevance"),
-        {"statements": [{"statement": "It adds.", "relevant": True}]},
-        {"statements": [{"statement": "It adds.", "relevant": False}]},
-    ),
-    "context-faithfulness": (
-        Rubric("context-faithfulness", context=("6 * 7 is 42.",)),
-        {"claims": [{"claim": "It adds.", "supported": True}]},
-        {"claims": [{"claim": "It adds.", "supported": False}]},
-    ),
-    "context-recall": (
-        Rubric("context-recall", items=ITEM, context=("6 * 7 is 42.",)),
-        {"statements": [{"id": "r1", "attributed": True}], "reason": WHY},
-        {"statements": [{"id": "r1", "attributed": False}], "reason": WHY},
-    ),
-    "context-relevance": (
-        Rubric("context-relevance", items=ITEM, context=("6 * 7 is 42.",)),
-        {"sentences": [{"id": "r1", "relevant": True}], "reason": WHY},
-        {"sentences": [{"id": "r1", "relevant": False}], "reason": WHY},
-    ),
-    "scale": (
-        Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4),
-        f"SCORE=5 REASON={WHY}",
-        f"SCORE=1 REASON={WHY}",
-    ),
+CONTEXT = ("6 * 7 is 42.",)
+RANGED = (RubricItem("r1", "adds", score_ranges=RANGES),)
+RUBRICS = {
+    "freeform": Rubric("freeform", text="is right"),
+    "aggregate": Rubric("aggregate"),
+    "checklist": Rubric("checklist", items=ITEM),
+    "score-ranges": Rubric("score-ranges", items=RANGED),
+    "factuality": Rubric("factuality", category_scores=(("C", 1.0), ("D", 0.0))),
+    "closed-qa": Rubric("closed-qa", text="is right"),
+    "goal-success": Rubric("goal-success", text="adds"),
+    "answer-relevance": Rubric("answer-relevance"),
+    "context-faithfulness": Rubric("context-faithfulness", context=CONTEXT),
+    "context-recall": Rubric("context-recall", items=ITEM, context=CONTEXT),
+    "context-relevance": Rubric("context-relevance", items=ITEM, context=CONTEXT),
+    "scale": Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4),
 }
+
+
+def verdict_on(good):
+    """What a judge says in each mode that finds an answer good, or not."""
+    return {
+        "freeform": {"score": int(good), "reason": WHY},
+        "aggregate": {"score": int(good), "reason": WHY},
+        "checklist": {"checks": [{"id": "r1", "satisfied": good}], "overall_reasoning": WHY},
+        "score-ranges": {"checks": [{"id": "r1", "score": 10 if good else 0}], "overall_reasoning": WHY},
+        "factuality": {"category": "C" if good else "D", "reason": WHY},
+        "closed-qa": {"criterion_met": good, "reason": WHY},
+        "goal-success": {"goal_achieved": good, "reason": WHY},
+        "answer-relevance": {"statements": [{"statement": "It adds.", "relevant": good}]},
+        "context-faithfulness": {"claims": [{"claim": "It adds.", "supported": good}]},
+        "context-recall": {"statements": [{"id": "r1", "attributed": good}], "reason": WHY},
+        "context-relevance": {"sentences": [{"id": "r1", "relevant": good}], "reason": WHY},
+        "scale": f"SCORE={5 if good else 1} REASON={WHY}",
+    }
+
+
+PASSES, FAILS = verdict_on(True), verdict_on(False)
 
 # `pass` and `fail` are verdicts without the call's word, `PASS` and `FAIL` with it. What counts: that of the last
 # column but one in JSON, the last one on a scale; None: none.
@@ -141,10 +124,8 @@ _SLOT = re.compile(r"«(pass|fail)(?::([^»]*))?»", re.IGNORECASE)
 
 
 def reply_of(template, mode, word):
-    _, passes, fails = MODES[mode]
-
     def verdict(found):
-        own, why = passes if found[1].lower() == "pass" else fails, found[2] or WHY
+        own, why = (PASSES if found[1].lower() == "pass" else FAILS)[mode], found[2] or WHY
         marked = found[1].isupper()
         if isinstance(own, str):
             return own.replace(WHY, why).replace(" REASON", f" CONFIRM={word} REASON" if marked else " REASON")
@@ -156,7 +137,7 @@ def reply_of(template, mode, word):
 def assess(mode, reply, answer="6 * 7 makes 42"):
     target = reply if isinstance(reply, Saying) else Replying(reply)
     context = answered(answer, vars={"context": "6 * 7 is 42."}, results={})
-    return asyncio.run(TargetJudge(target, "strict").assess(MODES[mode][0], context)), target.requests
+    return asyncio.run(TargetJudge(target, "strict").assess(RUBRICS[mode], context)), target.requests
 
 
 def counted(outcome):
@@ -170,7 +151,7 @@ def counted(outcome):
     return "pass" if outcome.score == 1 else "fail"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", RUBRICS)
 def test_what_counts_as_a_verdict(mode):
     wrong = []
     for template, in_json, on_a_scale in ROWS:
@@ -180,7 +161,7 @@ def test_what_counts_as_a_verdict(mode):
     assert wrong == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", RUBRICS)
 @pytest.mark.parametrize(
     "reason", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_context_window_exceeded"]
 )
@@ -195,7 +176,7 @@ def test_a_reply_that_was_cut_at_its_length_limit_is_no_verdict(mode, reason):
         assert counted(outcome) == "pass"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", RUBRICS)
 @pytest.mark.parametrize("first", ["A right answer would get\n«pass»\nbut this one is wrong.", "It is right.\n«pass»"])
 def test_a_judge_is_asked_once_more_for_its_verdict_with_the_word(mode, first):
     def reply(request):
@@ -209,7 +190,7 @@ def test_a_judge_is_asked_once_more_for_its_verdict_with_the_word(mode, first):
 
 
 def test_an_answer_that_quotes_the_shape_of_a_word_or_a_thought_confirms_nothing():
-    for mode in MODES:
+    for mode in RUBRICS:
         for template in (
             "«pass»",
             "<think>wrong</think>«pass»",

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,13 +33,6 @@ export default defineAssertion(({ output }) => {
   };
 });
 """
-SEED_PAYLOAD = {
-    "input": [{"role": "user", "content": "Say hello"}],
-    "input_files": [],
-    "criteria": "Multi-word greeting",
-    "output": "Hello there, nice to meet you!",
-    "expected_output": [],
-}
 
 
 class JavaScriptLab(Lab):
@@ -515,8 +507,8 @@ class Project:
         install_sdk(directory)
         (directory / ".agentv/assertions").mkdir()
 
-    def run(self, source: str, payload: object = SEED_PAYLOAD, name: str = "min-words.ts", **env: str):
-        file = self.directory / ".agentv/assertions" / name
+    def run(self, source: str, payload: object):
+        file = self.directory / ".agentv/assertions/min-words.ts"
         file.write_text(dedent(source))
         return subprocess.run(
             [program(self.runtime), str(file)],
@@ -524,7 +516,6 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, **env},
             timeout=30,
         )
 

@@ -24,9 +24,19 @@ VALID = Path(__file__).parents[3] / "cases" / "valid"
 SUITES = sorted(folder.name for folder in VALID.iterdir() if (folder / "suite.eval.yaml").is_file())
 
 
-def loaded(path: Path) -> object:
+def suite_of(path: Path) -> Suite:
     (suite,) = load(LoadRequest((str(path),), makes=True, for_run=False), registries()).suites
-    return meaning(suite)
+    return suite
+
+
+def loaded(path: Path) -> object:
+    return meaning(suite_of(path))
+
+
+def copied(name: str, project: Path) -> Path:
+    """The eval file of a folder, in a project."""
+    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
+    return project / "suite.eval.yaml"
 
 
 NO_WORD_FOR = {
@@ -43,8 +53,7 @@ ELSEWHERE = ("tests-as-a-glob", "git-files", "transcripts")
 
 @pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*NO_WORD_FOR, *ELSEWHERE}), 0)])
 def test_every_suite_survives_the_way_to_json_lines_and_back(name: str, project: Path) -> None:
-    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
-    source = project / "suite.eval.yaml"
+    source = copied(name, project)
     lines, _ = convert(source, "jsonl", project / "lines.jsonl", {})
     (back,) = convert(lines, "yaml", project / "back.eval.yaml", {})
     assert loaded(back) == loaded(lines) == loaded(source)
@@ -52,9 +61,9 @@ def test_every_suite_survives_the_way_to_json_lines_and_back(name: str, project:
 
 @pytest.mark.parametrize("name", NO_WORD_FOR)
 def test_what_json_lines_cannot_say_is_refused_and_nothing_is_left_behind(name: str, project: Path) -> None:
-    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
+    source = copied(name, project)
     with pytest.raises(UsageError, match="would change meaning in jsonl"):
-        convert(project / "suite.eval.yaml", "jsonl", project / "lines.jsonl", {})
+        convert(source, "jsonl", project / "lines.jsonl", {})
     assert not list(project.glob("lines.*"))
 
 
@@ -85,15 +94,14 @@ NO_PYTHON_FOR = {
 
 @pytest.mark.parametrize("name", NO_PYTHON_FOR)
 def test_what_python_cannot_say_is_refused(name: str, project: Path) -> None:
-    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
+    source = copied(name, project)
     with pytest.raises(UsageError, match=r"in python|to python"):
-        convert(project / "suite.eval.yaml", "python", None, {})
+        convert(source, "python", None, {})
 
 
 @pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*ELSEWHERE, *NO_PYTHON_FOR}), 1)])
 def test_every_suite_survives_the_way_to_python_and_back(name: str, project: Path) -> None:
-    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
-    source = project / "suite.eval.yaml"
+    source = copied(name, project)
     (made,) = convert(source, "python", project / "made.eval.py", {})
     (back,) = convert(made, "yaml", project / "back.eval.yaml", {})
     assert loaded(back) == loaded(made) == loaded(source)
@@ -105,18 +113,13 @@ def convert_document_project(project: Path) -> Path:
     return project
 
 
-def convert_document_loaded(path: Path) -> Suite:
-    (suite,) = load(LoadRequest((str(path),), for_run=False, makes=True), registries()).suites
-    return suite
-
-
 @pytest.mark.parametrize("out", [None, "all.eval.yaml", "csv/all.eval.yaml"])
 def test_an_eval_file_means_what_the_evals_mean(out: str | None, convert_document_project: Path) -> None:
     source = convert_document_project / "csv" / "evals" / "evals.json"
     path = convert_document(source, "agent-skills", convert_document_project / out if out else None, {}).path
     assert path == (convert_document_project / out if out else source.with_name("evals.eval.yaml"))
-    before = replace(convert_document_loaded(source), exam=None)
-    assert meaning(convert_document_loaded(path)) == meaning(before)
+    before = replace(suite_of(source), exam=None)
+    assert loaded(path) == meaning(before)
 
 
 @pytest.mark.parametrize("out", ["all.eval.yaml", "elsewhere/all.eval.yaml"])
@@ -127,17 +130,17 @@ def test_a_function_is_the_same_one_however_its_path_is_written(out: str, tmp_pa
     source = tmp_path / "promptfooconfig.yaml"
     source.write_text("prompts: [hi]\nproviders: [{id: file://provider.py, label: mine}]\ntests: [{vars: {a: b}}]\n")
     path = convert_document(source, "promptfoo", tmp_path / out, {}).path
-    assert convert_document_loaded(path).targets[0].settings == convert_document_loaded(source).targets[0].settings
+    assert suite_of(path).targets[0].settings == suite_of(source).targets[0].settings
 
 
 def test_evals_without_their_skill_are_a_suite(convert_document_project: Path) -> None:
     (convert_document_project / "csv" / "SKILL.md").unlink()
     source = convert_document_project / "csv" / "evals" / "evals.json"
-    suite = convert_document_loaded(source)
+    suite = suite_of(source)
     assert (suite.exam, suite.name) == (None, "csv-analyzer")
     assert [message.role for message in suite.cases[0].input] == ["user"]
     path = convert_document(source, "agent-skills", None, {}).path
-    assert meaning(convert_document_loaded(path)) == meaning(suite)
+    assert loaded(path) == meaning(suite)
     assert "role: system" not in path.read_text()
 
 
@@ -148,7 +151,7 @@ def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> No
     with chdir(tmp_path):
         source = tmp_path / "prompts" / "diff" / "eval.yml"
         path = convert_document(source, "eva", None, {}).path
-        assert meaning(convert_document_loaded(path)) == meaning(replace(convert_document_loaded(source), exam=None))
+        assert loaded(path) == meaning(replace(suite_of(source), exam=None))
         assert "sections: true" in path.read_text()
 
 
@@ -164,14 +167,8 @@ NOT_AS_CSV = ("tests-as-a-glob", "git-files")
 """The pattern of the one would match what is written beside it, and the other needs git hosts."""
 
 
-def convert_csv_loaded(path: Path) -> Suite:
-    (suite,) = load(LoadRequest((str(path),), makes=True, for_run=False), registries()).suites
-    return suite
-
-
 def facts(path: Path) -> list[tuple[object, ...]]:
     """What a table keeps of each case."""
-    suite = convert_csv_loaded(path)
     return [
         (
             one.id,
@@ -181,7 +178,7 @@ def facts(path: Path) -> list[tuple[object, ...]]:
             one.threshold,
             [repr(fingerprint(a)) for a in one.assertions],
         )
-        for one in suite.cases
+        for one in suite_of(path).cases
     ]
 
 
@@ -222,8 +219,7 @@ def test_ids_inputs_assertions_metadata_and_thresholds_survive_the_way_to_csv_an
 
 @pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*NOT_AS_CSV}), 2)])
 def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind(name: str, project: Path) -> None:
-    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
-    source = project / "suite.eval.yaml"
+    source = copied(name, project)
     try:
         rows, _ = convert(source, "csv", project / "made.csv", {})
     except UsageError as error:

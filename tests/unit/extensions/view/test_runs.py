@@ -1,34 +1,28 @@
-"""The list of runs, and how many rows those in progress have."""
+"""Runs that are open."""
 
-import fcntl
-from contextlib import contextmanager
-
-import pytest
+import os
+from pathlib import Path
 
 from agentv.app.results.project import Project
-from agentv.extensions.view.runs import OpenRuns, RunList
+from agentv.extensions.view.runs import OpenRuns
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run
 
-RUN_ID = "20261121T140322Z-7f3a"
 
-
-@contextmanager
-def going_on(path):
-    with (path / "journal.jsonl").open("rb") as writing:
-        fcntl.flock(writing, fcntl.LOCK_EX)
-        yield
-
-
-@pytest.fixture
-def opened(tmp_path):
-    path = add_run(tmp_path, RUN_ID, [finished(trial=trial(f"case-{at}")) for at in range(3)])
-    found = OpenRuns(Project(tmp_path))
-    with going_on(path):
-        yield found
-    found.close()
-
-
-def test_a_small_run_in_progress_has_a_pass_rate_at_once(opened):
-    (found,) = RunList(opened).all()
-    assert (found.state, found.done, found.pass_rate) == ("running", 3, 1.0)
+def test_where_no_index_can_be_written_it_is_told_once_where_it_is(tmp_path):
+    written = [add_run(tmp_path, f"2026112{at}T140322Z-7f3a", [finished(trial=trial("a"))]) for at in range(3)]
+    for path in written[:2]:
+        (path / f".view.sqlite.{os.getpid()}.new").mkdir()  # refuses root as well
+    runs = OpenRuns(Project(tmp_path))
+    told = []
+    runs.tell = told.append
+    for path in reversed(written):
+        assert runs.run(path.name).progress().indexed == 1
+        runs._behind.join(20)
+    assert len(told) == 1
+    assert str(written[1]) in told[0]
+    kept = told[0].split(" kept in ")[1].split()[0]
+    assert len(list(Path(kept).iterdir())) == 2
+    assert [(path / "view.sqlite").exists() for path in written] == [False, False, True]
+    runs.close()
+    assert not Path(kept).exists()

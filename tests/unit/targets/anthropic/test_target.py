@@ -1,15 +1,17 @@
 """Anthropic's API, through its own SDK, against a server on loopback."""
 
+from functools import partial
+
 import pydantic
 import pytest
 from anthropic.types import DocumentBlockParam
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
 from agentv.testing import Answer, ModelServer, Status, WrongType
-from doubles.asking import answer, at_home, request
+from doubles import asking
+from doubles.asking import answer, at_home, request, told
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-ant-a-very-secret-key"
@@ -25,20 +27,9 @@ def settings(server: ModelServer, model: str = "claude-haiku-4-5", **others: obj
     return Anthropic(model, **{"api_key": KEY, "base_url": server.anthropic, **others})
 
 
-def told(*said: object, model: str = "claude-haiku-4-5", one: object = None, **others: object):
-    """What the target makes of replies, one a call."""
-    with ModelServer(list(said)) as server:
-        target = settings(server, model, **others)
-        return [answer(target, one) for _ in said]
-
-
 def sent(one: object = None, model: str = "claude-haiku-4-5", **others: object) -> dict:
     """The body of a request."""
-    with ModelServer("yes") as server:
-        found = answer(settings(server, model, **others), one)
-        assert isinstance(found, TargetResponse), found
-        (call,) = server.calls
-        return dict(call.body)
+    return dict(asking.sent(partial(settings, model=model, **others), one).body)
 
 
 def of(*messages: Message, model: str = "claude-haiku-4-5") -> dict:
@@ -195,17 +186,17 @@ def test_tokens_written_to_the_cache_count_as_input_too():
 
 
 def test_a_cut_answer_shows_by_its_finish_reason():
-    (found,) = told(Answer("a", finish_reason="max_tokens"))
+    (found,) = told(settings, Answer("a", finish_reason="max_tokens"))
     assert (found.output, found.finish_reason) == ("a", "max_tokens")
 
 
 def test_a_paused_turn_is_no_answer():
-    (found,) = told(Answer("I search", finish_reason="pause_turn"))
+    (found,) = told(settings, Answer("I search", finish_reason="pause_turn"))
     assert (found.code, found.retryable) == ("bad-answer", True)
 
 
 def test_an_answer_that_the_provider_cut_by_a_refusal_is_a_failure():
-    (cut,) = told(Answer("Half of", finish_reason="refusal"))
+    (cut,) = told(settings, Answer("Half of", finish_reason="refusal"))
     assert (cut.code, cut.retryable) == ("refused", False)
 
 
@@ -217,7 +208,7 @@ def test_an_answer_that_the_provider_cut_by_a_refusal_is_a_failure():
     ],
 )
 def test_what_goes_wrong_is_a_value(step, code, retryable, stops):
-    (found,) = told(step)
+    (found,) = told(settings, step)
     assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
     assert KEY not in found.message
 

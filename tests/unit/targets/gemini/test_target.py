@@ -3,17 +3,18 @@
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry import fields
 from agentv.targets.gemini.messages import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, ModelServer, Status
-from doubles.asking import answer, answers, at_home, embedded, request
+from doubles import asking
+from doubles.asking import answer, answers, at_home, embedded, request, told
 from doubles.documents import PDF_BASE64, pdf
 
 SCHEMA = {
@@ -28,19 +29,9 @@ def settings(server: ModelServer, model: str = "gemini-2.5-flash", **others: obj
     return Gemini(model, **{"api_key": "AIza-a-very-secret-key", "base_url": server.gemini, **others})
 
 
-def told(*said: object, one: object = None, **others: object):
-    """What the target makes of replies, one a call."""
-    with ModelServer(list(said)) as server:
-        return [answer(settings(server, **others), one) for _ in said]
-
-
 def sent(one: object = None, model: str = "gemini-2.5-flash", **others: object) -> dict:
     """The body of a request."""
-    with ModelServer("yes") as server:
-        found = answer(settings(server, model, **others), one)
-        assert isinstance(found, TargetResponse), found
-        (call,) = server.calls
-        return camel(call.body)
+    return camel(asking.sent(partial(settings, model=model, **others), one).body)
 
 
 def camel(value):
@@ -199,7 +190,7 @@ def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
         assert found.token_usage == usage
         assert found.cost_usd > 0
         assert answer(settings(server)).cost_usd is None  # on a server of somebody else's
-    (found,) = told(Answer("a", usage=None))
+    (found,) = told(settings, Answer("a", usage=None))
     assert (found.token_usage, found.cost_usd) == (None, None)
 
 
@@ -233,7 +224,7 @@ def test_a_system_message_alone_is_the_turn_of_the_user():
 
 
 def test_a_blocked_prompt_is_refused():
-    (found,) = told(ContentFilter())
+    (found,) = told(settings, ContentFilter())
     assert (found.code, found.message) == ("refused", "Gemini blocked the prompt (SAFETY)")
 
 

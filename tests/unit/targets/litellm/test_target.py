@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -15,6 +16,7 @@ from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
 from agentv.testing import ModelServer, WrongType
+from doubles import asking
 from doubles.asking import answer, at_home, request
 from doubles.http_server import HttpServer
 from needs import needs
@@ -42,10 +44,7 @@ def settings(server: ModelServer, model: str = "openai/gpt-4o", **others: object
 
 def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> dict:
     """The body of a request."""
-    with ModelServer("yes") as server:
-        found = answer(settings(server, model, **others), one)
-        assert isinstance(found, TargetResponse), found
-        return dict(server.calls[0].body)
+    return dict(asking.sent(partial(settings, model=model, **others), one).body)
 
 
 def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():

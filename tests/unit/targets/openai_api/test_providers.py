@@ -16,7 +16,7 @@ from agentv.targets.openai_api.hosted import Hosted, OpenRouter
 from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import Answer, Hang, ModelServer, SlowDrip, Status, StoppedStream
 from agentv.user_code.threads import DaemonThreads
-from doubles.asking import answer, asked, at_home, embedded, request, spec_of
+from doubles.asking import answer, asked, at_home, embedded, request, sent, spec_of
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-very-secret-key"
@@ -435,14 +435,6 @@ def settings(name: str, model: str = "m", **others: object) -> Hosted:
     return provider.settings(model, **{"api_key": "sk-key-of-mine", **others})
 
 
-def sent(name: str, one=None, **others):
-    """The call that a server got."""
-    with ModelServer("yes") as server:
-        found = answer(settings(name, base_url=server.openai, **others), one or request())
-        assert isinstance(found, TargetResponse), found
-        return server.calls[0]
-
-
 @EACH
 def test_it_asks_its_own_address_by_its_own_key(name):
     assert settings(name).elsewhere() is None
@@ -452,7 +444,7 @@ def test_it_asks_its_own_address_by_its_own_key(name):
 
 @EACH
 def test_the_key_is_the_bearer_and_the_body_is_openais(name):
-    call = sent(name, max_tokens=5, temperature=0.5)
+    call = sent(lambda server: settings(name, base_url=server.openai, max_tokens=5, temperature=0.5))
     assert call.headers["authorization"] == "Bearer sk-key-of-mine"
     messages = [{"role": "user", "content": "hello"}]
     assert call.body == {"model": "m", "messages": messages, "max_tokens": 5, "temperature": 0.5}
