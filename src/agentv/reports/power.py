@@ -12,6 +12,7 @@ from msgspec import Struct
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
+from agentv.reports.run.rates import interval_words
 from agentv.reports.text import one_line, percent
 from agentv.stats.intervals.means import MeanInterval
 from agentv.stats.power import NOTHING, Advice, ComparisonPlan, Noise, Way
@@ -245,7 +246,7 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
     yield ""
     yield f"{one_line(pilot.run_id)} had a mean score of {_mean(pilot)}"
     if (found := pilot.disagreement) is not None:
-        interval = "95% CI {} to {}".format(*map(percent, found.interval))
+        interval = interval_words(found.interval)
         yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
     noise = pilot.scores
     if all((part or 0.0) <= NOTHING for part in (noise.cases, noise.target, noise.judge)):

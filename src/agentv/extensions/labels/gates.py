@@ -25,6 +25,7 @@ from agentv.extensions.labels.run_rates import (
 )
 from agentv.model.run.summary import CorrectedRate, GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
+from agentv.reports.run.rates import interval_words
 from agentv.reports.run.totals import corrected_rate_words
 from agentv.reports.text import percent
 
@@ -186,4 +187,4 @@ def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimu
 
 
 def _shown(measure: str, found: Estimated) -> str:
-    return f"{measure} {percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"
+    return f"{measure} {percent(found.value)} ({interval_words(found.interval)})"

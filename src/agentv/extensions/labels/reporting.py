@@ -20,7 +20,7 @@ from agentv.extensions.labels.labelled import AccuracyDifference
 from agentv.extensions.labels.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
-from agentv.reports.run.rates import signed
+from agentv.reports.run.rates import interval_words, signed
 from agentv.reports.text import aligned, one_line, percent
 
 _LONGEST_NAME = 40
@@ -312,7 +312,7 @@ def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
 
 
 def _interval(found: Estimated) -> str:
-    return f"{percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"
+    return f"{percent(found.value)} ({interval_words(found.interval)})"
 
 
 def judge_check_json(found: JudgeCheck) -> str:

@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.summary import Activation, SkillShares
 from agentv.model.values.values import Json
+from agentv.reports.run.rates import interval_words
 from agentv.reports.text import one_line, percent
 
 NONE = "none"
@@ -114,6 +115,5 @@ def _judged(found: Activation) -> str:
 def _share(measured: MeasuredShare | None, counts: str, why: str) -> str:
     if measured is None:
         return f"undefined: {why}"
-    low, high = measured.interval
-    interval = f"95% CI {percent(low)} to {percent(high)}"
+    interval = interval_words(measured.interval)
     return f"{percent(measured.value)} ({counts}; {interval})" if counts else f"{percent(measured.value)} ({interval})"

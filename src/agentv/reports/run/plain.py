@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import elapsed, money, plural
-from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.trial_view import LONGEST, STATUS_WORDS, Finding, Kind, TrialView, check, label, reason, source
 from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
 from agentv.reports.text import one_line
@@ -25,21 +25,12 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         results: where the rows are, as a person would type it.
     """
     lines = [*_failures(view, summary, here, results), *_trials(view, here, run_word(summary, results))]
-    targets = view.several_targets
-    if summary.samples is not None:
-        from agentv.reports.run.samples import more_words, sampled_label, sampled_words, unsteady
+    if summary.samples is not None or summary.early_stops is not None:
+        from agentv.reports.run.samples import case_lists  # most runs have one sample of each case
 
-        shown = unsteady(summary.samples)
-        lines += [f"SAMPLES {sampled_label(case, targets=targets)}: {sampled_words(case)}" for case in shown]
-        if more := more_words(summary.samples):
-            lines.append(more)
-    if summary.early_stops is not None:
-        from agentv.reports.run.samples import sampled_label
-
-        listed = listed_cases(summary.early_stops)
-        lines += [f"SAMPLES {sampled_label(case, targets=targets)}: {early_words(case)}" for case in listed]
-        if more := more_early(summary.early_stops):
-            lines.append(more)
+        for listed in case_lists(summary, targets=view.several_targets):
+            lines += [f"SAMPLES {name}: {words}" for name, _, words in listed.rows]
+            lines += [listed.more] if listed.more else []
     return "\n".join([*lines, *totals(summary, view.noted, results)])
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from agentv.model.run.summary import SampledCase, Samples
+from agentv.model.run.summary import SampledCase, Samples, Summary
 from agentv.model.run.trial import EarlyCase
 from agentv.model.values.formatting import plural
 from agentv.reports.run.rates import interval_words
+from agentv.reports.run.totals import EARLY_HEADING, EARLY_SHOWN, early_words
 from agentv.reports.text import one_line, percent
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.case_samples import tells_at_k
@@ -21,14 +23,41 @@ SHOWN = 100
 """Cases that are listed; the summary holds more."""
 
 
-def unsteady(samples: Samples) -> list[SampledCase]:
-    """The cases that are listed: those that passed all their samples are counted in the totals, by `samples_lines`."""
-    return [case for case in samples.by_case if case.passed < case.judged][:SHOWN]
+class CaseList(NamedTuple):
+    """Cases of several samples that need a look.
+
+    Attributes:
+        rows: of each its label, a mark where it is on neither side for sure, and what is known of it.
+        more: how many are not listed; empty if all are.
+    """
+
+    heading: str
+    rows: list[tuple[str, str, str]]
+    more: str
 
 
-def number_unsteady(samples: Samples) -> int:
-    """Number of cases that do not always pass."""
-    return samples.cases - sum(samples.always_passed.values())
+def case_lists(summary: Summary, *, targets: bool) -> Iterator[CaseList]:
+    """The cases that do not always pass, and those whose samples ended early; the others are counted in the totals."""
+    if (samples := summary.samples) is not None:
+        unsteady = [case for case in samples.by_case if case.passed < case.judged][:SHOWN]
+        number = samples.cases - sum(samples.always_passed.values())
+        rows = [
+            (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case)) for case in unsteady
+        ]
+        yield CaseList(f"{HEADING} ({number})", rows, _more(number - len(rows), "does", "do", "not always pass"))
+    if (stops := summary.early_stops) is not None:
+        number = len(stops.by_case) + stops.omitted
+        rows = [
+            (sampled_label(one, targets=targets), "~" if one.stopped.why == "undecided" else "", early_words(one))
+            for one in stops.by_case[:EARLY_SHOWN]
+        ]
+        more = _more(number - len(rows), "failed or is", "failed or are", "undecided")
+        yield CaseList(f"{EARLY_HEADING} ({number})", rows, more)
+
+
+def _more(number: int, one: str, several: str, what: str) -> str:
+    which = f"case that {one}" if number == 1 else f"cases that {several}"
+    return f"and {number:,} more {which} {what}, in summary.json" if number > 0 else ""
 
 
 def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
@@ -47,13 +76,6 @@ def sampled_words(case: SampledCase) -> str:
     chances = [_chances(case, k) for k in tell[-1:]]
     flaky = ["flaky"] if case.flaky else []
     return ", ".join([f"{case.passed} of {case.judged} passed", rate, *chances, *flaky])
-
-
-def more_words(samples: Samples) -> str | None:
-    """Number of cases that are not listed; None if all are."""
-    more = number_unsteady(samples) - len(unsteady(samples))
-    cases = "case that does" if more == 1 else "cases that do"
-    return f"and {more:,} more {cases} not always pass, in summary.json" if more > 0 else None
 
 
 def samples_lines(samples: Samples) -> Iterator[str]:

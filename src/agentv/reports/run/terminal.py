@@ -17,8 +17,8 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import duration, elapsed, money
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.plain import BESIDE, doing_words, finding_line, running_words
-from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
-from agentv.reports.run.totals import EARLY_HEADING, early_words, listed_cases, more_early, number_listed, totals
+from agentv.reports.run.samples import CaseList, case_lists
+from agentv.reports.run.totals import totals
 from agentv.reports.run.trial_view import (
     HEADINGS,
     LONGEST,
@@ -183,19 +183,8 @@ def render_terminal(
         console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
     if view.stopped:
         console.print()
-    targets, samples, stops = view.several_targets, summary.samples, summary.early_stops
-    if samples is not None:
-        rows = [
-            (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case))
-            for case in unsteady(samples)
-        ]
-        _cases(console, f"{HEADING} ({number_unsteady(samples)})", rows, more_words(samples))
-    if stops is not None:
-        rows = [
-            (sampled_label(one, targets=targets), "~" if one.stopped.why == "undecided" else "", early_words(one))
-            for one in listed_cases(stops)
-        ]
-        _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
+    for listed in case_lists(summary, targets=view.several_targets):
+        _cases(console, listed)
     for line in totals(summary, view.noted, results, console.width):
         shown = Text(line, overflow="fold")
         for name in ("passed", "failed", "errored", "shown"):
@@ -261,20 +250,19 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
     console.print()
 
 
-def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:
-    """Cases of several samples, each with its name, a mark where it is on neither side for sure, and what is known."""
+def _cases(console: Console, listed: CaseList) -> None:
     from rich.text import Text
 
-    if not rows:
+    if not listed.rows:
         return
-    _heading(console, heading, "bold")
+    _heading(console, listed.heading, "bold")
     table = _grid(console.width // 3)
-    for name, mark, words in rows:
+    for name, mark, words in listed.rows:
         style = _STYLES["noted" if mark else "failed"]
         table.add_row(Text(name, "bold"), Text(mark, style), Text(words, style))
     console.print(table)
-    if more:
-        console.print(Text(more, _STYLES["dim"]))
+    if listed.more:
+        console.print(Text(listed.more, _STYLES["dim"]))
     console.print()
 
 

@@ -17,7 +17,7 @@ from agentv.model.run.summary import (
 from agentv.model.run.trial import EarlyCase, EarlyStops, Why
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.run.rates import mean_words, of_all_words, rate_words, rule_words, signed
+from agentv.reports.run.rates import interval_words, mean_words, of_all_words, rate_words, rule_words, signed
 from agentv.reports.run.view import run_word
 from agentv.reports.text import one_line, percent
 
@@ -34,16 +34,6 @@ _EARLY_ENDS: dict[Why, str] = {
 }
 
 
-def listed_cases(stops: EarlyStops) -> tuple[EarlyCase, ...]:
-    """The cases that are listed; those that passed and were decided are counted in the totals alone."""
-    return stops.by_case[:EARLY_SHOWN]
-
-
-def number_listed(stops: EarlyStops) -> int:
-    """Number of cases that failed or are undecided."""
-    return len(stops.by_case) + stops.omitted
-
-
 def early_words(case: EarlyCase) -> str:
     """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
     stopped = case.stopped
@@ -52,13 +42,6 @@ def early_words(case: EarlyCase) -> str:
     if stopped.why == "undecided":
         why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"
     return f"{stopped.passed} of {stopped.samples} passed, {why}; anytime-valid bounds of the rate: {bounds}"
-
-
-def more_early(stops: EarlyStops) -> str | None:
-    """Number of cases that are not listed; None if all are."""
-    more = number_listed(stops) - len(listed_cases(stops))
-    cases = "case that failed or is" if more == 1 else "cases that failed or are"
-    return f"and {more:,} more {cases} undecided, in summary.json" if more > 0 else None
 
 
 def against_line(found: SequentialComparison) -> str:
@@ -239,11 +222,10 @@ def corrected_words(found: CorrectedRate) -> str:
 
 def corrected_rate_words(found: CorrectedRate) -> str:
     """`74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`; of other runs with what is assumed."""
-    low, high = found.interval
     labels = plural(found.labels, "labelled answer")
     if found.transferred:
         labels = f"{labels} of other runs, if the judge errs as often here as there"
-    return f"{percent(found.rate)} (95% CI {percent(low)} to {percent(high)}) corrected by {labels}"
+    return f"{percent(found.rate)} ({interval_words(found.interval)}) corrected by {labels}"
 
 
 def corrected_lines(found: CorrectedRates) -> Iterator[str]:
