@@ -6,10 +6,8 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from math import isfinite
-from typing import Any
 
 from agentv.model.run.grade import PLACES
 from agentv.model.values.formatting import ELLIPSIS, shorten
@@ -186,7 +184,8 @@ def to_json(value: object) -> str:
     try:
         text = _encoded(value)
     except ValueError:
-        text = _encoded(_numbered(value))
+        plain = json.dumps(value, default=plain_json)
+        text = _encoded(json.loads(plain, parse_constant=lambda _: None))
     text = text.replace("<", "\\u003c")
     return text if text.isascii() else _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
@@ -199,12 +198,3 @@ def data_element(kind: str, run: int, lines: Iterable[str]) -> str:
 
 def _encoded(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=plain_json)
-
-
-def _numbered(value: Any) -> Any:
-    """The value with None for all that is no number."""
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _numbered(one) for key, one in value.items()}
-    return [_numbered(one) for one in value] if isinstance(value, list | tuple) else value

@@ -23,7 +23,6 @@ from agentv.reports.csv_rows import guarded, unguarded
 from agentv.reports.text import one_line
 from agentv.store.files.whole_file import refusals
 from agentv.store.labels import append_labels, labels_directory, labels_file, read_labels, read_labels_and_ratings
-from agentv.user_code.files import store_error
 
 
 class LabelStore(Protocol):
@@ -386,13 +385,13 @@ def export_answers(session: LabellingSession, path: Path) -> None:
         rows.append(row)
     text = io.StringIO()
     csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
-    try:
-        with path.open("x", encoding="utf-8", errors="replace", newline="") as file:
+    with refusals("write", path):
+        try:
+            file = path.open("x", encoding="utf-8", errors="replace", newline="")
+        except FileExistsError as error:
+            raise UsageError(f"{path} exists and may hold labels", "import it first, or choose another name") from error
+        with file:
             file.write(text.getvalue())
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists and may hold labels", "import it first, or choose another name") from error
-    except OSError as error:
-        raise store_error("write", path, error) from error
 
 
 def import_labels(named: str, path: Path, person: str) -> ImportedLabels:

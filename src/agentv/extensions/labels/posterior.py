@@ -11,6 +11,7 @@ Clustered observations, and labels of unequal weights, count with their effectiv
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from math import fsum
 from typing import TYPE_CHECKING, TypeAlias
@@ -404,10 +405,8 @@ class ConfusionMatrix(Struct, frozen=True):
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> ConfusionMatrix:
         """The matrix of (judge passes, person passes)."""
-        found = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
-        for pair in pairs:
-            found[pair] += 1
-        return cls(*found.values())
+        found = Counter(pairs)
+        return cls(found[True, True], found[True, False], found[False, True], found[False, False])
 
     @property
     def total(self) -> int:

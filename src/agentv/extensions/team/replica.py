@@ -122,14 +122,13 @@ class Replica:
         self._locks = _RunLocks()
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
-        try:
+        with refusals("use", self._directory):
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"another server uses {self._directory}: choose another --data") from error
-        except OSError as error:
-            raise store_error("use", self._directory, error) from error
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StoreError(f"another server uses {self._directory}: choose another --data") from error
 
     def root(self, project: str) -> Path:
         """The directory of a project, as a checkout would be: it contains `.agentv/results`."""

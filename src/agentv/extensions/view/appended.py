@@ -25,7 +25,6 @@ from agentv.store.files.whole_file import refusals
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.results import result_in
 from agentv.store.totals.summary import RunCounts
-from agentv.user_code.files import store_error
 
 _NOT_SEARCHED = frozenset({"sha256", "key", "timestamp", "role", "path", "source", "aggregate"})
 _SEARCHED = 1_000_000
@@ -99,12 +98,11 @@ def state_of(path: Path) -> FileState | None:
     Raises:
         StoreError: something that is no regular file is there, such as a symbolic link.
     """
-    try:
-        found = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path):
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
     if not stat.S_ISREG(found.st_mode):
         raise StoreError(f"cannot read {path}: it is not a regular file")
     return FileState(found.st_ino, found.st_size, found.st_mtime_ns)

@@ -24,6 +24,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, Clock
+from agentv.store.files.directory import ignore
 from agentv.store.files.encoding import to_json
 from agentv.store.files.whole_file import make_private, open_private
 from agentv.store.journal.answers import answer_in, answer_row
@@ -96,9 +97,7 @@ class AnswerCache:
         self._broken = False
         with _refusals(path):
             make_private(path.parent)
-            ignored = path.parent / ".gitignore"
-            if not ignored.exists():
-                ignored.write_text("*\n", encoding="utf-8")
+            ignore(path.parent)
             self._open = self._repaired(path) if repairs else _opened(path)
             self._earlier = _snapshot(path) if repairs else self._open
 

@@ -22,7 +22,6 @@ from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.store.files.encoding import to_document
 from agentv.store.files.whole_file import DIRECTORY_MODE, make_private, new_private, open_private, refusals
-from agentv.user_code.files import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
@@ -105,8 +104,7 @@ def read_document(path: Path) -> dict[str, Json]:
         StoreError: the file is missing, or is not a JSON object.
     """
     with refusals("read", path):
-        content = path.read_bytes()
-    return document_in(path, content)
+        return document_in(path, path.read_bytes())
 
 
 def document_in(path: Path, content: bytes) -> dict[str, Json]:
@@ -132,13 +130,11 @@ def is_being_written(path: Path) -> bool:
     """
     if not (path / JOURNAL).exists():
         return False
-    try:
-        with (path / JOURNAL).open("rb") as file:
+    with refusals("lock", path / JOURNAL), (path / JOURNAL).open("rb") as file:
+        try:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError as error:
-        raise store_error("lock", path / JOURNAL, error) from error
+        except BlockingIOError:
+            return True
     return False
 
 
@@ -178,7 +174,7 @@ class RunDirectory(Struct):
             with refusals("make", path):
                 make_private(path)
                 if not any(path.iterdir()):  # one that holds files of others keeps git's view of them
-                    _ignore(path)
+                    ignore(path)
         with _closing_on_error(_locked(path)) as lock:
             if holds_run(path):
                 raise StoreError(f"{path} already contains a run: resume it with --resume, or use another --out")
@@ -282,7 +278,7 @@ def _closing_on_error(descriptor: int) -> Iterator[int]:
 def _make_in(results: Path, now: datetime) -> Path:
     with refusals("make", results, "; choose another directory with --out DIRECTORY"):
         make_private(results)
-        _ignore(results)
+        ignore(results)
         for _ in range(_IDS_TRIED):
             path = results / new_run_id(now)
             try:
@@ -293,7 +289,8 @@ def _make_in(results: Path, now: datetime) -> Path:
     raise StoreError(f"cannot create a run directory in {results}: every id is taken")
 
 
-def _ignore(directory: Path) -> None:
+def ignore(directory: Path) -> None:
+    """Have git ignore what is in a directory, unless somebody says otherwise there."""
     file = directory / ".gitignore"
     if not file.exists():
         file.write_text("*\n", encoding="utf-8")

@@ -175,16 +175,11 @@ def last_lines(path: Path, most: int = _AT_ONCE) -> Iterator[bytes]:
     Raises:
         StoreError: the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - most))
-            lines = file.read(most).split(b"\n")
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise store_error("read", path, error) from error
-    yield from reversed(lines[1 if size > most else 0 : -1])
+    with refusals("read", path), suppress(FileNotFoundError), path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - most))
+        lines = file.read(most).split(b"\n")
+        yield from reversed(lines[1 if size > most else 0 : -1])
 
 
 def count_lines(path: Path) -> int:

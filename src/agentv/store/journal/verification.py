@@ -24,7 +24,6 @@ from agentv.store.journal.answers import (
     verified,
 )
 from agentv.store.rows.reading import is_torn, key_of_row
-from agentv.user_code.files import store_error
 
 _TAIL = 1 << 16
 """Bytes at the end of a journal that hold the checksum of `summary.json`: it is written last."""
@@ -83,12 +82,11 @@ def stored_summary(run: Path) -> StoredSummary | None:
         StoreError: it cannot be read.
     """
     path = run / SUMMARY
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise store_error("read", path, error) from error
+    with refusals("read", path):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
     written = _summary_checksum(run / JOURNAL)
     if written is None:
         return StoredSummary(path, content, verified=False)
