@@ -1,7 +1,8 @@
-"""Endpoints of a project: what they share, who asks them, how they are declared, and their description in OpenAPI."""
+"""Endpoints of a project: what they share, who asks them, how they are declared, described in OpenAPI and served."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from threading import RLock
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
+import uvicorn
 from anyio import CapacityLimiter
 from msgspec import Struct
 from starlette.requests import Request
@@ -258,3 +260,16 @@ def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
         one = {"name": name, "in": "query", "required": parameter.required, "schema": schema["properties"][name]}
         named.append({**one, "description": meanings[parameter.name]} if parameter.name in meanings else one)
     return named
+
+
+_MOST_CONNECTIONS = 500
+
+
+def quiet_config(application: Any, **options: Any) -> uvicorn.Config:
+    """The configuration of a server. It logs nothing: what a client sends is worth no line in a terminal."""
+    for name in ("uvicorn", "uvicorn.error", "sse_starlette", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    common: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
+    return uvicorn.Config(application, http="h11", limit_concurrency=_MOST_CONNECTIONS, **common, **options)

@@ -34,9 +34,8 @@ from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import RUN, is_being_written, results_directory
 from agentv.user_code.memory import map_large_blocks
 from agentv.web.answers import RefusedError, no_route
-from agentv.web.connections import quiet_config
 from agentv.web.documents import document, message_page
-from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer
+from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer, quiet_config
 from agentv.web.security import SAFE, Application, Guard, Message, Receive, Send, loopback_addresses
 
 _WAIT_S = 2.0

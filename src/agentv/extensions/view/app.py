@@ -43,9 +43,8 @@ from agentv.extensions.view.state import view_of
 from agentv.user_code.memory import map_large_blocks
 from agentv.version import __version__
 from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known, no_route
-from agentv.web.connections import quiet_config
 from agentv.web.documents import document as document_of
-from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description
+from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer, description, quiet_config
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
 
 _START = token_urlsafe(8)

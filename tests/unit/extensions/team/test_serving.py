@@ -18,6 +18,7 @@ from agentv.extensions.team.pushing import RunPush, redactor_of
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.serving import ENDPOINTS, copying, public_addresses, team_application
 from agentv.extensions.team.uploaded import RunName
+from agentv.extensions.view import events
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
@@ -225,3 +226,19 @@ def test_the_address_of_a_server_is_known_or_asked_for():
     for given, host in (((), "0.0.0.0"), ((), "::"), (("evals.example.org",), "::1"), (("https://a/b",), "::1")):
         with pytest.raises(UsageError):
             public_addresses(given, host, 4290)
+
+
+def test_streams_leave_connections_to_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(events, "MOST_STREAMS", 2)
+    with team_server_in(tmp_path) as server:
+        asked = {"headers": {"Authorization": f"Bearer {server.token('read')}"}, "url": f"{server.address}/api/events"}
+
+        def status():
+            with httpx.stream("GET", **asked) as answer:
+                return answer.status_code
+
+        with ExitStack() as held:
+            for _ in range(2):
+                held.enter_context(httpx.stream("GET", **asked))
+            until(lambda: status() == 503)
+        until(lambda: status() == 200)

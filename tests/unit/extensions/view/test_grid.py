@@ -4,6 +4,7 @@ import pytest
 
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
+from doubles.waiting import until
 
 BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
 RAN_WITH = {"prompts": [{"id": "brief"}, {"id": "polite"}], "targets": [{"name": "small"}, {"name": "large"}]}
@@ -35,6 +36,8 @@ def client(tmp_path_factory):
     add_run(root, BASE, results(before), **RECORD)
     add_run(root, RUN, results(STATUSES), **RECORD)
     with viewed(root) as found:
+        for run in (BASE, RUN):  # on a busy machine the first answer is of a part of the rows
+            until(lambda run=run: found.get(f"/api/runs/{run}/grid").json()["indexed"] == 1)
         yield found
 
 
