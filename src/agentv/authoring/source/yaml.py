@@ -12,6 +12,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+from msgspec import Struct
 from yaml import YAMLError
 from yaml.events import (
     AliasEvent,
@@ -235,39 +236,21 @@ class _RefusedError(Exception):
         self.at = at
 
 
-class _Open:
+class _Open(Struct, eq=False):
     """A collection whose end has not come yet."""
 
-    __slots__ = (
-        "anchor",
-        "at",
-        "depth",
-        "items",
-        "key",
-        "keys",
-        "merge_at",
-        "merges",
-        "of_cases",
-        "pending",
-        "sink",
-        "size",
-        "twice",
-    )
-
-    def __init__(self, event: Any, *, mapping: bool) -> None:
-        self.at = event
-        self.anchor = event.anchor
-        self.items: Any = {} if mapping else []
-        self.keys: dict[str, Any] | None = {} if mapping else None
-        self.key: str | None = None
-        self.merges: list[tuple[Any, Node]] | None = None
-        self.of_cases = False
-        self.sink: Sink | None = None
-        self.pending: Node | None = None
-        self.size = 1
-        self.depth = 1
-        self.twice: list[Any] | None = None
-        self.merge_at: Any = None
+    at: Any
+    items: Any
+    keys: dict[str, Any] | None
+    key: str | None = None
+    merges: list[tuple[Any, Node]] | None = None
+    merge_at: Any = None
+    of_cases: bool = False
+    sink: Sink | None = None
+    pending: Node | None = None
+    size: int = 1
+    depth: int = 1
+    twice: list[Any] | None = None
 
 
 class _Composer:
@@ -316,7 +299,7 @@ class _Composer:
                     self._anchors[event.anchor] = (node, 1, 0)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 self._refuse_key(top, event)
-                opened = _Open(event, mapping=kind is MappingStartEvent)
+                opened = _Open(event, {}, {}) if kind is MappingStartEvent else _Open(event, [], None)
                 self._begin(opened, stack)
                 stack.append(opened)
                 top = opened
@@ -432,8 +415,8 @@ class _Composer:
                 hint = "start a new list entry with '- '" if dash else None
                 self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
             node = MapNode(closed.items, closed.keys, closed.at)
-        if closed.anchor is not None:
-            self._anchors[closed.anchor] = (node, closed.size, closed.depth)
+        if closed.at.anchor is not None:
+            self._anchors[closed.at.anchor] = (node, closed.size, closed.depth)
         return node
 
     def _alias(self, event: Any, stack: list[_Open]) -> tuple[Node, int]:

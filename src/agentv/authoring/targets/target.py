@@ -499,18 +499,12 @@ def how_to_set(variable: Variable) -> str:
 def nearly_set(names: Iterable[str], env: Mapping[str, str]) -> str | None:
     """The name of a variable that is set and was most likely meant to be one of these."""
     from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extractOne
 
-    for name in names:
-        suggestion = _whose(name)
-        alike = {
-            one: DamerauLevenshtein.normalized_similarity(_whose(one), suggestion)
-            for one, value in env.items()
-            if one not in names and value.strip() and _COMMON.search(one)
-        }
-        best = max(alike, key=lambda one: alike[one], default=None)
-        if best is not None and alike[best] >= _ALIKE:
-            return best
-    return None
+    known = [one for one, value in env.items() if one not in names and value.strip() and _COMMON.search(one)]
+    alike = DamerauLevenshtein.normalized_similarity
+    found = (extractOne(name, known, scorer=alike, processor=_whose, score_cutoff=_ALIKE) for name in names)
+    return next((one[0] for one in found if one is not None), None)
 
 
 def _whose(name: str) -> str:

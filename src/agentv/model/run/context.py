@@ -336,15 +336,8 @@ class Services(Protocol):
 T = TypeVar("T")
 
 _BESIDE = (
-    "case_id",
-    "threshold",
-    "finish_reason",
-    "answered",
-    "value",
-    "target",
-    "has_transcript",
-    "tool_state",
-    "allow_empty",
+    *("case_id", "threshold", "finish_reason", "answered", "value", "target"),
+    *("has_transcript", "tool_state", "allow_empty"),
 )
 """What a worker gets of a context beside the keys of section 8, under the names of its attributes."""
 

@@ -247,6 +247,14 @@ class GateResult(Struct, frozen=True):
 Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
+_WHERE_SOME = ("held_back", "judges", "gates", "activation", "by_variant", "user_unpriced_trials")
+_WHERE_KNOWN = (
+    *("pass_rate_interval_of_all", "samples", "budget", "early_stops", "against", "cut", "matrix", "partial"),
+    *("corrected", "user_cost_usd", "user_token_usage"),
+)
+"""Keys of `summary.json` that are written where there is something to count, and where their value is known."""
+
+_INTERVALS = ("pass_rate_interval", "pass_rate_interval_of_all", "rule_pass_rate_interval", "mean_score_interval")
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 _OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
 
@@ -393,35 +401,15 @@ class Summary(Struct, frozen=True):
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
         groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}
-        without = {
-            "pass_rate_interval": None,
-            "pass_rate_interval_of_all": None,
-            "rule_pass_rate_interval": None,
-            "mean_score_interval": None,
-        }
+        without = dict.fromkeys(_INTERVALS)
         matrix = None if self.matrix is None else self.matrix.cut_short()
         return replace(self, cut=cut, matrix=matrix, **without, **groups)
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = to_builtins(self)
-        for name in ("held_back", "judges", "gates", "activation", "by_variant", "user_unpriced_trials"):
-            if not found[name]:
-                del found[name]
-        for name in (
-            "pass_rate_interval_of_all",
-            "samples",
-            "budget",
-            "early_stops",
-            "against",
-            "cut",
-            "matrix",
-            "partial",
-            "corrected",
-            "user_cost_usd",
-            "user_token_usage",
-        ):
-            if found[name] is None:
+        for name in (*_WHERE_KNOWN, *_WHERE_SOME):
+            if found[name] is None or (name in _WHERE_SOME and not found[name]):
                 del found[name]
         groups = (group for name in _GROUPED for group in found.get(name, {}).values())
         matrix: Mapping[str, Any] = found.get("matrix") or {}

@@ -30,34 +30,27 @@ class NumberedHashes:
 
     def number(self, value: int) -> int:
         """The number of a hash, a signed 64-bit integer; it is new where this equals the length before."""
-        slots, hashes, mask = self._slots, self._hashes, self._mask
-        slot = value & mask
-        while found := slots[slot]:
-            if hashes[found - 1] == value:
-                return found - 1
-            slot = (slot + 1) & mask
-        hashes.append(value)
-        slots[slot] = len(hashes)
-        if 2 * len(hashes) > mask:
-            self._grow()
-        return len(hashes) - 1
+        slot = self._slot(value)
+        if found := self._slots[slot]:
+            return found - 1
+        self._hashes.append(value)
+        self._slots[slot] = len(self._hashes)
+        if 2 * len(self._hashes) > self._mask:
+            self._mask = 2 * self._mask + 1
+            self._slots = array("I", [0]) * (self._mask + 1)
+            for number, one in enumerate(self._hashes, 1):
+                self._slots[self._slot(one)] = number
+        return len(self._hashes) - 1
 
     def find(self, value: int) -> int | None:
         """The number that a hash has; None where it was never given one."""
+        found = self._slots[self._slot(value)]
+        return found - 1 if found else None
+
+    def _slot(self, value: int) -> int:
+        """Where the number of a hash is, or belongs."""
         slots, hashes, mask = self._slots, self._hashes, self._mask
         slot = value & mask
-        while found := slots[slot]:
-            if hashes[found - 1] == value:
-                return found - 1
+        while (found := slots[slot]) and hashes[found - 1] != value:
             slot = (slot + 1) & mask
-        return None
-
-    def _grow(self) -> None:
-        mask = 2 * self._mask + 1
-        slots = array("I", [0]) * (mask + 1)
-        for number, value in enumerate(self._hashes, 1):
-            slot = value & mask
-            while slots[slot]:
-                slot = (slot + 1) & mask
-            slots[slot] = number
-        self._slots, self._mask = slots, mask
+        return slot

@@ -31,19 +31,9 @@ DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
 """Types whose value may be JSON."""
 
 _ELSEWHERE = (
-    "classifier",
-    "moderation",
-    "perplexity",
-    "perplexity-score",
-    "ruby",
-    "guardrails",
-    "is-valid-function-call",
-    "is-valid-openai-function-call",
-    "is-valid-openai-tools-call",
-    "model-graded-closedqa",
-    "model-graded-factuality",
-    "conversation-relevance",
-    "search-rubric",
+    *("classifier", "moderation", "perplexity", "perplexity-score", "ruby", "guardrails", "is-valid-function-call"),
+    *("is-valid-openai-function-call", "is-valid-openai-tools-call", "model-graded-closedqa"),
+    *("model-graded-factuality", "conversation-relevance", "search-rubric"),
 )
 """Types of promptfoo's that agentv has not: said to be unknown, instead of compared as text."""
 
