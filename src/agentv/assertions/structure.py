@@ -160,7 +160,7 @@ class AssertSet(DeclaredAssertion):
         weighed = [aggregator.weighed(entry).settings for entry in self.assert_]
         if aggregator.weights and not any(one.weight or one.required is not False for one in weighed):
             yield Issue(("aggregator", "weights"), "every assertion of the set has weight 0, so it checks nothing")
-        if self.threshold is not None and aggregator.type in ("threshold", "all", "any"):
+        if self.threshold is not None and aggregator.type in _COUNTING:
             message = f"'threshold' of the set has no meaning with an aggregator of type: {aggregator.type}"
             yield Issue(("threshold",), message, hint="put it under 'aggregator', with type: threshold")
 
@@ -264,6 +264,9 @@ def _current(prompt: Document) -> Document:
 
 Kind: TypeAlias = Literal["weighted_average", "threshold", "all", "any", "code", "llm"]
 
+_COUNTING: tuple[Kind, ...] = ("threshold", "all", "any")
+"""Those that count the assertions that pass."""
+
 AGGREGATOR = "aggregator"
 """The type of the entry that stands for an aggregator which runs code or asks a judge."""
 
@@ -365,7 +368,7 @@ class Aggregator(Declared):
         weighed = [structs.replace(score, entry=self.weighed(score.entry)) for score in scores]
         whole = combined(weighed, threshold)
         counted = [score for score in weighed if score.entry.settings.weight]
-        if whole.error is not None or self.type == "weighted_average" or not counted:
+        if whole.error is not None or self.type not in _COUNTING or not counted:
             return whole, None
         passing = sum(score.grade.passed for score in counted)
         share = passing / len(counted)

@@ -124,6 +124,13 @@ def test_a_threshold_of_the_set_decides_whether_it_counts():
     assert graded(of(Aggregator("weighted_average"), *children, threshold=0.8), "").counted == 0.0
 
 
+def test_code_that_decides_says_why_and_nothing_is_counted_beside_it():
+    said = '{"score": 1, "assertions": [{"text": "enough of them pass", "passed": true}]}'
+    decide = Aggregator("code", command=Command(argv=("echo", said)))
+    grade = graded(of(decide, child(YES, "a"), child(NO, "b")), answer(""))
+    assert [check.text for check in grade.checks] == ["enough of them pass", "a: is so", "b: is so"]
+
+
 def test_names_that_stand_twice_get_a_number():
     results = results_of([Score(child(YES, "a"), YES, 1.0), Score(child(NO, "a"), NO, 1.0)])
     assert [*results] == ["a", "a (2)"]

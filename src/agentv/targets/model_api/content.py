@@ -52,13 +52,6 @@ def document_of(block: DocumentBlock) -> Attached | Failure:
         return Failure("bad-document", f"'{block.value}' {error}")
 
 
-def not_taken(block: DocumentBlock, who: str) -> Failure:
-    """Why a PDF cannot be sent to an API that has no place for one."""
-    return Failure(
-        "bad-document", f"{who} does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
-    )
-
-
 def picture_of(block: ImageBlock) -> Attached | str | Failure:
     """A picture's bytes, its URL where it lies on the web, or why it cannot be sent (code `bad-picture`)."""
     if block.path is not None:

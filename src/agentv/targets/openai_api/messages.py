@@ -15,8 +15,6 @@ from agentv.targets.model_api.content import (
     PartBuilders,
     ToolStep,
     content_parts,
-    not_taken,
-    picture_of,
     tool_steps,
 )
 
@@ -38,50 +36,34 @@ def with_system(system: str | None, messages: Sequence[Message], prompt: str) ->
     return prompted if system is None else (Message("system", system), *prompted)
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedContent:
-    """What a server takes beside text and the bytes of pictures: URLs of pictures, and PDFs."""
-
-    urls: bool = True
-    documents: bool = True
-
-
-ANY_CONTENT = AcceptedContent()
-
-
-def chat_messages(messages: Iterable[Message], accepted: AcceptedContent = ANY_CONTENT) -> list[Any] | Failure:
+def chat_messages(messages: Iterable[Message]) -> list[Any] | Failure:
     """For chat completions; text files stand in their text, under their paths.
 
-    A Failure is a picture or a PDF that cannot be sent.
+    A Failure is a picture or a PDF that cannot be read.
     """
-    return _rows(messages, _CHAT, accepted)
+    return _rows(messages, _CHAT)
 
 
-def response_items(messages: Iterable[Message], accepted: AcceptedContent = ANY_CONTENT) -> list[Any] | Failure:
+def response_items(messages: Iterable[Message]) -> list[Any] | Failure:
     """For the responses API, where calls of tools and their answers are items beside the messages."""
-    return _rows(messages, _RESPONSES, accepted)
+    return _rows(messages, _RESPONSES)
 
 
-def _rows(messages: Iterable[Message], form: _Form, accepted: AcceptedContent) -> list[Any] | Failure:
+def _rows(messages: Iterable[Message], form: _Form) -> list[Any] | Failure:
     made: list[Any] = []
     for step in tool_steps(messages):
-        content = _content(step.message, form, accepted)
+        content = _content(step.message, form)
         if isinstance(content, Failure):
             return content
         made.extend(form.rows(step, content))
     return made
 
 
-def _content(message: Message, form: _Form, accepted: AcceptedContent) -> str | list[Any] | Failure:
+def _content(message: Message, form: _Form) -> str | list[Any] | Failure:
     """The content as text, which every server takes; as parts only where there is a picture or a PDF."""
     blocks = message.content if isinstance(message.content, tuple) else ()
     if not any(isinstance(block, ImageBlock | DocumentBlock) for block in blocks):
         return message.text
-    for block in blocks:
-        if isinstance(block, DocumentBlock) and not accepted.documents:
-            return not_taken(block, "this API")
-        if isinstance(block, ImageBlock) and not accepted.urls and isinstance(picture_of(block), str):
-            return Failure("bad-picture", f"this API does not fetch pictures: '{block.value}' must be a local file")
     return content_parts(message, form.parts)
 
 

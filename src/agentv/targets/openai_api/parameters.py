@@ -292,8 +292,6 @@ class Dialect:
         seed: the parameter for a seed.
         strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
         completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
-        fetches_pictures: it takes URLs of pictures.
-        takes_documents: it takes PDFs.
         packed_vectors: it gives vectors as base64 too, a quarter of the size.
         embedding_model: the model that makes vectors.
         api_version: of Azure's API; None: the path says it.
@@ -310,8 +308,6 @@ class Dialect:
     seed: str = "seed"
     strict_schemas: bool = False
     completion_tokens: bool = False
-    fetches_pictures: bool = True
-    takes_documents: bool = True
     packed_vectors: bool = False
     api_version: str | None = None
     unreachable: str | None = None

@@ -147,7 +147,7 @@ class Ollama(OpenAISettings):
     ] = None
 
     def dialect(self) -> Dialect:
-        """It keeps to schemas (since 0.5), fetches no pictures, takes no PDFs, and has no price."""
+        """It keeps to schemas (since 0.5), and has no price."""
         base_url = address_of(self.base_url)
         return Dialect(
             name="ollama",
@@ -155,8 +155,6 @@ class Ollama(OpenAISettings):
             api_key=self.api_key,
             embedding_model=self.embedding_model or self.model,
             strict_schemas=self.strict_schemas is not False,
-            fetches_pictures=False,
-            takes_documents=False,
             unreachable="is it running? Start it with 'ollama serve'",
             key_from=("OLLAMA_API_KEY",),
         )

@@ -18,7 +18,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.message import Message
+from agentv.model.values.message import DocumentBlock, Message
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
@@ -54,7 +54,7 @@ from agentv.targets.model_api.streams import (
     events_in,
     is_stream,
 )
-from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
+from agentv.targets.openai_api.messages import chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import (
     SCHEMA,
     Dialect,
@@ -94,7 +94,7 @@ class _Api:
 
     path: str
     key: str
-    messages: Callable[[Iterable[Message], AcceptedContent], list[Any] | Failure]
+    messages: Callable[[Iterable[Message]], list[Any] | Failure]
     parameters: Callable[[OpenAISettings, Dialect, TargetRequest, frozenset[str]], dict[str, Any]]
     read: Callable[[JsonObject], TargetResponse | Failure]
     stream: type[StreamedReply]
@@ -125,8 +125,7 @@ class OpenAITarget:
         if self._dialect.keyless:
             return missing_key(self._dialect.key_from)
         conversation = with_system(self._settings.system, request.messages, request.prompt)
-        accepted = AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents)
-        messages = self._api.messages(conversation, accepted)
+        messages = _refused_content(self._settings, conversation) or self._api.messages(conversation)
         if isinstance(messages, Failure):
             return messages
         await self._ready()
@@ -234,6 +233,15 @@ class OpenAITarget:
         if len({len(vector) for vector in found.vectors}) > 1:
             return CallFailure("bad-answer", "the vectors differ in length", retryable=True)
         return found
+
+
+def _refused_content(settings: OpenAISettings, messages: Iterable[Message]) -> Failure | None:
+    """Why a picture or a PDF cannot be sent, where the server has no place for it."""
+    for block in (one for message in messages if isinstance(message.content, tuple) for one in message.content):
+        if why := settings.refuses(block):
+            code = "bad-document" if isinstance(block, DocumentBlock) else "bad-picture"
+            return Failure(code, f"this API {why}")
+    return None
 
 
 def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
