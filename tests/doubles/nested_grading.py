@@ -12,20 +12,14 @@ from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.message import Message, ToolCall
 from doubles.embedding import CountingEmbedder
-
-
-class Stopped:
-    """A clock that stands still."""
-
-    def monotonic(self) -> float:
-        return 0.0
+from doubles.run_contexts import FixedClock
 
 
 class Nesting:
     """The part of a run's services that sets and similarities ask for."""
 
     async def grade(self, entries: Any, context: AssertionContext) -> tuple[Score, ...]:
-        return await grade_entries(entries, context, Stopped())  # type: ignore[arg-type]
+        return await grade_entries(entries, context, FixedClock())  # type: ignore[arg-type]
 
     def embedder(self, name: str | None) -> CountingEmbedder:
         return CountingEmbedder()

@@ -45,12 +45,7 @@ BROKEN = {
     "syntax": ("acme_evals.bad:Twice", "a = 1\nb = (\n", "SyntaxError: '(' was never closed", "bad.py:2"),
     "exits": ("acme_evals.bad:Twice", "import sys\nsys.exit(0)", "it called sys.exit(0)", "bad.py:2"),
     "ends": ("acme_evals.bad:Twice", "class E(BaseException): pass\nraise E('x')", "E: x", "bad.py:2"),
-    "older agentv": (
-        "acme_evals.bad:Twice",
-        "from agentv.plugins import Gone",
-        "cannot import name 'Gone'",
-        "bad.py:1",
-    ),
+    "older one": ("acme_evals.bad:Twice", "from agentv.plugins import Gone", "cannot import name 'Gone'", "bad.py:1"),
     "no name": ("acme evals : Twice!", ASSERTION, "must read NAME = module:Class", "entry_points.txt:2"),
     "wrong class": ("acme_evals.bad:Twice", "\nclass Twice: pass", "must derive from agentv.plugins.Dec", "bad.py:2"),
     "a module": ("acme_evals.bad", ASSERTION, "the module that it names must be a class", "bad.py:1"),

@@ -33,10 +33,7 @@ def test_one_field_gives_the_flag_the_keyword_the_key_and_the_variable():
         ({"threshold": 1.5}, "threshold must be a number from 0 to 1, found 1.5"),
         ({"timeout_s": 0}, "timeout_s must be a number of at least 0.001, found 0"),
         ({"alpha": 0.6, "until": "decided"}, "alpha must be a number from 0.0001 to 0.5, found 0.6"),
-        (
-            {"margin": 1, "until": "decided", "against": "last"},
-            "margin must be a number from 0.0001 to 0.9999, found 1",
-        ),
+        ({"margin": 1, "until": "decided", "against": "r1"}, "margin must be a number from 0.0001 to 0.9999, found 1"),
         ({"filter": ()}, "filter has no pattern, so it selects no case"),
         ({"filter": 3}, "filter must be a text or a list of texts, found 3"),
         ({"tags": ("a", 1)}, "tags must be a list of texts, found ('a', 1)"),

@@ -17,7 +17,8 @@ from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.threads import DaemonThreads
 from doubles.grading import Services, context_of
 from doubles.judges import JudgeServices, Saying
-from doubles.nested_grading import Acts, Given, Stopped, entry
+from doubles.nested_grading import Acts, Given, entry
+from doubles.run_contexts import FixedClock
 
 HALF = Grade(0.5, False, (Check("half", False),))
 
@@ -27,7 +28,7 @@ def scores(*entries: Any, output: str = "hi", **given: Any) -> Any:
         executor, javascript = DaemonThreads(), JavaScriptHost()
         try:
             context = context_of(output, _services=Services(executor, javascript), **given)
-            return await grade_entries(entries, context, Stopped())
+            return await grade_entries(entries, context, FixedClock())
         finally:
             await javascript.close()
             await executor.aclose()
@@ -275,7 +276,7 @@ def test_a_grade_may_take_as_long_as_its_judge_and_a_late_one_names_the_setting_
 
     judge = TargetJudge(Saying(["?"]), "strict", **({"timeout_s": judge_s} if judge_s else {}))
     context = context_of("hi", _services=JudgeServices(judge))
-    (one,) = asyncio.run(grade_entries([entry(Judged(never), timeout_s=entry_s)], context, Stopped()))
+    (one,) = asyncio.run(grade_entries([entry(Judged(never), timeout_s=entry_s)], context, FixedClock()))
     assert (one.grade.error.code, one.grade.error.message) == ("timeout", why)
 
 

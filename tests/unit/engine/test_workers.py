@@ -70,11 +70,7 @@ def errored(error: Failure) -> TrialResult:
 
 @pytest.mark.parametrize(
     ("error", "stopped"),
-    [
-        (INTERRUPTED, None),
-        (Failure(UNAFFORDABLE, "too much"), "budget"),
-        (Failure(f"judge-{UNAFFORDABLE}", "x"), "budget"),
-    ],
+    [(INTERRUPTED, None), (Failure(UNAFFORDABLE, "x"), "budget"), (Failure(f"judge-{UNAFFORDABLE}", "x"), "budget")],
 )
 def test_a_trial_whose_call_was_not_made_has_no_result(error, stopped):
     (results,), state = running(trial("a"), executor=Executing({"a": errored(error)}))

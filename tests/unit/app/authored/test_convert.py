@@ -170,15 +170,8 @@ NOT_AS_CSV = ("tests-as-a-glob", "git-files")
 def facts(path: Path) -> list[tuple[object, ...]]:
     """What a table keeps of each case."""
     return [
-        (
-            one.id,
-            one.input,
-            one.description,
-            one.metadata,
-            one.threshold,
-            [repr(fingerprint(a)) for a in one.assertions],
-        )
-        for one in suite_of(path).cases
+        (it.id, it.input, it.description, it.metadata, it.threshold, [repr(fingerprint(one)) for one in it.assertions])
+        for it in suite_of(path).cases
     ]
 
 

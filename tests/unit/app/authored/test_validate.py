@@ -68,10 +68,7 @@ COMMENT = re.compile(r"# [^\n]*")
 
 def meaning(path: Path) -> list[tuple[object, ...]]:
     (suite,) = load(LoadRequest((str(path),), judge="mock:no", targets=("echo",)), registries()).suites
-    return [
-        (suite.name, suite.run.workers),
-        *((one.id, one.sha256, one.threshold, one.metadata) for one in suite.cases),
-    ]
+    return [(suite.name, suite.run.workers), *((it.id, it.sha256, it.threshold, it.metadata) for it in suite.cases)]
 
 
 @settings(max_examples=examples(60, 20))

@@ -437,11 +437,7 @@ def test_samples_are_compared_by_rate_though_there_are_more_of_them_and_not_by_a
     assert same_rule(compare_pair(1))
 
 
-RECORD = {
-    "agentv": "0.1.0",
-    "settings": {"judge": None},
-    "suites": [{"judge": "gpt"}, {"judge": "gpt"}, {"judge": None}],
-}
+RECORD = {"agentv": "0.1", "settings": {"judge": None}, "suites": [{"judge": "gpt"}, {"judge": "gpt"}, {"judge": None}]}
 
 
 def test_another_judge_is_told_and_a_forced_one_wins():

@@ -18,12 +18,7 @@ CASE = "- {id: a, input: x, assert: [{contains: x}]}\n"
 
 
 def test_a_suite_without_a_name_is_called_as_its_file():
-    names = {
-        "refund.eval.yaml": "refund",
-        "refund.eval.yml": "refund",
-        "refunds/EVAL.yaml": "refunds",
-        "v1.2.yaml": "v1.2",
-    }
+    names = {"refund.eval.yaml": "refund", "refund.eval.yml": "refund", "shop/EVAL.yaml": "shop", "v1.2.yaml": "v1.2"}
     names |= {"cases.yaml": "cases", "cases.jsonl": "cases", "cases.eval.jsonl": "cases"}
     assert {path: name_of(f"/a/{path}") for path in names} == names
 

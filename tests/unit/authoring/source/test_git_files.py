@@ -60,8 +60,8 @@ def test_urls_of_files(url, file):
         f"{GITHUB}main/%ff.md",
         f"{GITHUB}main/a.md#L3-L9",
         *(
-            f"https://{user}@github.com/acme/evals/blob/main/a.md"
-            for user in ("bob", "bob:t0k3n", "x-access-token:t0k3n")
+            f"https://{one}@github.com/acme/evals/blob/main/a.md"
+            for one in ("bob", "bob:t0k3n", "x-access-token:t0k3n")
         ),
         f"{GITHUB}main/a.md?token=t0k3n",
         f"{GITHUB}main/a.md?plain=1&private_token=t0k3n",

@@ -146,11 +146,9 @@ def test_the_number_is_that_of_judge_check(tmp_path):
 def test_with_several_judged_assertions_there_are_only_their_own_rates(tmp_path):
     results = []
     for number in range(40):
-        scores = [
-            judged(number % 10 != 0),
-            judged(number % 10 != 0, replace(ASKED, rubric_sha256="c" * 64), name="kind"),
-        ]
-        one = finished("passed" if number % 10 else "failed", trial=trial(f"c{number}"), scores=scores)
+        good = number % 10 != 0
+        scores = [judged(good), judged(good, replace(ASKED, rubric_sha256="c" * 64), name="kind")]
+        one = finished("passed" if good else "failed", trial=trial(f"c{number}"), scores=scores)
         results.append(replace(one, output=f"answer {number}"))
     written(tmp_path, "run", results)
     give(lambda _, passed: passed, sample=80)

@@ -67,10 +67,7 @@ def test_everything_an_answer_object_can_say():
         ({"output": "x", "context": 5}, "'context' must be text, or an object with 'text', found int"),
         ({"output": "x", "context": ["a", None]}, "'context[1]' must be text, or an object with 'text', found null"),
         ({"output": "x", "context": [{"body": "a"}]}, "'context[0]' has no text under 'text', 'content' or"),
-        (
-            {"output": "x", "context": [{"text": "a", "score": "0.5"}]},
-            "'context[0].score' must be a number, found '0.5'",
-        ),
+        ({"output": "x", "context": [{"text": "a", "score": "1"}]}, "'context[0].score' must be a number, found '1'"),
         ({"output": "x", "context": [{"text": "a", "metadata": 1}]}, "'context[0].metadata' must be an object"),
     ],
 )

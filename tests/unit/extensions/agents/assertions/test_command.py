@@ -8,6 +8,7 @@ from agentv.extensions.agents.assertions.command import CommandPasses
 from agentv.ports import FailingTests, ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes import run_program
+from doubles.given_workspaces import GivenWorkspace
 from doubles.grading import grade
 
 REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">
@@ -18,17 +19,11 @@ REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">
 </testsuite></testsuites>"""
 
 
-class Directory:
+class Directory(GivenWorkspace):
     """A workspace without a sandbox, in which commands really run."""
 
     def __init__(self, path: Path) -> None:
-        self.path = str(path)
-
-    async def restore_test_config(self, allowed):
-        return ()
-
-    async def run_failing_tests(self, command, reports):
-        return None
+        super().__init__([], path=str(path))
 
     async def run(self, command, stdin=b""):
         there = Command(command.argv, command.shell, str(Path(self.path, command.cwd)))

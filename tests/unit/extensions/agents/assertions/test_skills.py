@@ -122,12 +122,8 @@ def test_hostile_arguments_are_survived():
     deep = {"command": "cat skills/a/SKILL.md"}
     for _ in range(50):
         deep = {"action": deep}
-    for arguments in (
-        deep,
-        {"command": "bash -c " * 50 + "'cat skills/a/SKILL.md'"},
-        json.loads('{"path": [[["x"]]]}'),
-    ):
-        assert list(skills_of(ToolCall("shell", arguments, native_name="Bash"))) in ([], ["a"])
+    for given in (deep, {"command": "bash -c " * 50 + "'cat skills/a/SKILL.md'"}, json.loads('{"path": [[["x"]]]}')):
+        assert list(skills_of(ToolCall("shell", given, native_name="Bash"))) in ([], ["a"])
 
 
 class TestActivation:
