@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from agentv.engine.calls.call_throttle import CallThrottle
 from doubles.stores import MemoryStore
@@ -40,13 +40,14 @@ class GivenRunContext:
     kept_works: Any = None
     check: Callable[..., Any] = _nothing
     workspaces: Any = None
-    scripted_tools: Any = None
     gateway: Any = None
-    exchanges: Any = None
+    answers: Any = field(default_factory=lambda: SimpleNamespace(exchanges=None))
 
     @property
     def works(self) -> Any:
         """What trials have besides their calls, by the ports that the test gives."""
-        from agentv.extensions.agents.trial.works import open_work
+        from agentv.extensions.agents.trial.works import RunWorks
 
-        return SimpleNamespace(open=lambda trial: open_work(trial, self))
+        works = RunWorks(cast("Any", self))
+        vars(works).update(workspaces=self.workspaces, gateway=self.gateway)
+        return works

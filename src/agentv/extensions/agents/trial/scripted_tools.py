@@ -104,51 +104,49 @@ def _is_claimed(step: ToolCallStep, servers: Sequence[str]) -> bool:
 _HIDDEN_DIRECTORY = ".agentv-tools-"
 
 
-class LocalScriptedTools:
-    """Starts scripted tools in this process. Functions of users run in workers."""
+async def start_tools(
+    servers: Sequence[ScriptedServer], executor: Executor, directory: str = "", network: Network = "host"
+) -> RunningTools | Failure:
+    """Tools that answer; why they do not. Functions of users run in workers.
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    Args:
+        servers: of the case.
+        executor: runs the functions.
+        directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
+            sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
+        network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
+    """
+    missing = missing_extra("mcp", "agents", "serving scripted tools")
+    if missing is not None:
+        return Failure("cannot-load", f"{missing.message}; {missing.hint}")
+    for tool in (tool for server in servers for tool in server.tools if tool.function):
+        failure = await checked(tool, executor)
+        if failure is not None:
+            return failure
+    running = RunningTools(servers, executor)
+    try:
+        await running.open(directory, network)
+    except OSError as error:
+        await running.close()
+        return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
+    except BaseException:
+        await running.close()
+        raise
+    return running
 
-    async def start(
-        self, servers: Sequence[ScriptedServer], directory: str = "", network: Network = "host"
-    ) -> RunningTools | Failure:
-        """Tools that answer; why they do not.
 
-        Args:
-            servers: of the case.
-            directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
-                sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
-            network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
-        """
-        missing = missing_extra("mcp", "agents", "serving scripted tools")
-        if missing is not None:
-            return Failure("cannot-load", f"{missing.message}; {missing.hint}")
-        for tool in (tool for server in servers for tool in server.tools if tool.function):
-            failure = await checked(tool, self._executor)
-            if failure is not None:
-                return failure
-        running = RunningTools(servers, self._executor)
-        try:
-            await running.open(directory, network)
-        except OSError as error:
-            await running.close()
-            return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
-        except BaseException:
-            await running.close()
-            raise
-        return running
-
-    async def state_after(self, calls: Sequence[ToolUse], servers: Sequence[ScriptedServer]) -> JsonObject | Failure:
-        """The state that new instances of the servers have after these calls; why one of them failed."""
-        whole = [replace(one, tools=tuple(replace(tool, failure=None) for tool in one.tools)) for one in servers]
-        fresh = {one.name: ToolCalls(one, self._executor, time.monotonic()) for one in whole}
-        for call in calls:
-            server, _, tool = call.tool.partition(".")
-            result = await fresh[server].call(tool, call.args)
-            if result.error is not None:
-                return Failure("solution-failed", f"{call.tool} of the solution fails: {result.error}")
-        return {name: one.state for name, one in fresh.items()}
+async def state_after(
+    calls: Sequence[ToolUse], servers: Sequence[ScriptedServer], executor: Executor
+) -> JsonObject | Failure:
+    """The state that new instances of the servers have after these calls; why one of them failed."""
+    whole = [replace(one, tools=tuple(replace(tool, failure=None) for tool in one.tools)) for one in servers]
+    fresh = {one.name: ToolCalls(one, executor, time.monotonic()) for one in whole}
+    for call in calls:
+        server, _, tool = call.tool.partition(".")
+        result = await fresh[server].call(tool, call.args)
+        if result.error is not None:
+            return Failure("solution-failed", f"{call.tool} of the solution fails: {result.error}")
+    return {name: one.state for name, one in fresh.items()}
 
 
 class RunningTools:

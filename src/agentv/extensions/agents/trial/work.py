@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
+from agentv.app.wiring import Connections
 from agentv.engine.calls.recorded_call import Given
 from agentv.engine.calls.retry_policy import is_interrupted
 from agentv.extensions.agents.assertions.tool_calls import ToolState
-from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import AgentWork, Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.suite.workspace import Network, SandboxName, WorkLimits
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -65,7 +65,7 @@ class AgentTrial(Struct):
     """
 
     trial: Trial
-    run_context: WorkContext
+    connections: Connections
     workspace: Workspace | None = None
     servers: RunningTools | None = None
     changes: WorkspaceChanges | None = None
@@ -86,16 +86,25 @@ class AgentTrial(Struct):
         """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
         return self.gateway is not None and self.gateway.session.exchanges is not None
 
+    @property
+    def limits(self) -> WorkLimits:
+        """How much the agent may do: as its case says, else as its suite does."""
+        own, run = self.trial.case.limits, self.trial.suite.run
+        turns = own.max_turns if own.max_turns is not None else run.max_turns
+        calls = own.max_tool_calls if own.max_tool_calls is not None else run.max_tool_calls
+        return WorkLimits(turns, calls, own.on_limit or run.on_limit, self.trial.budget_usd)
+
     def request(self, request: TargetRequest) -> TargetRequest:
         """What the target is asked, in the workspace."""
         trial, servers = self.trial, self.servers
-        limits = limits_of(trial)
+        limits = self.limits
         tools = servers.servers if servers is not None else ()
         request = replace(request, mcp_servers=tools, max_turns=limits.max_turns, max_tool_calls=limits.max_tool_calls)
         if self.workspace is not None:
-            sandbox, env = self.workspace.sandbox, agent_env(trial)
-            given = sandbox.environment(env)
-            request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
+            sandbox, spec = self.workspace.sandbox, trial.case.workspace
+            own, varied = spec.env if spec else {}, trial.variant.env if trial.variant else {}
+            env = sandbox.environment({**trial.suite.own_env, **own, **varied, **trial.target.env})
+            request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=env)
         if self.gateway is not None:
             request = self.gateway.request(request)
         if self.spans is not None:
@@ -158,7 +167,9 @@ class AgentTrial(Struct):
         case = self.trial.case
         states = [one.assertion for one in case.all_assertions() if isinstance(one.assertion, ToolState)]
         if case.solution is not None and case.tools and any(one.after == "solution" for one in states):
-            left = await self.run_context.scripted_tools.state_after(case.solution.calls, case.tools)
+            from agentv.extensions.agents.trial.scripted_tools import state_after
+
+            left = await state_after(case.solution.calls, case.tools, self.connections.executor)
             if isinstance(left, Failure):
                 return left
             self.solution_state = left
@@ -176,9 +187,9 @@ class AgentTrial(Struct):
 
     async def _end_session(self) -> None:
         asked = self._asked
-        if asked is None or (self.run_context.unanswered is not None and self.gateway is None):
+        if asked is None or (self.connections.unanswered is not None and self.gateway is None):
             return
-        target: object = self.run_context.target(self.trial.target)
+        target: object = self.connections.target(self.trial.target)
         target = getattr(target, "wrapped", target)
         if isinstance(target, SessionTarget):
             await target.end_session(asked)
@@ -220,7 +231,7 @@ class AgentTrial(Struct):
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
         """The limit that the agent passed, though nothing ended it."""
-        limits, messages = limits_of(self.trial), answer.messages
+        limits, messages = self.limits, answer.messages
         recorded = len(self.servers.calls()) if self.servers is not None else 0
         counted = len(self.gateway.session.usages()) if self.gateway is not None else None
         turns = sum(message.role == "assistant" for message in messages)
@@ -239,7 +250,7 @@ class AgentTrial(Struct):
     @property
     def grades_at_limits(self) -> bool:
         """Whether a trial whose agent reached a limit is graded all the same."""
-        return limits_of(self.trial).on_limit == "grade"
+        return self.limits.on_limit == "grade"
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
         """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is."""

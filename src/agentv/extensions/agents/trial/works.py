@@ -2,43 +2,123 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.app.wiring import Connections
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request, turns_of
-from agentv.extensions.agents.traces.spans import DEFAULT_PORT, SOCKET
+from agentv.extensions.agents.traces.spans import DEFAULT_PORT, SOCKET, SpanReceivers
 from agentv.extensions.agents.trial.gateway_use import GatewayUse
 from agentv.extensions.agents.trial.work import AgentTrial
-from agentv.extensions.agents.trial.work_context import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
-from agentv.model.values.message import portable
+from agentv.model.suite.workspace import Hooks, WorkspaceCommand, WorkspaceSpec
+from agentv.model.values.message import portable, prompt_text
 from agentv.model.values.response import Failure
 from agentv.ports import Call, Workspace
-from agentv.work_ports import ConversationUser, TrialWork
+from agentv.work_ports import ConversationUser, ModelExchanges, TrialWork
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.recording import CassetteExchanges, TrialExchanges
+    from agentv.extensions.agents.gateway.server import LocalGateway
+    from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
 
-class RunWorks(WorkContext):
-    """The works of a run's trials, an `agentv.work_ports.TrialWorks`.
+class RunWorks:
+    """The works of a run's trials, an `agentv.work_ports.TrialWorks`; the first that needs a part loads it.
 
     Attributes:
         failures: what failed after the last trial.
     """
 
     def __init__(self, connections: Connections) -> None:
-        super().__init__(connections)
+        self._connections, self._receivers = connections, SpanReceivers()
         self.failures: tuple[Failure, ...] = ()
 
+    @cached_property
+    def workspaces(self) -> LocalWorkspaces:
+        """Makes workspaces."""
+        from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
+
+        return LocalWorkspaces(self._connections.workspace_settings())
+
+    @cached_property
+    def gateway(self) -> LocalGateway:
+        """Between agents and their models."""
+        from agentv.extensions.agents.gateway.server import LocalGateway
+
+        connections = self._connections
+        return LocalGateway(connections.throttle, connections.answers.spending, connections.clock.monotonic)
+
     async def open(self, trial: Trial) -> TrialWork | Failure:
-        """The workspace, the tools and the gateway of a trial; why they cannot be had."""
-        return await open_work(trial, self)
+        """The workspace and the tools of a trial, neither if its answer is recorded; why they cannot be had."""
+        work = AgentTrial(trial, self._connections)
+        exchanges = exchanges_of(trial, self._connections.answers.exchanges)
+        if isinstance(exchanges, Failure):
+            return exchanges
+        if self._connections.unanswered is not None and exchanges is None:
+            return work
+        uncounted = _uncounted(trial)
+        if uncounted is not None:
+            return uncounted
+        try:
+            failure = await self._filled(work, exchanges)
+        except BaseException:
+            await work.discard()
+            raise
+        if failure is not None:
+            await work.discard()
+            return failure
+        return work
+
+    async def _filled(self, work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
+        """Give a work its workspace, tools, session of the gateway, and receiver of spans; why one cannot be had."""
+        trial, home = work.trial, ""
+        if trial.case.workspace is not None:
+            opened = await self._workspace(trial, trial.case.workspace)
+            if isinstance(opened, Failure):
+                return opened
+            work.workspace, home = opened, opened.sandbox.home
+        if trial.case.tools:
+            from agentv.extensions.agents.trial.scripted_tools import start_tools
+
+            servers = await start_tools(trial.case.tools, self._connections.executor, home, work.network)
+            if isinstance(servers, Failure):
+                return servers
+            work.servers = servers
+        # an agent with a network of its own shares this directory with us
+        apart = home if work.network != "host" else ""
+        if trial.target.upstream is not None:
+            session = await self.gateway.open(trial, trial.target.upstream, apart, exchanges)
+            if isinstance(session, Failure):
+                return session
+            work.gateway = GatewayUse(session)
+            if exchanges is not None:
+                exchanges.set_placeholders(placeholders_of(trial, work.workspace, session.access.token))
+        wanted = getattr(trial.target.settings, "otel", False)
+        if wanted is False:
+            return None
+        # a server sends to the usual port, unless its author chose another
+        usual = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
+        port, socket = usual if wanted is True else wanted, str(Path(apart, SOCKET)) if apart else ""
+        spans = await self._receivers.open(port, socket)
+        if isinstance(spans, Failure):
+            return spans
+        work.spans = spans
+        return None
+
+    async def _workspace(self, trial: Trial, spec: WorkspaceSpec) -> Workspace | Failure:
+        """A new workspace, in the HOME that the target asks for."""
+        spec, home = _with_facts(spec, trial), getattr(trial.target.settings, "home", None)
+        spec = spec if home is None else replace(spec, home=home)
+        return await self.workspaces.open(spec, trial.variant, trial.suite.own_env)
 
     def user(self, trial: Trial) -> ConversationUser:
         """Who talks with the target in a trial of a case with `user`."""
@@ -50,8 +130,7 @@ class RunWorks(WorkContext):
         """Stop listening, run the hooks after all trials, and remove what is left."""
         if "gateway" in vars(self):
             await self.gateway.close()
-        if "receivers" in vars(self):
-            await self.receivers.close()
+        await self._receivers.close()
         if "workspaces" in vars(self):
             self.failures = await self.workspaces.close()
 
@@ -59,11 +138,11 @@ class RunWorks(WorkContext):
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
-def exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
+def exchanges_of(trial: Trial, exchanges: ModelExchanges | None) -> TrialExchanges | Failure | None:
     """The recording of a trial's model calls, to write or to replay, or why it cannot be replayed, or None."""
-    if trial.target.upstream is None or run_context.exchanges is None:
+    if trial.target.upstream is None or exchanges is None:
         return None
-    cassette = cast("CassetteExchanges", run_context.exchanges)  # as this extension registers it for that port
+    cassette = cast("CassetteExchanges", exchanges)  # as this extension registers it for that port
     return cassette.open(recorded_call(trial))
 
 
@@ -88,59 +167,22 @@ def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> di
     return {text: name for text, name in texts.items() if text}
 
 
-async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Failure:
-    """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
-    work = AgentTrial(trial, run_context)
-    exchanges = exchanges_of(trial, run_context)
-    if isinstance(exchanges, Failure):
-        return exchanges
-    if run_context.unanswered is not None and exchanges is None:
-        return work
-    uncounted = _uncounted(trial)
-    if uncounted is not None:
-        return uncounted
-    try:
-        failure = await _filled(work, exchanges)
-    except BaseException:
-        await work.discard()
-        raise
-    if failure is not None:
-        await work.discard()
-        return failure
-    return work
+def _with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
+    """The workspace whose hooks get the facts of a trial on stdin."""
+    hooks = spec.hooks
+    if not any(command.stdin for command in (*hooks.before_each, *hooks.after_each)):
+        return spec
+    case = trial.case
+    facts = {"test_id": case.id, "case_input": prompt_text(case.input), "case_metadata": case.metadata}
 
+    def on_stdin(commands: Iterable[WorkspaceCommand]) -> tuple[WorkspaceCommand, ...]:
+        return tuple(
+            replace(one, stdin=json.dumps({**json.loads(one.stdin), **facts}, default=str)) if one.stdin else one
+            for one in commands
+        )
 
-async def _filled(work: AgentTrial, exchanges: TrialExchanges | None) -> Failure | None:
-    """Give a work its workspace, tools, session of the gateway, and receiver of spans; why one cannot be had."""
-    trial, context, home = work.trial, work.run_context, ""
-    if trial.case.workspace is not None:
-        opened = await new_workspace(trial, context)
-        if isinstance(opened, Failure):
-            return opened
-        work.workspace, home = opened, opened.sandbox.home
-    if trial.case.tools:
-        servers = await context.scripted_tools.start(trial.case.tools, home, work.network)
-        if isinstance(servers, Failure):
-            return servers
-        work.servers = servers
-    apart = home if work.network != "host" else ""  # an agent with a network of its own shares this directory with us
-    if trial.target.upstream is not None:
-        session = await context.gateway.open(trial, trial.target.upstream, apart, exchanges)
-        if isinstance(session, Failure):
-            return session
-        work.gateway = GatewayUse(session)
-        if exchanges is not None:
-            exchanges.set_placeholders(placeholders_of(trial, work.workspace, session.access.token))
-    wanted = getattr(trial.target.settings, "otel", False)
-    if wanted is False:
-        return None
-    # a server sends to the usual port, unless its author chose another
-    usual = 0 if getattr(trial.target.settings, "confined", False) else DEFAULT_PORT
-    spans = await context.receivers.open(usual if wanted is True else wanted, str(Path(apart, SOCKET)) if apart else "")
-    if isinstance(spans, Failure):
-        return spans
-    work.spans = spans
-    return None
+    before_each, after_each = on_stdin(hooks.before_each), on_stdin(hooks.after_each)
+    return replace(spec, hooks=Hooks(hooks.before_all, before_each, after_each, hooks.after_all))
 
 
 def _uncounted(trial: Trial) -> Failure | None:

@@ -8,7 +8,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from agentv.extensions.agents import sockets
-from agentv.extensions.agents.trial.scripted_tools import UNCONFIRMED, LocalScriptedTools, joined
+from agentv.extensions.agents.trial.scripted_tools import UNCONFIRMED, joined, start_tools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
@@ -63,7 +63,7 @@ def served(server, use, directory=""):
 
     async def run():
         executor = DaemonThreads()
-        running = await LocalScriptedTools(executor).start([server], directory)
+        running = await start_tools([server], executor, directory)
         assert not isinstance(running, Failure), running
         try:
             async with asyncio.timeout(30), Client(parameters_of(running.servers[0])) as client:
@@ -188,7 +188,7 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
     async def start(tool):
         executor = DaemonThreads()
         try:
-            return await LocalScriptedTools(executor).start([ScriptedServer("shop", (tool,))])
+            return await start_tools([ScriptedServer("shop", (tool,))], executor)
         finally:
             await executor.aclose()
 
@@ -197,9 +197,7 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
 
 
 async def test_an_agent_that_talks_nonsense_harms_nobody():
-    running = await LocalScriptedTools(DaemonThreads()).start(
-        [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))]
-    )
+    running = await start_tools([ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], DaemonThreads())
     path = running.servers[0].command[-1]
 
     def shout():

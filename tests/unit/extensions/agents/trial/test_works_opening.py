@@ -13,7 +13,6 @@ from agentv.model.suite.workspace import Variant, WorkspaceSpec
 from agentv.model.values.message import Message
 from doubles import trials
 from doubles.given_workspaces import GivenWorkspace
-from doubles.run_contexts import GivenRunContext
 
 TRIAL = trials.trial("a")
 
@@ -45,11 +44,10 @@ def test_whatever_the_agent_gets_tells_recordings_apart(one, other):
 
 def test_a_trial_whose_calls_do_not_pass_the_gateway_has_none():
     opened = SimpleNamespace(open=lambda call: ("opened", call.key))
-    context = GivenRunContext(None, exchanges=opened)
-    assert exchanges_of(TRIAL, context) is None
+    assert exchanges_of(TRIAL, opened) is None
     through = replace(TRIAL, target=replace(TRIAL.target, upstream=ModelUpstream("openai", "http://x", "k")))
-    assert exchanges_of(through, context) == ("opened", recorded_call(TRIAL).key)
-    assert exchanges_of(through, GivenRunContext(None)) is None
+    assert exchanges_of(through, opened) == ("opened", recorded_call(TRIAL).key)
+    assert exchanges_of(through, None) is None
 
 
 def test_paths_of_the_trial_and_its_token_are_named():
