@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -21,7 +21,6 @@ from agentv.model.run.context import Judge
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import Price
-from agentv.model.values.values import Json, JsonObject
 from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Executor, SpendingLog, Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded
 from agentv.targets.http.answers import checked
@@ -44,34 +43,6 @@ class SystemClock:
     def utc(self) -> datetime:
         """The date and time now, in UTC."""
         return datetime.now(UTC)
-
-
-class LazyJavaScript:
-    """The JavaScript runtime, started when the first assertion needs it."""
-
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self.env = env
-        self._host: JavaScriptHost | None = None
-
-    async def grade(self, file: str, payload: JsonObject, timeout_s: float) -> JsonObject | Failure:
-        """Have a file grade a payload."""
-        return await self._started().grade(file, payload, timeout_s)
-
-    async def call(self, source: str, payload: JsonObject, timeout_s: float) -> Json | Failure:
-        """Have a function called."""
-        return await self._started().call(source, payload, timeout_s)
-
-    def _started(self) -> JavaScriptHost:
-        if self._host is None:
-            from agentv.user_code.javascript.host import JavaScriptHost
-
-            self._host = JavaScriptHost(self.env)
-        return self._host
-
-    async def close(self) -> None:
-        """End the process, if one was started."""
-        if self._host is not None:
-            await self._host.close()  # and it stays: a late grading is refused, not served by a new process
 
 
 class Answers(Struct, frozen=True):
@@ -156,7 +127,7 @@ class Connections:
         self.imported = ImportedCode()
         self.executor = DaemonThreads(self.imported.note, debug=debug)
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
-        self._javascript: dict[int, LazyJavaScript] = {}
+        self._javascript: dict[int, JavaScriptHost] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}
         self._embedders: dict[int, EmbeddingCache] = {}
@@ -186,13 +157,15 @@ class Connections:
             found = self._targets[id(spec)] = self.throttle.through(spec, connected)
         return found
 
-    def javascript(self, suite: Suite) -> LazyJavaScript:
+    def javascript(self, suite: Suite) -> JavaScriptHost:
         """The JavaScript runtime in the environment of a suite: suites of one environment share a process."""
+        from agentv.user_code.javascript.host import JavaScriptHost  # few suites have such files
+
         found = self._javascript.get(id(suite))
         if found is None:
             same = (one for one in self._javascript.values() if one.env == suite.env)
             self._kept.append(suite)
-            found = self._javascript[id(suite)] = next(same, None) or LazyJavaScript(suite.env)
+            found = self._javascript[id(suite)] = next(same, None) or JavaScriptHost(suite.env)
         return found
 
     def judge(self, spec: TargetSpec, suite: Suite) -> Judge:

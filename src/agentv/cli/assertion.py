@@ -5,43 +5,35 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
-from agentv.app.wiring import LazyJavaScript, SystemClock
+from agentv.app.wiring import Connections
 from agentv.assertions.user_code.result import Settled, wire_of
 from agentv.authoring.loading.load import load_entry
 from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
-from agentv.engine.transform import value_of
+from agentv.engine.trial import TrialServices
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.redaction import Redactor
 from agentv.model.run.context import AssertionContext, Judge, context_from_json
 from agentv.model.run.grade import Grade
-from agentv.model.run.trial import Score
-from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.values.response import Failure
-from agentv.model.values.values import Json
-from agentv.ports import Clock, Embedder, Executor, JavaScriptHost
+from agentv.model.run.trial import Trial
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.ports import Embedder
 from agentv.user_code.guard import apart_from_output
 from agentv.user_code.processes import kill_all
-from agentv.user_code.threads import DaemonThreads
 
 _OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
 
 
-class LoneServices(Struct, frozen=True):
+class LoneServices(TrialServices, frozen=True):
     """The services of an assertion without a run: no judge is there to ask."""
-
-    executor: Executor
-    javascript: JavaScriptHost
-    clock: Clock
 
     def judge(self, name: str | None) -> Judge:
         """None.
@@ -59,24 +51,15 @@ class LoneServices(Struct, frozen=True):
         """
         raise LookupError(f"'agentv assert' has no embedder{f' {name!r}' if name else ''}; use 'agentv eval'")
 
-    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a nested list."""
-        return await grade_entries(entries, context, self.clock)
-
-    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value of an expression over the answer."""
-        value: Json | Failure = await value_of(transform, context)
-        return value
-
 
 async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
-    threads, javascript, clock = DaemonThreads(), LazyJavaScript(), SystemClock()
-    services: Any = LoneServices(threads, javascript, clock)
+    connections = Connections()
+    nothing = Trial(Suite("", (), env=context.env), Case("", (), assertions=()), TargetSpec("", "", None), 0.0, 0.0)
+    services: Any = LoneServices(connections, nothing)
     try:
-        (score,) = await grade_entries([entry], replace(context, _services=services), clock)
+        (score,) = await grade_entries([entry], replace(context, _services=services), connections.clock)
     finally:
-        await javascript.close()
-        await threads.aclose()
+        await connections.close()
         kill_all()
     return score.grade
 

@@ -43,24 +43,25 @@ Demand = Callable[["OnDemandScheduler"], None]
 
 
 class StopRequests:
-    """Ends a run that is on another thread: the first request lets running trials finish for a while."""
+    """Ends a run: the first request lets running trials finish for a while, the second and SIGQUIT give them up."""
 
     def __init__(self) -> None:
         self._received = 0
         self._bound: tuple[asyncio.AbstractEventLoop, Run] | None = None
 
     @contextmanager
-    def ending(self, run: Run) -> Iterator[None]:
-        """Requests end this run, on the loop of the caller."""
+    def ending(self, run: Run, *, signals: bool) -> Iterator[None]:
+        """Requests, and signals if wanted, end this run, on the loop of the caller."""
         self._bound = asyncio.get_running_loop(), run
         if self._received:
             self._act(self._received)
-        yield
+        with acting_on_signals(self.request) if signals else nullcontext():
+            yield
         self._bound = None
 
-    def request(self) -> None:
-        """End the run; the second request gives running trials up."""
-        self._received += 1
+    def request(self, number: int = signal.SIGINT) -> None:
+        """End the run, from any thread. `number`: of the signal that asks for it."""
+        self._received += 2 if number == signal.SIGQUIT else 1
         bound = self._bound
         if bound is not None:
             with suppress(RuntimeError):  # the loop has closed: the run is over
@@ -122,7 +123,7 @@ async def drive(
     if prepared.chosen is not None or prepared.plan.ends_early or prepared.draws is not None:
         total = sum(1 for _ in started.pending())  # the plan does not say it
     run = Run(run_id, trials, total, run_context=connections, options=options)
-    with _signals(run) if signals else nullcontext(), stops.ending(run) if stops is not None else nullcontext():
+    with (stops or StopRequests()).ending(run, signals=signals):
         finished = await _consume(run, started)
     if prepared.draws is not None and prepared.draws.decided:
         # trials that were not needed get rows that say so: a reader must not take the run for a whole one
@@ -192,22 +193,3 @@ def _without_secrets(event: AgentProgress, redactor: Redactor) -> AgentProgress:
         prompt_id=event.prompt_id and redactor.redact(event.prompt_id),
         activity=done and replace(done, last_tool=redactor.redact(done.last_tool)),
     )
-
-
-@contextmanager
-def _signals(run: Run) -> Iterator[None]:
-    """The first signal lets running trials finish for a while; the second, and SIGQUIT, gives them up."""
-    loop = asyncio.get_running_loop()
-    received = 0
-
-    def on_signal(number: int) -> None:
-        nonlocal received
-        received += 1
-        if received == 1 and number != signal.SIGQUIT:
-            run.stop()
-            loop.call_later(GRACE_S, run.abort)
-        else:
-            run.abort()
-
-    with acting_on_signals(lambda number: loop.call_soon_threadsafe(on_signal, number)):
-        yield

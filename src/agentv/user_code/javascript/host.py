@@ -270,7 +270,7 @@ class JavaScriptHost:
     """
 
     def __init__(self, env: Mapping[str, str] | None = None, *, patience_s: float = PATIENCE_S) -> None:
-        self._env = env
+        self.env = env
         self._patience_s = patience_s
         self._runtime: asyncio.Task[tuple[str, ...] | str] | None = None
         self._shared: asyncio.Task[WorkerProcess] | None = None
@@ -396,7 +396,7 @@ class JavaScriptHost:
     async def _start(self, patience_s: float | None) -> WorkerProcess:
         if self._is_closed:
             raise _shut_down()
-        env = dict(os.environ if self._env is None else self._env)
+        env = dict(os.environ if self.env is None else self.env)
         if self._runtime is None:
             self._runtime = asyncio.get_running_loop().create_task(asyncio.to_thread(find_runtime, env.get("PATH", "")))
         runtime = await asyncio.shield(self._runtime)
