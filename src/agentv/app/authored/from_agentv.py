@@ -8,24 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.authored.equivalence import meaning
-from agentv.app.authored.validate import write_all
+from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fewer, write_all
 from agentv.app.planning.default_paths import copied, eval_files_in, project_files, refuse_place
-from agentv.app.registries import registries
 from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.authoring.dialects.recognition import by_name
-from agentv.authoring.fields.request import Registries
-from agentv.authoring.loading.load import LoadRequest, check_file, load
+from agentv.authoring.loading.load import check_file, load
 from agentv.errors import Diagnostic, LoadError, UsageError
 
 MOST_REWRITTEN = 10_000
 """Spellings that are rewritten one by one."""
 
 _KEPT = frozenset({"not-yet", "not-applied"})
-_REWRITTEN = (".yaml", ".yml", ".jsonl")
 
 
 class ConvertedProject(Struct, frozen=True):
@@ -78,26 +74,15 @@ def convert_project(source: Path, out: Path | None, process_env: Mapping[str, st
         if out is not None:
             refuse_place(source, out)
             excluded = copied(source, out, undo)
-        done = _Project(out or source, process_env).converted(excluded, whole=out is None)
+        done = _Project(process_env, directory=out or source).converted(excluded, whole=out is None)
         undo.pop_all()
     return done
 
 
-class _Project(Struct):
-    """The files of a project while they are rewritten, in memory until all is known.
-
-    Attributes:
-        edits: absolute path → the bytes that will be written.
-    """
+class _Project(Rewriting, kw_only=True):
+    """The files of a project while they are rewritten."""
 
     directory: Path
-    process_env: Mapping[str, str]
-    edits: dict[str, bytes] = field(default_factory=dict)
-    _meant: dict[str, object] = field(default_factory=dict)
-    _known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
-    _registries: Registries = field(default_factory=registries)
-    _reads: dict[str, frozenset[str]] = field(default_factory=dict)
-    _faults: Counter[str] = field(default_factory=Counter)
 
     def converted(self, excluded: tuple[str, ...], *, whole: bool) -> ConvertedProject:
         """Rewrite what can be rewritten, and write it. `whole`: write nothing if a file is invalid."""
@@ -106,36 +91,34 @@ class _Project(Struct):
         files = [path for path in found if by_name(path) is None]  # those of other tools are in their own words
         for path in files:
             try:
-                self._meant[path] = self._meaning(path)
-                self._reads[path] = check_file(path, self._request(path, {}), self._registries).read
+                (suite,) = load(self.request(path), self.registries).suites
+                self.add(suite)
             except LoadError as error:
                 wrong += error.diagnostics
         shared = project_files(self.directory)
         for path in shared:
-            errors = self._errors(path)
-            self._faults[path] = len(errors)
+            errors = self.errors(path)
+            self.faults[path] = len(errors)
             wrong += errors
         wrong = [*dict.fromkeys(one for one in wrong if one.severity == "error")]
         if whole and wrong:
             count = len(files)
-            invalid = count - len(self._meant)
+            invalid = count - len(self.meant)
             return ConvertedProject(self.directory, {}, count, invalid, {}, (), (), tuple(wrong), (), written=False)
-        paths = [*self._meant, *shared]
+        paths = [*self.meant, *shared]
         before = self._renames(paths)
-        self._rename_in_place(before)
+        self.rename_in_place(before)
         self._restate(paths)
         dropped = self._drop(paths)
         write_all(self.edits)
-        self._known = {}
+        self.known = {}
         after = self._diagnostics(paths)
         left = tuple(found for found in after if found.rename is not None)
-        counts = Counter(found.span.file for found in before if found.span is not None)
-        counts.subtract(found.span.file for found in left if found.span is not None)
         return ConvertedProject(
             directory=self.directory,
-            files={self._shown(path): count for path, count in counts.items() if count > 0},
+            files={self._shown(path): count for path, count in fewer(before, left).items()},
             count=len(files),
-            invalid=len(files) - len(self._meant),
+            invalid=len(files) - len(self.meant),
             dropped=dropped,
             left=left,
             kept=_once(found for found in after if found.code in _KEPT),
@@ -143,26 +126,14 @@ class _Project(Struct):
             excluded=excluded,
         )
 
-    def _request(self, path: str, edits: Mapping[str, bytes]) -> LoadRequest:
-        return LoadRequest((path,), process_env=self.process_env, edits=edits, for_run=False)
-
-    def _meaning(self, path: str, edits: Mapping[str, bytes] | None = None) -> object:
-        request = self._request(path, self.edits if edits is None else edits)
-        return [meaning(suite) for suite in load(request, self._registries).suites]
-
     def _diagnostics(self, paths: Iterable[str]) -> list[Diagnostic]:
         found: dict[tuple[object, ...], Diagnostic] = {}
         for path in paths:
-            if path not in self._known:
-                self._known[path] = check_file(path, self._request(path, self.edits), self._registries).diagnostics
-            for one in self._known[path]:
+            if path not in self.known:
+                self.known[path] = check_file(path, self.request(path), self.registries).diagnostics
+            for one in self.known[path]:
                 found.setdefault((one.code, one.span, one.message), one)
         return list(found.values())
-
-    def _errors(self, path: str, edits: Mapping[str, bytes] | None = None) -> list[Diagnostic]:
-        request = self._request(path, self.edits if edits is None else edits)
-        found = check_file(path, request, self._registries).diagnostics
-        return [one for one in found if one.severity == "error"]
 
     def _renames(self, paths: Iterable[str]) -> list[Diagnostic]:
         """Older spellings in files that belong to the project."""
@@ -171,43 +142,7 @@ class _Project(Struct):
 
     def _is_own(self, path: str) -> bool:
         inside = Path(path).resolve().is_relative_to(self.directory.resolve())
-        return inside and path.endswith(_REWRITTEN)
-
-    def _text(self, path: str) -> str:
-        data = self.edits.get(path)
-        return (Path(path).read_bytes() if data is None else data).decode()
-
-    def _take(self, path: str, text: str) -> bool:
-        """Whether a text can stand in a file: every suite still means the same, and no shared file has a new error."""
-        edits = {**self.edits, path: text.encode()}
-        is_shared = path not in self._meant
-        readers = [one for one in self._meant if one == path or path in self._reads[one]]
-        try:
-            same = all(self._meaning(one, edits) == self._meant[one] for one in readers)
-        except LoadError:
-            return False
-        if same and is_shared and path in self._faults:
-            same = len(self._errors(path, edits)) <= self._faults[path]
-        if same:
-            self.edits = edits
-            self._known = {} if is_shared else {one: said for one, said in self._known.items() if one != path}
-        return same
-
-    def _rename_in_place(self, found: Iterable[Diagnostic]) -> None:
-        """Keys that are renamed where they stand: those of a file together, else the spellings one after the other."""
-        by_file: dict[str, dict[tuple[str, str], list[Rename]]] = {}
-        for one in found:
-            if one.span is not None and one.rename is not None:
-                groups = by_file.setdefault(one.span.file, {})
-                groups.setdefault(one.rename, []).append(Rename(one.span, *one.rename))
-        for path, groups in by_file.items():
-            text = self._text(path)
-            if self._take(path, rewritten(text, [one for group in groups.values() for one in group])):
-                continue
-            kept: list[Rename] = []
-            for group in groups.values():
-                if self._take(path, rewritten(text, [*kept, *group])):
-                    kept += group
+        return inside and path.endswith(REWRITTEN)
 
     def _restate(self, paths: list[str]) -> None:
         """Keys that move, or whose value is said in another way: one at a time, since each moves what is below it."""
@@ -216,15 +151,15 @@ class _Project(Struct):
             found = next((one for one in self._renames(paths) if self._key(one) not in tried), None)
             if found is None or found.span is None or found.rename is None:
                 return
-            text = self._text(found.span.file)
+            text = self.text(found.span.file)
             made = rewritten(text, [Rename(found.span, *found.rename)], restate=True)
-            if made == text or not self._take(found.span.file, made):
+            if not self.take(found.span.file, made):
                 tried.add(self._key(found))
 
     def _key(self, found: Diagnostic) -> tuple[str, str, str]:
         """What tells one older spelling from another, wherever it has moved meanwhile."""
         span = found.span
-        lines = self._text(span.file).split("\n") if span is not None else []
+        lines = self.text(span.file).split("\n") if span is not None else []
         line = lines[span.line - 1] if span is not None and span.line <= len(lines) else ""
         return span.file if span is not None else "", str(found.rename), line
 
@@ -237,7 +172,7 @@ class _Project(Struct):
                 continue
             for key in _NAMES.findall(found.message):
                 name = key.rpartition(".")[2]  # the last part of one with dots
-                while any(self._take(path, made) for made in without_key(self._text(path), name)):
+                while any(self.take(path, made) for made in without_key(self.text(path), name)):
                     dropped.setdefault(name, {})[self._shown(path)] = None
         return {name: tuple(files) for name, files in dropped.items()}
 

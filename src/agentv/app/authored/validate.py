@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from agentv.app.authored.equivalence import meaning
+from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fewer, write_all
 from agentv.app.registries import registries
-from agentv.authoring.convert.rewriting import Rename, rewritten
 from agentv.authoring.dialects.recognition import Dialect
-from agentv.authoring.loading.load import Loaded, LoadRequest, check_file, eval_files, load, unused_in
+from agentv.authoring.loading.load import LoadRequest, check_file, eval_files, load, unused_in
 from agentv.authoring.source.boundary import boundary_around
 from agentv.authoring.source.files import TABLES, repository_root
 from agentv.authoring.source.masking import secrets_in_line
-from agentv.errors import Diagnostic, LoadError
+from agentv.errors import Diagnostic
 from agentv.model.values.values import lazy_pattern
 
 
@@ -108,9 +104,6 @@ def _hidden(line: str) -> str:
     return line
 
 
-_AUTHORED = (".yaml", ".yml", ".jsonl")
-
-
 class Fixed(Struct, frozen=True):
     """Result of `--fix`.
 
@@ -134,80 +127,10 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     request = LoadRequest(paths, process_env=process_env, for_run=False)
     before = load(request, registries())
     older = [found for found in before.diagnostics if found.rename is not None and found.span is not None]
-    groups: dict[tuple[str, tuple[str, str]], list[Rename]] = defaultdict(list)
-    for found in older:
-        if found.span is not None and found.rename is not None and found.span.file.endswith(_AUTHORED):
-            groups[found.span.file, found.rename].append(Rename(found.span, *found.rename))
-    edits = _edits(groups.values())
-    if edits and not _agrees(before, edits, request):
-        edits = _edits(_that_keep_themeaning(before, groups, request))
-    write_all(edits)
-    after = load(request, registries())
-    left = tuple(found for found in after.diagnostics if found.rename is not None)
-    counts = {path: _count(older, path) - _count(left, path) for path in edits}
-    return Fixed({path: count for path, count in counts.items() if count}, left)
-
-
-def _that_keep_themeaning(
-    before: Loaded, groups: Mapping[tuple[str, tuple[str, str]], list[Rename]], request: LoadRequest
-) -> list[list[Rename]]:
-    """As many groups as can be rewritten together: each is tried on top of those before it."""
-    safe: list[list[Rename]] = []
-    for group in groups.values():
-        if _agrees(before, _edits([*safe, group]), request):
-            safe.append(group)
-    return safe
-
-
-def _edits(groups: Iterable[Sequence[Rename]]) -> dict[str, bytes]:
-    by_file: dict[str, list[Rename]] = defaultdict(list)
-    for group in groups:
-        by_file[group[0].span.file] += group
-    found: dict[str, bytes] = {}
-    for path, renames in by_file.items():
-        text = Path(path).read_bytes().decode()
-        edited = rewritten(text, renames)
-        if edited != text:
-            found[path] = edited.encode()
-    return found
-
-
-def _agrees(before: Loaded, edits: Mapping[str, bytes], request: LoadRequest) -> bool:
-    try:
-        after = load(replace(request, edits=edits), registries())
-    except LoadError:
-        return False
-    return [meaning(suite) for suite in before.suites] == [meaning(suite) for suite in after.suites]
-
-
-def _count(found: Iterable[Diagnostic], path: str) -> int:
-    return sum(one.span is not None and one.span.file == path for one in found)
-
-
-def write_all(edits: Mapping[str, bytes]) -> None:
-    """Write files, each in one step; none if one of them cannot be written. A link stays a link.
-
-    What is new is written to files beside the old ones first: whenever this is killed, every file is whole.
-
-    Args:
-        edits: path → its new bytes.
-
-    Raises:
-        OSError: a directory cannot be written, or the disk is full.
-    """
-    staged: list[tuple[Path, Path]] = []
-    try:
-        for path, data in edits.items():
-            real = Path(path).resolve()
-            beside = real.with_name(f".{real.name}.agentv-fix")
-            staged.append((beside, real))
-            with beside.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.chmod(real.stat().st_mode & 0o7777)
-        for beside, real in staged:
-            os.replace(beside, real)  # noqa: PTH105  # one step, as the system gives it
-    finally:
-        for beside, _ in staged:
-            beside.unlink(missing_ok=True)
+    rewriting = Rewriting(process_env)
+    for suite in before.suites:
+        rewriting.add(suite)
+    rewriting.rename_in_place(found for found in older if found.span and found.span.file.endswith(REWRITTEN))
+    write_all(rewriting.edits)
+    left = tuple(found for found in load(request, registries()).diagnostics if found.rename is not None)
+    return Fixed(fewer(older, left), left)

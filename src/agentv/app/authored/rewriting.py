@@ -1,0 +1,136 @@
+"""Files with canonical spellings: every suite means what it meant, and nothing is written before all is known."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from agentv.app.authored.equivalence import meaning
+from agentv.app.registries import registries
+from agentv.authoring.convert.rewriting import Rename, rewritten
+from agentv.authoring.fields.request import Registries
+from agentv.authoring.loading.load import LoadRequest, check_file, load
+from agentv.errors import Diagnostic, LoadError
+from agentv.model.suite.suite import Suite
+
+REWRITTEN = (".yaml", ".yml", ".jsonl")
+"""Endings of files that are rewritten."""
+
+
+class Rewriting(Struct):
+    """Files that are rewritten in memory.
+
+    Attributes:
+        edits: absolute path → the bytes that will be written.
+        meant: eval file → what it meant.
+        reads: eval file → all files that are read for it.
+        faults: other file → how many errors it has.
+        known: file → its diagnostics as it is now, for those that were asked for.
+    """
+
+    process_env: Mapping[str, str]
+    edits: dict[str, bytes] = field(default_factory=dict)
+    meant: dict[str, object] = field(default_factory=dict)
+    reads: dict[str, Collection[str]] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    registries: Registries = field(default_factory=registries)
+
+    def add(self, suite: Suite) -> None:
+        """Keep what a suite means."""
+        self.meant[suite.path], self.reads[suite.path] = meaning(suite), suite.files.keys()
+
+    def request(self, path: str, edits: Mapping[str, bytes] | None = None) -> LoadRequest:
+        """The request for one file, as it is now or with other edits."""
+        edits = self.edits if edits is None else edits
+        return LoadRequest((path,), process_env=self.process_env, edits=edits, for_run=False)
+
+    def errors(self, path: str, edits: Mapping[str, bytes] | None = None) -> list[Diagnostic]:
+        """What is wrong with a file."""
+        found = check_file(path, self.request(path, edits), self.registries).diagnostics
+        return [one for one in found if one.severity == "error"]
+
+    def text(self, path: str) -> str:
+        """The text of a file as it is now."""
+        data = self.edits.get(path)
+        return (Path(path).read_bytes() if data is None else data).decode()
+
+    def take(self, path: str, text: str) -> bool:
+        """Put another text into a file, if every suite still means the same and no shared file has a new error.
+
+        Returns:
+            Whether it was put there.
+        """
+        if text == self.text(path):
+            return False
+        edits = {**self.edits, path: text.encode()}
+        is_shared = path not in self.meant
+        try:
+            for one in self.meant:
+                if one == path or path in self.reads[one]:
+                    (suite,) = load(self.request(one, edits), self.registries).suites
+                    if meaning(suite) != self.meant[one]:
+                        return False
+        except LoadError:
+            return False
+        if path in self.faults and len(self.errors(path, edits)) > self.faults[path]:
+            return False
+        self.edits = edits
+        self.known = {} if is_shared else {one: said for one, said in self.known.items() if one != path}
+        return True
+
+    def rename_in_place(self, found: Iterable[Diagnostic]) -> None:
+        """Keys that are renamed where they stand: those of a file together, else the spellings one after the other."""
+        by_file: dict[str, dict[tuple[str, str], list[Rename]]] = {}
+        for one in found:
+            if one.span is not None and one.rename is not None:
+                groups = by_file.setdefault(one.span.file, {})
+                groups.setdefault(one.rename, []).append(Rename(one.span, *one.rename))
+        for path, groups in by_file.items():
+            text = self.text(path)
+            if self.take(path, rewritten(text, [one for group in groups.values() for one in group])):
+                continue
+            kept: list[Rename] = []
+            for group in groups.values():
+                if self.take(path, rewritten(text, [*kept, *group])):
+                    kept += group
+
+
+def fewer(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> dict[str, int]:
+    """File → how many of its diagnostics are gone, where any are."""
+    counts = Counter(one.span.file for one in before if one.span is not None)
+    counts.subtract(one.span.file for one in after if one.span is not None)
+    return {path: count for path, count in counts.items() if count > 0}
+
+
+def write_all(edits: Mapping[str, bytes]) -> None:
+    """Write files, each in one step; none if one of them cannot be written. A link stays a link.
+
+    What is new is written to files beside the old ones first: whenever this is killed, every file is whole.
+
+    Args:
+        edits: path → its new bytes.
+
+    Raises:
+        OSError: a directory cannot be written, or the disk is full.
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, data in edits.items():
+            real = Path(path).resolve()
+            beside = real.with_name(f".{real.name}.agentv-fix")
+            staged.append((beside, real))
+            with beside.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.chmod(real.stat().st_mode & 0o7777)
+        for beside, real in staged:
+            os.replace(beside, real)  # noqa: PTH105  # one step, as the system gives it
+    finally:
+        for beside, _ in staged:
+            beside.unlink(missing_ok=True)
