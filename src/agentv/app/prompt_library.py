@@ -29,6 +29,7 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.exam import TARGET, PromptMeta
 from agentv.prompts.gates import digests
 from agentv.registry.types import Provider, Registry
+from agentv.user_code.files import Made, make
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
@@ -269,21 +270,13 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACE_OF_ID = "PROMPT_ID"
 
 
-class Made(Struct, frozen=True):
-    """Absolute paths: the prompt's directory, written files, and existing files that were left unchanged."""
-
-    directory: str
-    written: tuple[str, ...]
-    kept: tuple[str, ...]
-
-
 def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
-    """Write the files that do not exist yet. Existing files are not changed.
+    """Write the files of a prompt that do not exist yet. Existing files are not changed.
 
     Raises:
         LoadError: the project's config is wrong.
         UsageError: the name is not a valid id, or another prompt has it.
-        OSError: a file cannot be written.
+        StoreError: a file cannot be written.
     """
     if not _ID.fullmatch(name):
         raise UsageError(
@@ -295,18 +288,10 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
     for prompt in library.all() if place is not None and prompt_directories(place) else ():
         if prompt.id == name and prompt.directory != str(directory):  # two of one id could not be distinguished
             raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
-    written, existing = [], []
-    for path, shipped in _files(directory, form):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_PLACE_OF_ID, name)
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            existing.append(str(path))
-        else:
-            written.append(str(path))
-    return Made(str(directory), tuple(written), tuple(existing))
+    files = _files(directory, form)
+    return make(
+        {path: (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_PLACE_OF_ID, name) for path, shipped in files}
+    )
 
 
 def _files(directory: Path, form: PromptFormat) -> Iterator[tuple[Path, str]]:

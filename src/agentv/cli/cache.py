@@ -29,28 +29,23 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def show(*, as_json: bool) -> int:
     """Show how many answers are stored, per target, and since when."""
-    path, found = _file(), None
+    from agentv.store.cassettes.cache import CacheStats
+
+    path, found = _file(), CacheStats({}, 0, None, None)
     if path.is_file():
         with _opened(path) as cache:
             found = cache.stats()
-    answers = found.answers if found else {}
-    where = shown_from(str(path), str(Path.cwd()))
+    where, total = shown_from(str(path), str(Path.cwd())), sum(found.answers.values())
     if as_json:
-        row = {
-            "file": where,
-            "answers": sum(answers.values()),
-            "by_target": answers,
-            "bytes": found.size if found else 0,
-        }
-        click.echo(json.dumps({**row, "first": found.first if found else None, "last": found.last if found else None}))
-        return ExitStatus.PASSED
-    if not found or not answers:
+        row = {"file": where, "answers": total, "by_target": found.answers}
+        click.echo(json.dumps({**row, "bytes": found.size, "first": found.first, "last": found.last}))
+    elif not total:
         click.echo("no stored answers; `agentv eval --cache` stores them")
-        return ExitStatus.PASSED
-    click.echo(f"{where}: {plural(sum(answers.values()), 'answer')}, {found.size / _MEGABYTE:.1f} MB")
-    for name, count in answers.items():
-        click.echo(f"  {count:>9,}  {one_line(name)}")
-    click.echo(f"oldest: {found.first}, newest: {found.last}")
+    else:
+        click.echo(f"{where}: {plural(total, 'answer')}, {found.size / _MEGABYTE:.1f} MB")
+        for name, count in found.answers.items():
+            click.echo(f"  {count:>9,}  {one_line(name)}")
+        click.echo(f"oldest: {found.first}, newest: {found.last}")
     return ExitStatus.PASSED
 
 

@@ -18,6 +18,7 @@ from agentv.reports.text import one_line, safe
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.model.redaction import Redactor
+    from agentv.user_code.files import Made
 
 
 PIPED = 200
@@ -86,6 +87,14 @@ def print_sample(prepared: Prepared) -> None:
 def print_json(value: object) -> None:
     """Write a value as JSON to stdout: in ASCII, so that nothing in it steers a terminal."""
     click.echo(json.dumps(value, indent=2, default=str))
+
+
+def print_made(made: Made, shown: Callable[[Path], str]) -> None:
+    """Write to stderr which files were made."""
+    for path in made.written:
+        click.echo(f"wrote {shown(path)}", err=True)
+    for path in made.kept:
+        click.echo(f"kept {shown(path)}, which already existed", err=True)
 
 
 def for_people() -> bool:

@@ -15,7 +15,7 @@ from agentv.cli.eval import command as eval_of_files
 from agentv.cli.eval import run
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.printing import print_diagnostics, print_json, width_and_color
+from agentv.cli.printing import print_diagnostics, print_json, print_made, width_and_color
 from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.suite.exam import PromptStatus
@@ -96,12 +96,8 @@ def init_command(name: str, form: PromptFormat) -> int:
     Writes to `prompts_dir` of .agentv/config.yaml, or else to the closest directory `prompts`. If neither exists,
     creates `prompts` in the root of the repository. Never changes existing files.
     """
-    made = make_prompt(name, form, Library.here())
     here = str(Path.cwd())
-    for path in made.written:
-        click.echo(f"wrote {one_line(shown_from(path, here))}", err=True)
-    for path in made.kept:
-        click.echo(f"kept {one_line(shown_from(path, here))}, which already existed", err=True)
+    print_made(make_prompt(name, form, Library.here()), lambda path: one_line(shown_from(str(path), here)))
     click.echo(f"\nWrite the prompt and its exam, then: agentv prompt eval {name}", err=True)
     return ExitStatus.PASSED
 

@@ -153,49 +153,40 @@ _OTHER_RUNS = ("resume", "rerun", "regrade", "record", "against")
 Runner = Callable[[Sequence[str]], int]
 
 
-class Watch(Struct, frozen=True):
-    """A command that runs again after every save.
+def follow(words: Sequence[str], files: WatchedFiles, run: Runner, here: str) -> int:
+    """Run a command, and run it again after every save, until Ctrl-C; the exit status.
 
-    Attributes:
+    Args:
         words: of the command line, after `agentv`, without `--watch`.
         files: that are watched.
         run: runs `agentv` with these words; its exit status.
         here: absolute path of the working directory.
     """
+    with tempfile.TemporaryDirectory(prefix="agentv-watch-") as directory:
+        try:
+            note = Path(directory, "run")
+            paths: list[str] = []
+            before = files.snapshot()
+            while run(_next_command(words, note)) != ExitStatus.INTERRUPTED:
+                after = files.snapshot()
+                written = differing(before, after)
+                if written and set(written) <= set(paths):
+                    before = after  # the run itself writes these files, such as a log of its output
+                click.echo("\nwatching for changes; Ctrl-C ends", err=True)
+                paths, before = files.changed(before)
+                named = ", ".join(one_line(shown_from(path, here)) for path in paths[:NAMED])
+                more = f" and {plural(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
+                click.echo(f"\nchanged: {named}{more}", err=True)
+        except KeyboardInterrupt:
+            click.echo("\nstopped watching", err=True)
+    return ExitStatus.INTERRUPTED
 
-    words: tuple[str, ...]
-    files: WatchedFiles
-    run: Runner
-    here: str
 
-    def follow(self) -> int:
-        """Run, and run again after every save, until Ctrl-C; the exit status."""
-        with tempfile.TemporaryDirectory(prefix="agentv-watch-") as directory:
-            try:
-                note = Path(directory, "run")
-                paths: list[str] = []
-                before = self.files.snapshot()
-                while self.run(self._command(note)) != ExitStatus.INTERRUPTED:
-                    after = self.files.snapshot()
-                    written = differing(before, after)
-                    if written and set(written) <= set(paths):
-                        before = after  # the run itself writes these files, such as a log of its output
-                    click.echo("\nwatching for changes; Ctrl-C ends", err=True)
-                    paths, before = self.files.changed(before)
-                    named = ", ".join(one_line(shown_from(path, self.here)) for path in paths[:NAMED])
-                    more = f" and {plural(len(paths) - NAMED, 'more file')}" if len(paths) > NAMED else ""
-                    click.echo(f"\nchanged: {named}{more}", err=True)
-            except KeyboardInterrupt:
-                click.echo("\nstopped watching", err=True)
-        return ExitStatus.INTERRUPTED
-
-    def _command(self, note: Path) -> list[str]:
-        """The command for the next run: the first one is new, and the others resume it."""
-        words = [*self.words, "--watched", str(note)]
-        run = note.read_text(encoding="utf-8") if note.exists() else ""
-        if not run or not Path(run).is_dir():
-            return words
-        return [*(word for word in words if word not in _ONCE), f"--resume={run}"]
+def _next_command(words: Sequence[str], note: Path) -> list[str]:
+    """The first run is new, and the others resume it."""
+    run = note.read_text(encoding="utf-8") if note.exists() else ""
+    goes_on = [f"--resume={run}"] if run and Path(run).is_dir() else []
+    return [*(word for word in words if not (goes_on and word in _ONCE)), "--watched", str(note), *goes_on]
 
 
 def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, ...]) -> int:
@@ -226,7 +217,7 @@ def watch(paths: tuple[str, ...], options: dict[str, Any], exports: tuple[str, .
     )
     given = ["prompt"] if Path(sys.argv[0]).name == "eva" else []
     words = (*given, *(word for word in sys.argv[1:] if word != "--watch"))
-    return Watch(words, files, run_agentv, here).follow()
+    return follow(words, files, run_agentv, here)
 
 
 def run_agentv(words: Sequence[str]) -> int:

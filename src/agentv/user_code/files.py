@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct
+
 from agentv.errors import StoreError
 
 _REASONS = {
@@ -32,6 +34,33 @@ def store_error(action: str, path: Path, error: OSError) -> StoreError:
     """What the system said, in the words of a user: `cannot write /x/index.jsonl: no space is left on the disk`."""
     reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
     return StoreError(f"cannot {action} {path}: {reason}")
+
+
+class Made(Struct, frozen=True):
+    """Files that were written, and existing ones that were left unchanged."""
+
+    written: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+def make(texts: Mapping[Path, str]) -> Made:
+    """Write the files that do not exist yet.
+
+    Raises:
+        StoreError: one cannot be written.
+    """
+    written, kept = list[Path](), list[Path]()
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+            written.append(path)
+        except OSError as error:
+            if not os.path.isfile(path):  # noqa: PTH113  # which raises nothing
+                raise store_error("write", path, error) from error
+            kept.append(path)
+    return Made(tuple(written), tuple(kept))
 
 
 def agentv_home(env: Mapping[str, str]) -> Path:
