@@ -6,7 +6,6 @@ import json
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from agentv.cli.printing import print_diagnostics, print_sample, redacted
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.suite import Case, Suite, TargetSpec
-from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.usage import total_cost
@@ -45,16 +42,16 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
     with redacted(redactor_for(prepared.suites)):
         print_diagnostics([one for one in prepared.diagnostics if one.severity == "warning"])
         print_sample(prepared)
-        listing = PlanListing(prepared)
+        totals = ListedTotals()
+        cases = listed_cases(prepared, totals)
         if as_json:
-            _write(listed_json(listing, listing.totals, str(Path.cwd())))
+            _write(listed_json(cases, totals, str(Path.cwd())))
             return ExitStatus.PASSED
-        lines = map(listed_line, listing)
         if quiet:
-            deque(lines, maxlen=0)
+            deque(cases, maxlen=0)
         else:
-            _write(lines)
-        click.echo("\n".join(listed_totals(listing.totals)), err=True)
+            _write(map(listed_line, cases))
+        click.echo("\n".join(listed_totals(totals)), err=True)
         return ExitStatus.PASSED
 
 
@@ -65,77 +62,68 @@ def _write(lines: Iterable[str]) -> None:
         click.echo("\n".join(chunk))
 
 
-class PlanListing:
-    """The cases of a prepared run, one after the other, so that a million need no memory.
+def listed_cases(prepared: Prepared, totals: ListedTotals) -> Iterator[ListedCase]:
+    """Every case on every target that would run, one after the other, so that a million need no memory.
 
-    Attributes:
-        totals: of the cases listed so far; whole when the iteration has ended.
+    Args:
+        prepared: the run.
+        totals: grow with each case.
+
+    Raises:
+        UsageError: there is no run to go on with.
+        StoreError: its rows cannot be read.
     """
+    plan, cases = prepared.plan, NumberedHashes()
+    totals.at_most = plan.ends_early
+    totals.generators = tuple(name for suite in prepared.suites for name in suite.generators)
+    done = _finished(prepared)
+    prices: dict[tuple[str, str], float] | None = None
+    for suite, case, target, variant in plan.planned_cases():
+        trials = repeat = plan.repeat(suite, case.repeat)
+        if done is not None:
+            keys = (trial.key for trial in plan.samples(suite, case, target, variant))
+            trials = sum(key not in done and (prepared.chosen is None or key in prepared.chosen) for key in keys)
+        if not trials:
+            continue
+        judged, scripted = _verdicts(case.assertions)
+        listed = ListedCase(
+            test_id=case.id,
+            suite=suite.name,
+            eval_path=suite.path or None,
+            place=(case.span.file, case.span.line) if case.span and suite.path else None,
+            target=target.name,
+            prompt_id=case.prompt_id,
+            repeat=repeat,
+            trials=trials,
+            judge_calls=judged * trials,
+            script_calls=scripted * trials,
+            variant=None if variant is None else variant.name,
+        )
+        cases.number(text_hash(f"{suite.path}\0{suite.name}\0{case.id}"))
+        totals.cases = len(cases)
+        totals.trials += trials
+        totals.target_calls += trials
+        totals.judge_calls += listed.judge_calls
+        totals.script_calls += listed.script_calls
+        if prices is None:
+            prices = _prices(results_directory(results_of(prepared.suites)))
+        price = prices.get((suite.name, target.name))
+        if price is None and getattr(target.settings, "free", False) and not judged and not scripted:
+            price = 0.0
+        if price is None:
+            totals.unpriced += trials
+        else:
+            totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
+        yield listed
 
-    def __init__(self, prepared: Prepared) -> None:
-        self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
-        self._plan = prepared.plan
-        self._cases = NumberedHashes()
-        self.totals.at_most = prepared.plan.ends_early
-        self._chosen = prepared.chosen
-        results = results_of(prepared.suites)
-        settings = prepared.settings
-        self._done: frozenset[str] | None = None
-        if settings.resume_run is not None:
-            index = find_run(settings.resume_run, results, settings.out) / INDEX
-            again = {row.key for row in read_rows(index) if row.status == settings.rerun}
-            self._done = frozenset(finished_keys(index)) - again
-        self._results = results_directory(results)
 
-    def __iter__(self) -> Iterator[ListedCase]:
-        """Every case on every target that would run.
-
-        Raises:
-            StoreError: the rows of the run to go on with cannot be read.
-        """
-        for suite, case, target, variant in self._plan.planned_cases():
-            trials = self._trials(suite, case, target, variant)
-            if not trials:
-                continue
-            judged, scripted = _verdicts(case.assertions)
-            listed = ListedCase(
-                test_id=case.id,
-                suite=suite.name,
-                eval_path=suite.path or None,
-                place=(case.span.file, case.span.line) if case.span and suite.path else None,
-                target=target.name,
-                prompt_id=case.prompt_id,
-                repeat=self._plan.repeat(suite, case.repeat),
-                trials=trials,
-                judge_calls=judged * trials,
-                script_calls=scripted * trials,
-                variant=None if variant is None else variant.name,
-            )
-            totals = self.totals
-            self._cases.number(text_hash(f"{suite.path}\0{suite.name}\0{case.id}"))
-            totals.cases = len(self._cases)
-            totals.trials += trials
-            totals.target_calls += trials
-            totals.judge_calls += listed.judge_calls
-            totals.script_calls += listed.script_calls
-            price = self._prices.get((suite.name, target.name))
-            if price is None and getattr(target.settings, "free", False) and not judged and not scripted:
-                price = 0.0
-            if price is None:
-                totals.unpriced += trials
-            else:
-                totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
-            yield listed
-
-    @cached_property
-    def _prices(self) -> dict[tuple[str, str], float]:
-        return _prices(self._results)
-
-    def _trials(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> int:
-        if self._done is None:
-            return self._plan.repeat(suite, case.repeat)
-        keys = (trial.key for trial in self._plan.samples(suite, case, target, variant))
-        return sum(key not in self._done and (self._chosen is None or key in self._chosen) for key in keys)
+def _finished(prepared: Prepared) -> frozenset[str] | None:
+    """The keys of trials that a run to go on with does not repeat; None: it is a new one."""
+    settings = prepared.settings
+    if settings.resume_run is None:
+        return None
+    index = find_run(settings.resume_run, results_of(prepared.suites), settings.out) / INDEX
+    return frozenset(finished_keys(index)) - {row.key for row in read_rows(index) if row.status == settings.rerun}
 
 
 def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:

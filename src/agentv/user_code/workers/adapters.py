@@ -74,11 +74,6 @@ CONTEXT = "context"
 """Key of a payload: the wire object of an assertion's context."""
 
 
-def load(function: Function | None, payload: object) -> None:
-    """Nothing: the module has been loaded for the call."""
-    del function, payload
-
-
 def load_module(function: Function | None, payload: Mapping[str, Any]) -> None:
     """Load a module without calling a function of it."""
     from agentv.user_code.functions import load_module as load_user_module

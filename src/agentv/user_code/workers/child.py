@@ -156,8 +156,8 @@ class UserLoop:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def post(self, job: Job) -> None:
-        """Run a job on the loop soon."""
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine on the loop soon, from any thread."""
         with self._lock:
             if self._loop is None:
                 import asyncio
@@ -166,7 +166,7 @@ class UserLoop:
                 self._loop.set_exception_handler(lambda _loop, _context: None)
                 self._thread = threading.Thread(target=self._serve, name="agentv-user-loop", daemon=True)
                 self._thread.start()
-        self._loop.call_soon_threadsafe(job)
+        self._loop.call_soon_threadsafe(self._loop.create_task, coroutine)
 
     def _serve(self) -> None:
         import asyncio
@@ -176,11 +176,6 @@ class UserLoop:
         while not self._loop.is_closed():
             with suppress(SystemExit, KeyboardInterrupt):  # of a task that a user started
                 self._loop.run_forever()
-
-    def create_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task on the loop; called there."""
-        assert self._loop is not None  # noqa: S101  # it runs this
-        return self._loop.create_task(coroutine)
 
     def blocked_at(self) -> str:
         """The line of the user's code that keeps the loop from everything else; nothing where it responds."""
@@ -257,7 +252,7 @@ class Worker:
         with self._lock:
             self._waiting[call.id] = call
         if key in self._known_async:
-            self._post(self._run_async(call))
+            self._loop.start(self._run_async(call))
         else:
             place = call.file or call.module
             loads = place not in self._loaded
@@ -291,7 +286,7 @@ class Worker:
                     loaded.set()
                 if is_async:
                     self._known_async.add(key)
-                    return lambda: self._post(self._run_async(call))
+                    return lambda: self._loop.start(self._run_async(call))
                 if not self._begin(call):
                     return None
                 began, computed = perf_counter(), thread_time()
@@ -300,11 +295,8 @@ class Worker:
         except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
             return partial(self._fail, call, error)
         if _is_awaitable(value):
-            return lambda: self._post(self._await(call, value, began))
+            return lambda: self._loop.start(self._await(call, value, began))
         return partial(self._succeed, call, value, (perf_counter() - began) * 1000, cpu_ms)
-
-    def _post(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        self._loop.post(lambda: self._loop.create_task(coroutine))
 
     async def _run_async(self, call: Call) -> None:
         if self._begin(call):
@@ -346,7 +338,7 @@ class Worker:
                 return
         task = self._tasks.get(number)
         if task is not None:
-            self._loop.post(task.cancel)
+            task.get_loop().call_soon_threadsafe(task.cancel)
 
     def _succeed(self, call: Call, value: object, took_ms: float, cpu_ms: float = 0.0) -> None:
         try:

@@ -18,7 +18,7 @@ from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.app.running.notebook import EVERY_S, CellProgress
 from agentv.app.running.start import start
 from agentv.app.settings import EvalSettings
-from agentv.cli.listing import PlanListing
+from agentv.cli.listing import listed_cases
 from agentv.errors import ExitStatus
 from agentv.model.redaction import Redactor
 from agentv.model.run.events import RunStarted, TrialFinished
@@ -142,8 +142,9 @@ def project(tmp_path):
 
 
 def listed(**options: Any) -> tuple[list[ListedCase], ListedTotals]:
-    listing = PlanListing(prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options)))
-    return list(listing), listing.totals
+    totals = ListedTotals()
+    prepared = prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options))
+    return list(listed_cases(prepared, totals)), totals
 
 
 def shown(cases: list[ListedCase]) -> list[tuple[str, str | None, str, int]]:
