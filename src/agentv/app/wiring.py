@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.engine.calls.call_throttle import CallThrottle
@@ -20,7 +19,6 @@ from agentv.model.redaction import Redactor
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-from agentv.model.values.usage import Price
 from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Executor, SpendingLog, Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded
 from agentv.targets.http.answers import checked
@@ -151,9 +149,7 @@ class Connections:
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            connected = unchanged(
-                priced(connected_target(spec, self.executor), spec.price), spec, self.imported, code_only=True
-            )
+            connected = unchanged(connected_target(spec, self.executor), spec, self.imported, code_only=True)
             found = self._targets[id(spec)] = self.throttle.through(spec, connected)
         return found
 
@@ -264,46 +260,6 @@ def redactor_for(suites: tuple[Suite, ...]) -> Redactor:
 def _redactor(secrets: frozenset[str]) -> Redactor:
     """One for all that a run writes: to learn the forms of fifty secrets takes some milliseconds."""
     return Redactor(secrets)
-
-
-A = TypeVar("A", TargetResponse, Embeddings)
-
-
-def priced(target: Target, price: Price | None) -> Target:
-    """The target, with its calls at this price; unchanged without one."""
-    if price is None:
-        return target
-    return PricedEmbedder(target, price) if isinstance(target, Embedder) else PricedTarget(target, price)
-
-
-class PricedTarget:
-    """A target whose calls have a price."""
-
-    def __init__(self, target: Target, price: Price) -> None:
-        self._target = target
-        self._price = price
-
-    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """The target's answer, with its cost."""
-        given = self._target.answer(request)
-        return self._with_cost(await given if isinstance(given, Awaitable) else given)
-
-    def _with_cost(self, found: A | Failure) -> A | Failure:
-        cost = None if isinstance(found, Failure) else self._price.cost(found.token_usage)
-        return found if isinstance(found, Failure) or cost is None else replace(found, cost_usd=cost)
-
-    async def close(self) -> None:
-        """Close the target."""
-        await self._target.close()
-
-
-class PricedEmbedder(PricedTarget):
-    """A target with a price that also turns texts into vectors."""
-
-    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors, with their cost."""
-        assert isinstance(self._target, Embedder)  # noqa: S101  # it was when this was made
-        return self._with_cost(await self._target.embed(texts, timeout_s))
 
 
 RAISED = "target-raised"

@@ -152,7 +152,9 @@ class RetriedCall(Struct, Generic[A]):
             given = attempt(self.ask, turn, "target-raised", what) if made is None else made
             if not isinstance(given, Failure | TargetResponse | Embeddings):
                 given = await in_time(given, Deadline(seconds), code="target-raised", what=what, missing="answer")
-            ended = given
+            price = channel.spec.price
+            cost = None if isinstance(given, Failure) or price is None else price.cost(given.token_usage)
+            ended = given if isinstance(given, Failure) or cost is None else replace(given, cost_usd=cost)
         finally:
             if limiter is not None and permit is not None:
                 self.waiter.patience_s = self._left_s(_now())

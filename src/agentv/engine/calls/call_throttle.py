@@ -167,11 +167,12 @@ class ThrottledTarget:
         self._channel = channel
         self._answer = wrapped.answer
         self._at_once = channel.limiter is None and channel.answer_spend is None
+        self._is_plain = self._at_once and channel.spec.price is None
         self._stop = channel.stop
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Ask, and ask again where that may help."""
-        if not self._at_once or self._stop.failure is not None:
+        if not self._is_plain or self._stop.failure is not None:
             return self._send(request, None)
         given = self._answer(request)
         if isinstance(given, TargetResponse):
