@@ -163,28 +163,20 @@ def is_export(path: str) -> bool:
     return suffix in EXPORTS or suffix in known_suffixes()
 
 
-def write_export(run: StoredRun, path: Path) -> None:
-    """Write a run to a file, in the format of its suffix. The file is written completely or not at all.
+def write_export(exported: Exported, path: Path, suffix: str | None = None) -> None:
+    """Write a run to a file. The file is written completely or not at all.
 
     Args:
-        run: a run that has ended, or that may be partial.
+        exported: a run that has ended, or that may be partial.
         path: of the file; an existing file is replaced.
+        suffix: names the format; None: that of the path does.
 
     Raises:
         UsageError: the suffix names no format, or the path cannot be an export.
         StoreError: the run cannot be read, or the system refuses to write.
     """
-    write_as(path.suffix, Exported(run), path)
-
-
-def write_as(suffix: str, exported: Exported, path: Path) -> None:
-    """Write a file as `write_export` does, in the format of a suffix that need not be its own.
-
-    Raises:
-        UsageError, StoreError: as `write_export`.
-    """
     check_export(path, exported.run.path, suffix=suffix)
-    write_whole(path, rendered(suffix, exported))
+    write_whole(path, rendered(suffix or path.suffix, exported))
 
 
 def rendered(suffix: str, exported: Exported) -> Iterator[str]:
@@ -206,7 +198,7 @@ def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...]
     errors: list[str] = []
     for path in paths:
         try:
-            write_export(run, Path(path))
+            write_export(Exported(run), Path(path))
         except (StoreError, UsageError) as error:
             errors.append(str(error))
         else:

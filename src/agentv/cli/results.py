@@ -331,7 +331,7 @@ def export_command(
 
     With --format, the traces are exported: otlp to .json or .pb (protobuf), atif to .json (one trial) or .jsonl.
     """
-    from agentv.app.exports import check_export, write_export
+    from agentv.app.exports import Exported, check_export, write_export
     from agentv.app.results.stored import open_run
 
     if not out:
@@ -350,7 +350,7 @@ def export_command(
             click.echo(line, err=True)
         return ExitStatus.PASSED
     for file in out:
-        write_export(found, Path(file))
+        write_export(Exported(found), Path(file))
         click.echo(f"wrote {one_line(file)}" + (f": {plural(number, 'trial')}" if number is not None else ""), err=True)
     return ExitStatus.PASSED
 
@@ -371,7 +371,7 @@ def report_command(run: str, against: str | None, *, partial: bool, **files: str
 
     Use - as FILE to write to stdout.
     """
-    from agentv.app.exports import Exported, write_as
+    from agentv.app.exports import Exported, rendered, write_export
     from agentv.app.results.stored import open_run
 
     wanted = {_SUFFIXES[name]: file for name, file in files.items() if file is not None}
@@ -388,11 +388,9 @@ def report_command(run: str, against: str | None, *, partial: bool, **files: str
     exported = Exported(found, against=earlier)
     for suffix, file in wanted.items():
         if file == "-":
-            from agentv.app.exports import rendered
-
             for piece in rendered(suffix, exported):
                 click.echo(piece, nl=False)
         else:
-            write_as(suffix, exported, Path(file))
+            write_export(exported, Path(file), suffix)
             click.echo(f"wrote {one_line(file)}", err=True)
     return ExitStatus.PASSED

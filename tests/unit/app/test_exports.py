@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.exports import Exported, check_exports, known_suffixes, rendered, write_as, write_export
+from agentv.app.exports import Exported, check_exports, known_suffixes, rendered, write_export
 from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
@@ -93,28 +93,28 @@ def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):
         file.write('{"no": "key"}\n')
     for suffix in known_suffixes():
         with pytest.raises(StoreError, match=r"index\.jsonl:4: (not a row of a run|this row was changed)"):
-            write_export(run, tmp_path / f"out{suffix}")
+            write_export(Exported(run), tmp_path / f"out{suffix}")
     assert not list(tmp_path.glob("*out*"))
 
 
 def test_the_suffix_names_the_format_unless_another_is_asked_for(run, tmp_path):
-    write_export(run, tmp_path / "A.JSONL")
+    write_export(Exported(run), tmp_path / "A.JSONL")
     assert (tmp_path / "A.JSONL").read_text() == run.index.read_text()
-    write_as(".jsonl", Exported(run), tmp_path / "rows.txt")
+    write_export(Exported(run), tmp_path / "rows.txt", ".jsonl")
     assert (tmp_path / "rows.txt").read_text() == run.index.read_text()
     with pytest.raises(UsageError, match="unknown suffix"):
-        write_export(run, tmp_path / "rows.txt")
+        write_export(Exported(run), tmp_path / "rows.txt")
 
 
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl", "summary.json", "history.jsonl"])
 def test_what_a_run_keeps_is_never_replaced(run, name):
     before = run.index.read_bytes()
     with pytest.raises(UsageError, match="is one of the run's own files"):
-        write_export(run, run.path / name)
+        write_export(Exported(run), run.path / name)
     with pytest.raises(UsageError, match="is one of the run's own files"):
-        write_export(structs.replace(run, path=Path("elsewhere")), run.path / name)
+        write_export(Exported(structs.replace(run, path=Path("elsewhere"))), run.path / name)
     assert run.index.read_bytes() == before
-    write_export(run, run.path / "rows.jsonl")
+    write_export(Exported(run), run.path / "rows.jsonl")
 
 
 def test_places_are_checked_before_a_run(run, tmp_path):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +28,10 @@ from agentv.store.rows.reading import row_in
 
 _GUESSED_FROM = 10_000
 """Names that a slip of the pen is held against."""
+
+_Kind = Literal["cases", "suites", "targets", "tags"]
+_OPTIONS: dict[str, _Kind] = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
+"""Option of the command line → the field of a selection."""
 
 
 class SelectedTrials(Struct, frozen=True):
@@ -79,16 +83,15 @@ def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
         there.close()
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
         # a name that nothing in the run has is refused, beside others that something has too
-        chosen = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
-        for flag, names in _named_options(selection):
+        named = [(flag, kind, names) for flag, kind in _OPTIONS.items() if (names := getattr(selection, kind))]
+        for flag, kind, names in named:
             for name in names:
-                only: dict[str, Any] = {chosen[flag]: (name,)}
-                if not index.counts(Selection(**only)).total:
+                only = Selection(**{kind: (name,)})
+                if not index.counts(only).total:
                     message = f"no trial of the run {run.run_id} matches {flag} '{name}'"
-                    raise UsageError(message, _nearest(index, Selection(**only)))
-        named = _named_options(selection)
+                    raise UsageError(message, _nearest(index, only))
         if named and not index.counts(replace(selection, statuses=())).total:
-            described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in named)
+            described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, _, names in named)
             raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
         yield index
 
@@ -102,20 +105,9 @@ def bytes_to_index(run: StoredRun) -> int:
     return 0
 
 
-def _named_options(selection: Selection) -> list[tuple[str, tuple[str, ...]]]:
-    """What was asked for by name, with the options that do."""
-    options = (
-        ("--case", selection.cases),
-        ("--suite", selection.suites),
-        ("--target", selection.targets),
-        ("--tag", selection.tags),
-    )
-    return [(flag, names) for flag, names in options if names]
-
-
 def _nearest(index: RowIndex, selection: Selection) -> str | None:
     """What was meant by a name that nothing has, as far as that can be guessed."""
-    for kind in ("cases", "suites", "targets", "tags"):
+    for kind in _OPTIONS.values():
         there = index.names(kind, _GUESSED_FROM)
         for name in getattr(selection, kind):
             if name not in there and (hint := did_you_mean(name, there)):

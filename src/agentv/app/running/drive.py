@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import max_errors_of, workers_of
@@ -78,13 +77,6 @@ class StopRequests:
         loop.call_later(GRACE_S, run.abort)
 
 
-class DrivenRun(Struct, frozen=True):
-    """A run whose trials have ended. `counts`: number of requested distinct cases and trials."""
-
-    finished: RunFinished
-    counts: tuple[int, int]
-
-
 async def drive(
     started: StartedRun,
     executor: TrialExecutor | None = None,
@@ -92,8 +84,8 @@ async def drive(
     signals: bool = False,
     demand: Demand | None = None,
     stops: StopRequests | None = None,
-) -> DrivenRun:
-    """Run the trials that have no row yet.
+) -> tuple[RunFinished, tuple[int, int]]:
+    """Run the trials that have no row yet; how the run ended, and how many distinct cases and trials were requested.
 
     Args:
         started: the run.
@@ -134,7 +126,7 @@ async def drive(
                 result = not_run(trial, why, started.connections)
                 started.journal.finish(result)
                 started.open.sink(TrialFinished(result))
-    return DrivenRun(finished, prepared.counts if demand is None else on_demand.counts)
+    return finished, prepared.counts if demand is None else on_demand.counts
 
 
 def _trials(started: StartedRun) -> TrialQueue:

@@ -18,13 +18,14 @@ from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
 from agentv.app.results.place import planned_counts
 from agentv.app.results.stored import StoredRun, find_run
-from agentv.app.running.drive import Demand, DrivenRun, StopRequests, drive
+from agentv.app.running.drive import Demand, StopRequests, drive
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, start
 from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError
+from agentv.model.run.events import RunFinished
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.usage import BudgetUse
@@ -107,7 +108,7 @@ async def _evaluated(
             connections = started.connections
             executor = executors(connections) if executors is not None else None
             try:
-                driven = await drive(started, executor, signals=signals, demand=demand, stops=stops)
+                finished, counts = await drive(started, executor, signals=signals, demand=demand, stops=stops)
             finally:
                 try:
                     await connections.close()
@@ -115,7 +116,7 @@ async def _evaluated(
                     programs = sys.modules.get("agentv.user_code.processes")  # None: no program was started
                     if signals and programs is not None:  # else it would kill what another run has started
                         programs.kill_all()
-            return finish(started, driven)
+            return finish(started, finished, counts)
     except (StoreError, LoadError) as error:
         if started is not None:
             error.status = ExitStatus.ERRORED  # trials ran; what they gave, or a case to come, cannot be used
@@ -134,13 +135,13 @@ def _directory(prepared: Prepared) -> RunDirectory:
     return RunDirectory.create(place, datetime.now(UTC), out=out, redactor=redactor)
 
 
-def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
-    """Write all results of a run whose trials have ended.
+def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) -> Outcome:
+    """Write all results of a run whose trials have ended; `counts` are its cases and trials.
 
     Raises:
         StoreError: the run's directory, or a cassette, cannot be written.
     """
-    run, journal, finished = started.open, started.journal, driven.finished
+    run, journal = started.open, started.journal
     prepared, settings, budget_limiter = run.prepared, run.prepared.settings, run.budget_limiter
     gated = any(map(has_gate, prepared.suites))
     notes = [
@@ -154,7 +155,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         journal.write_record(record)
-    summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
+    summary = _summary(started, finished, counts, budget_limiter.use() if budget_limiter is not None else None)
     summary = _with_gates(started, summary, gated=gated)
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
     attempts: tuple[ExamAttempt, ...] = ()
@@ -199,9 +200,9 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     )
 
 
-def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -> Summary:
+def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int], budget: BudgetUse | None) -> Summary:
     """The totals of the run, of all its processes."""
-    run, finished, (cases, trials) = started.open, driven.finished, driven.counts
+    run, (cases, trials) = started.open, counts
     summary = run.totals.counts.summary(
         run_id=run.directory.run_id,
         planned=replace(planned_counts(started.record), cases=cases, trials=trials),

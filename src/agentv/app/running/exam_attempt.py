@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,13 +23,6 @@ from agentv.model.values.values import Json
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.model.run.row import Row
-
-Append = Callable[[Exam, ExamRow], tuple[str, ...]]
-"""Stores the prompt texts that were evaluated and appends a row to the prompt's log; returns notes for people.
-
-Raises:
-    StoreError: the system refuses.
-"""
 
 _WORST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
 
@@ -66,30 +59,23 @@ def record_attempts(
         why: what makes the whole run no evidence, such as that it was interrupted.
     """
     given = list(exam_attempts(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
-    return tuple(recorded(one, append) for one in given)
+    return tuple(map(recorded, given))
 
 
-def recorded(attempt: ExamAttempt, append: Append) -> ExamAttempt:
-    """The attempt, appended to its log."""
-    notes: tuple[str, ...] = ()
-    failure = None
-    try:
-        notes = append(attempt.exam, attempt.exam_row)
-    except StoreError as error:
-        failure = str(error)
-    return replace(attempt, notes=notes, error=failure)
-
-
-def append(exam: Exam, exam_row: ExamRow) -> tuple[str, ...]:
-    """Keep the texts, then append the row. What an exam found out is worth more than that it can be compared with."""
+def recorded(attempt: ExamAttempt) -> ExamAttempt:
+    """The attempt, appended to its log. Its texts are kept too, but its result is worth more than a comparison."""
     from agentv.prompts import appending, disk
 
+    exam = attempt.exam
     notes: tuple[str, ...] = ()
     try:
         disk.keep(texts_home(exam.directory), exam.texts)
     except StoreError as error:
         notes = (f"{error}; 'agentv prompt diff' cannot show what changed",)
-    return (*notes, *appending.append(exam.directory, exam_row))
+    try:
+        return replace(attempt, notes=(*notes, *appending.append(exam.directory, attempt.exam_row)))
+    except StoreError as error:
+        return replace(attempt, error=str(error))
 
 
 def texts_home(directory: str) -> Path:

@@ -38,9 +38,9 @@ def outcome_of(one: Any, **changes: Any) -> Outcome:
 
     async def main() -> Outcome:
         begun = await start(one.run, one.journal)
-        done = await drive(begun)
+        finished, counts = await drive(begun)
         await begun.connections.close()
-        return finish(begun, structs.replace(done, finished=structs.replace(done.finished, **changes)))
+        return finish(begun, structs.replace(finished, **changes), counts)
 
     return asyncio.run(main())
 

@@ -6,10 +6,11 @@ import pytest
 from msgspec import structs
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.exam_attempt import append, exam_attempts, recorded
+from agentv.app.running.exam_attempt import exam_attempts, recorded
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
+from agentv.prompts import appending
 from doubles.loading import repository
 
 EXAM = """\
@@ -123,15 +124,17 @@ def test_another_judge_or_model_than_the_exam_names_makes_it_partial(prepared):
         assert sat(run, rows(run, "passed", "passed")).exam_row.partial, settings
 
 
-def test_a_log_that_cannot_be_written_is_told(prepared):
+def test_a_log_that_cannot_be_written_is_told(prepared, monkeypatch):
     run = prepared()
     given = sat(run, rows(run, "passed", "passed", "passed"))
 
-    def refuse(exam, exam_row):
+    def refuse(directory, exam_row):
         raise StoreError("the disk is full")
 
-    assert recorded(given, refuse).error == "the disk is full"
-    noted = recorded(given, lambda exam, exam_row: ("a torn line was set aside",))
+    monkeypatch.setattr(appending, "append", refuse)
+    assert recorded(given).error == "the disk is full"
+    monkeypatch.setattr(appending, "append", lambda directory, exam_row: ("a torn line was set aside",))
+    noted = recorded(given)
     assert (noted.error, noted.notes) == (None, ("a torn line was set aside",))
 
 
@@ -139,7 +142,7 @@ def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_pat
     run = prepared()
     given = sat(run, rows(run, "passed", "passed", "passed"))
     (tmp_path / ".agentv" / "exams").write_text("in the way")
-    [note] = append(given.exam, given.exam_row)
+    [note] = recorded(given).notes
     assert "; 'agentv prompt diff' cannot show what changed" in note
     assert (tmp_path / "prompts" / "greeter" / ".eval.jsonl").read_text().count("\n") == 1
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.running.drive import DrivenRun, drive
+from agentv.app.running.drive import drive
 from agentv.app.running.run_record import with_agent_versions
 from agentv.app.running.start import InterruptedTrial, StartedRun, Unpriced, interrupted_trials, start
 from agentv.engine.dependency_order import OnDemandScheduler
-from agentv.model.run.events import TrialFinished
+from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.suite.suite import SimulatedUser, TargetSpec
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import HISTORY, JOURNAL
@@ -179,8 +179,8 @@ def test_versions_of_agents_are_those_of_all_processes(before, versions, after):
     assert found == (None if after is None else {"run_id": "x", "agent_versions": after})
 
 
-def driven(one: Any, **options: Any) -> DrivenRun:
-    async def main() -> DrivenRun:
+def driven(one: Any, **options: Any) -> tuple[RunFinished, tuple[int, int]]:
+    async def main() -> tuple[RunFinished, tuple[int, int]]:
         begun = await start(one.run, one.journal)
         try:
             return await drive(begun, **options)
@@ -206,10 +206,10 @@ def test_every_trial_gets_a_row_before_it_is_shown(tmp_path):
             sink(event)
 
         structs.force_setattr(one.run, "sink", counting)
-        found = driven(one)
+        ended, counts = driven(one)
         assert (shown(one), rows) == ([("a", "passed"), ("b", "failed")], [1, 2])
         assert one.names() == ["RunStarted", "TrialFinished", "TrialFinished", "RunFinished"]
-        assert (found.finished.unstarted, found.counts) == (0, (2, 2))
+        assert (ended.unstarted, counts) == (0, (2, 2))
 
 
 def test_an_answer_is_in_the_journal_before_its_row(tmp_path):
@@ -227,8 +227,8 @@ def test_of_a_plan_only_the_trials_that_are_asked_for_run(tmp_path):
             scheduler.ask([trial for trial in one.run.prepared.plan if trial.case.id == "b"])
             scheduler.end()
 
-        found = driven(one, demand=demand)
-        assert (shown(one), found.counts) == ([("b", "failed")], (1, 1))
+        _, counts = driven(one, demand=demand)
+        assert (shown(one), counts) == ([("b", "failed")], (1, 1))
 
 
 def test_what_is_shown_holds_no_secret_and_names_the_trial_that_was_planned(tmp_path):
