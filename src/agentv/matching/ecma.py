@@ -19,8 +19,8 @@ _SPACE = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\uf
 _CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _EDGE = rf"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
 _NO_EDGE = rf"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
-_ONE = 5
-"""The longest part of a set that is one character, which may begin a range: an escape; a class is longer."""
+_SEVERAL = (*_CLASSES.values(), "[^", r"\p", r"\P")
+"""How a class begins in a set; anything else there is one character, which may begin or end a range."""
 _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 
 _ESCAPE = lazy_pattern(
@@ -55,7 +55,7 @@ class _Translation:
         self._at = 0
 
     def translated(self) -> str:
-        parts = ["(?V1)"]
+        parts = ["(?V1-f)"]  # where case is ignored, a letter still means one letter: ß is not SS
         while self._at < len(self._pattern):
             parts.append(self._part())
         return "".join(parts)
@@ -112,19 +112,26 @@ class _Translation:
         self._at += inverted
         parts: list[str] = []
         while not self._pattern.startswith("]", self._at):
-            if self._at >= len(self._pattern):
-                self._refuse("unterminated character set")
-            letter = self._pattern[self._at]
-            if letter == "\\":
-                parts.append(self._escape(inside=True))
-                continue
-            self._at += 1
-            between = letter == "-" and parts and len(parts[-1]) <= _ONE and not self._pattern.startswith("]", self._at)
-            parts.append("-" if between else re.escape(letter))
+            first = self._member()
+            begins = self._pattern.startswith("-", self._at) and not self._pattern.startswith("-]", self._at)
+            if begins and not first.startswith(_SEVERAL):
+                self._at += 1
+                last = self._member()
+                first += rf"\-{last}" if last.startswith(_SEVERAL) else f"-{last}"
+            parts.append(first)
         self._at += 1
         if not parts:
             return r"[\s\S]" if inverted else "(?!)"
         return f"[{'^' if inverted else ''}{''.join(parts)}]"
+
+    def _member(self) -> str:
+        """A character or a class of a set."""
+        if self._at >= len(self._pattern):
+            self._refuse("unterminated character set")
+        if self._pattern[self._at] == "\\":
+            return self._escape(inside=True)
+        self._at += 1
+        return re.escape(self._pattern[self._at - 1])
 
     def _escape(self, *, inside: bool) -> str:  # noqa: PLR0911  # one return a kind of escape
         found = _ESCAPE.match(self._pattern, self._at)
@@ -134,12 +141,12 @@ class _Translation:
         character = _character(found)
         if character is not None:
             return re.escape(character)
-        if found["name"]:
-            return f"(?P={found['name']})"
+        if found["name"]:  # a group that took no part is the empty text, and so it is by its number
+            return f"(?({found['name']})(?P={found['name']})|)"
         if found["property"]:
             return found[0]
         if found["number"]:
-            return f"(?:{found[0]})" if not inside else self._refuse(f"'{found[0]}' in a set")
+            return f"(?({found['number']}){found[0]}|)" if not inside else self._refuse(f"'{found[0]}' in a set")
         letter = found["one"]
         if letter.lower() in _CLASSES:
             return _class(letter, inside=inside)

@@ -32,10 +32,18 @@ FOUND = [
     ("^\\cA$", "\x01", True),
     ("^[\\b]$", "\x08", True),
     ("^(a)\\1$", "aa", True),
+    ("^(a)\\1$", "a", False),
+    ("^([\"'])?b\\1$", "b", True),
+    ("^([\"'])?b\\1$", "'b", False),
+    ("^(?<q>[\"'])?b\\k<q>$", "b", True),
     ("^]$", "]", True),
     ("^(?=.*\\d)(?=.*[a-z]).{8,}$", "abcdefg1", True),
     ("(?<!a)b", "ab", False),
     ("^[~||]$", "|", True),
+    ("^[+--/]+$", "+,-/", True),
+    ("^[a-c--/]+$", "b./", True),
+    ("^[\\d-/]+$", "1-/", True),
+    ("^[a-\\d]+$", "a-1", True),
 ]
 
 
@@ -46,7 +54,13 @@ def test_a_pattern_means_what_it_means_in_javascript(pattern, text, found):
 
 @pytest.mark.parametrize(
     ("pattern", "flags", "text", "found"),
-    [("ABC", "i", "abc", True), ("^b$", "m", "a\nb\nc", True), ("a.b", "s", "a\nb", True), ("a.b", "", "a\nb", False)],
+    [
+        ("ABC", "i", "abc", True),
+        ("^b$", "m", "a\nb\nc", True),
+        ("a.b", "s", "a\nb", True),
+        ("a.b", "", "a\nb", False),
+        ("ß", "i", "SS", False),
+    ],
 )
 def test_flags(pattern, flags, text, found):
     assert (compiled(pattern, flags + JAVASCRIPT).search(text) is not None) is found
