@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from agentv.model.run.comparison import (
@@ -21,12 +21,10 @@ from agentv.model.run.matrix import UsageDifference
 from agentv.model.values.formatting import plural
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
-from agentv.reports.text import Cell, aligned, one_line, paint, percent
+from agentv.reports.run.trial_view import case_words
+from agentv.reports.text import Cell, aligned, listed, one_line, paint, percent
 from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 from agentv.stats.rule import fewest_moved
-
-LISTED = 10
-"""Names in one line; `--json` holds all."""
 
 _LONGEST = 200
 """Characters of an answer, or of a check's evidence, that are shown."""
@@ -140,24 +138,19 @@ def warnings(found: Comparison) -> Iterator[str]:
 
 def lost_line(found: Comparison) -> str:
     """`2 cases passed in the base and do not in the candidate 2026…: shop: late (errored), shop: old (missing)`."""
-    named = listed([f"{case_label(key)} ({what})" for key, what in found.lost.items()])
-    verb = "does" if len(found.lost) == 1 else "do"
-    candidate = one_line(found.candidate.run_id)
-    return f"{plural(len(found.lost), 'case')} passed in the base and {verb} not in the candidate {candidate}: {named}"
+    return lost_words(found.lost, "case", "in the base", f"in the candidate {one_line(found.candidate.run_id)}")
 
 
-def listed(names: Collection[str]) -> str:
-    """Names in one line, the first of them where they are many."""
-    shown = ", ".join(one_line(name) for name in list(names)[:LISTED])
-    more = len(names) - LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+def lost_words(lost: Mapping[CaseKey, str], what: str, before: str, after: str) -> str:
+    """What passed before and does not after."""
+    named = listed([f"{case_label(key)} ({status})" for key, status in lost.items()])
+    verb = "does" if len(lost) == 1 else "do"
+    return f"{plural(len(lost), what)} passed {before} and {verb} not {after}: {named}"
 
 
 def case_label(key: CaseKey) -> str:
     """`refunds: return-late with plain`."""
-    prompt = f" with {one_line(key.prompt)}" if key.prompt is not None else ""
-    variant = f" as {one_line(key.variant)}" if key.variant is not None else ""
-    return f"{one_line(key.suite)}: {one_line(key.case_id)}{prompt}{variant}"
+    return f"{one_line(key.suite)}: {case_words(key.case_id, key.prompt, None, key.variant)}"
 
 
 def _painted(line: str, *, color: bool) -> str:

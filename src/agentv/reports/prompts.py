@@ -19,7 +19,7 @@ from agentv.reports.run.exam_attempts import (
     result,
     when,
 )
-from agentv.reports.text import GAP, Cell, aligned, cells, one_line, paint, safe, shown_from
+from agentv.reports.text import GAP, Cell, aligned, cells, listed, one_line, paint, safe, shown_from
 
 SHOWN_ROWS = 10
 """The last ones, which people are shown."""
@@ -76,10 +76,7 @@ def changed(prompt: ListedPrompt) -> Cell:
         return ("partly unreadable: see doctor", "wrong")
     if prompt.last is not None and not prompt.compared:
         return ("unknown", "dim")
-    names = [called(change.path) for change in prompt.changes]
-    if len(names) <= NAMED:
-        return (", ".join(map(one_line, names)), None)
-    return (f"{', '.join(map(one_line, names[:NAMED]))} and {len(names) - NAMED} more", None)
+    return (listed([called(change.path) for change in prompt.changes], NAMED), None)
 
 
 def totals(prompts: Sequence[ListedPrompt]) -> str:

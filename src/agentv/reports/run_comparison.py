@@ -8,7 +8,7 @@ from shlex import quote
 from agentv.model.run.comparison import RunComparison
 from agentv.model.run.matrix import MatrixComparison
 from agentv.model.values.formatting import plural
-from agentv.reports.comparison import case_label, listed, usage_lines
+from agentv.reports.comparison import lost_words, usage_lines
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import details, sentence
 from agentv.reports.run.rates import signed
@@ -48,10 +48,8 @@ def lost_lines(found: RunComparison) -> Iterator[str]:
     """What passed with the base and does not with the candidate."""
     for one, lost in zip(found.comparisons, found.lost, strict=True):
         if lost:
-            named = listed([f"{case_label(key)} ({what})" for key, what in lost.items()])
-            verb = "does" if len(lost) == 1 else "do"
             base, candidate = column_label((one.base,)), column_label((one.candidate,))
-            yield f"{plural(len(lost), 'result')} passed with {base} and {verb} not with {candidate}: {named}"
+            yield lost_words(lost, "result", f"with {base}", f"with {candidate}")
 
 
 def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.values import Json
 from agentv.reports.run.totals import cost_of
-from agentv.reports.text import GAP, Cell, aligned, one_line, percent, shown_from, widths_of
+from agentv.reports.text import GAP, Cell, aligned, listed, one_line, percent, shown_from, widths_of
 
 NAMED = 3
 """Suites and targets that a line names."""
@@ -88,7 +88,7 @@ def _of_trials(summary: Summary) -> str:
 
 def what_of(run: ListedRun) -> str:
     """`refunds, orders on gpt`."""
-    suites, targets = _named(run.suites), _named(run.targets)
+    suites, targets = (listed(names, NAMED, 60) for names in (run.suites, run.targets))
     return f"{suites} on {targets}" if targets else suites
 
 
@@ -107,11 +107,6 @@ def run_words(run: ListedRun) -> str:
 def started_words(run: ListedRun) -> str:
     """`2026-11-21 14:03`, in UTC; empty if unknown."""
     return one_line(run.started[:16].replace("T", " "), 20)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(one_line(name, 60) for name in names[:NAMED]) + more
 
 
 _TOTALS = (

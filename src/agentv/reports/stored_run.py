@@ -15,7 +15,7 @@ from agentv.model.run.trial import Score, StoredWork, TrialResult
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.message import Message, reference_text
 from agentv.reports.run.totals import outcomes, totals
-from agentv.reports.run.trial_view import STATUS_WORDS, costs_of, cut_words, needed
+from agentv.reports.run.trial_view import STATUS_WORDS, case_words, costs_of, cut_words, needed
 from agentv.reports.runs import what_of
 from agentv.reports.text import TAB, apart, one_line, paint, safe, shown_from
 
@@ -117,10 +117,8 @@ def _retrieved(result: TrialResult, options: ShowOptions) -> Iterator[str]:
 
 def _label(result: TrialResult) -> str:
     trial = result.trial
-    prompt = f" with {one_line(trial.case.prompt_id, NAME)}" if trial.case.prompt_id is not None else ""
     sample = f" (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else ""
-    variant = f" as {one_line(trial.variant.name, NAME)}" if trial.variant is not None else ""
-    return f"{one_line(trial.case.id, NAME)}{prompt} on {one_line(trial.target.name, NAME)}{variant}{sample}"
+    return f"{case_words(trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name, NAME)}{sample}"
 
 
 def _verdict(result: TrialResult) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from agentv.model.run.grade import PLACES
@@ -25,6 +25,9 @@ _LINE_ENDS = lazy_pattern(r"[\t\n]")
 
 TAB = "    "
 
+LISTED = 10
+"""Names in one line; `--json` holds all."""
+
 _ROUNDING = 1e-9
 """What the arithmetic of an interval may be off by: less than any share of the cases of a run."""
 
@@ -38,6 +41,12 @@ def one_line(text: str, longest: int | None = None) -> str:
     """The text, safe and on one line, newlines and tabs spelled out, cut to so many characters."""
     line = _LINE_ENDS.sub(_spelled, safe(text if longest is None else text[: longest + 1]))
     return line if longest is None else shorten(line, longest)
+
+
+def listed(names: Collection[str], most: int = LISTED, longest: int | None = None) -> str:
+    """Names in one line, the first of them where they are many, each cut to so many characters."""
+    shown = ", ".join(one_line(name, longest) for name in list(names)[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def _spelled(found: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from agentv.cli.printing import for_people, print_error
 from agentv.cli.values import runs
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.text import one_line, shown_from
+from agentv.reports.text import listed, one_line, shown_from
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
@@ -116,9 +116,7 @@ def _report(pushed: Pushed) -> str:
     line = f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"
     if not pushed.skipped:
         return line
-    named = ", ".join(map(one_line, pushed.skipped[:_SHOWN]))
-    more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
-    return f"{line}\nwarning: too large to push: {named}{more}"
+    return f"{line}\nwarning: too large to push: {listed(pushed.skipped, _SHOWN)}"
 
 
 class PushProgress:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from agentv.errors import AgentvError, StoreError
 from agentv.extensions.view.cases import StatusCounts, ViewedCase
 from agentv.extensions.view.growing import GrowingRun
-from agentv.extensions.view.runs import RunList, ViewedRun
+from agentv.extensions.view.runs import ViewedRun
 from agentv.extensions.view.state import view_of
 from agentv.reports.text import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
@@ -87,42 +87,38 @@ CHECK_S = 5.0
 
 
 class Watch:
-    """Looks at something again and again while somebody watches, and wakes them when it changed."""
+    """Looks at something again and again while somebody watches, and wakes them when it changed.
+
+    Attributes:
+        watchers: how many there are.
+        changed: what is set at the next change; take it before looking.
+    """
 
     def __init__(self, look: Callable[[], bool], every_s: float) -> None:
         self._look = look
         self._every_s = every_s
-        self._watchers = 0
+        self.watchers = 0
         self._task: asyncio.Task[None] | None = None
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._watchers += 1
+        self.watchers += 1
         if self._task is None:
             self._task = asyncio.create_task(self._watch())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._watchers -= 1
-        if not self._watchers and self._task is not None:
+        self.watchers -= 1
+        if not self.watchers and self._task is not None:
             self._task.cancel()
             self._task = None
-
-    @property
-    def watched(self) -> bool:
-        """Whether anybody watches."""
-        return self._watchers > 0
-
-    def next_change(self) -> asyncio.Event:
-        """What is set at the next change; take it before looking."""
-        return self._changed
 
     async def _watch(self) -> None:
         while True:
             with suppress(AgentvError, OSError):
                 if await run_in_threadpool(self._look):
-                    self._changed.set()
-                    self._changed = asyncio.Event()
+                    self.changed.set()
+                    self.changed = asyncio.Event()
             await asyncio.sleep(self._every_s)
 
 
@@ -199,21 +195,6 @@ class RunChanges:
         return None
 
 
-class ListChanges:
-    """Changes of the list of runs, for all who watch it."""
-
-    def __init__(self, runs: RunList) -> None:
-        self._runs = runs
-        self.known: dict[str, ViewedRun] = {}
-
-    def read(self) -> bool:
-        """Look at all runs; whether one is new, changed, or gone."""
-        found = {run.run_id: run for run in self._runs.all()}
-        changed = found != self.known
-        self.known = found
-        return changed
-
-
 class _Admission:
     """Whoever watches, who may be signed out meanwhile."""
 
@@ -244,8 +225,8 @@ class Events:
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
         self._runs: dict[str, RunChanges] = {}
-        self._list = ListChanges(view_of(context).runs)
-        self._list_watch = Watch(self._list.read, STATE_S)
+        self._listed: dict[str, ViewedRun] = {}
+        self._list_watch = Watch(self._read_list, STATE_S)
         self._streams = 0
 
     async def of_run(self, request: Request) -> Response:
@@ -254,7 +235,7 @@ class Events:
             run = await run_in_threadpool(view_of(self._context).opened.run, request.path_params["id"])
             key = str(run.path)
             shared = self._runs.get(key)
-            if shared is None or not shared.watch.watched or shared.run is not run:
+            if shared is None or not shared.watch.watchers or shared.run is not run:
                 shared = self._runs[key] = RunChanges(run)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return failed(error)
@@ -289,7 +270,7 @@ class Events:
         state: StateEvent | None = None
         async with shared.watch as watch:
             while True:
-                changed = watch.next_change()
+                changed = watch.changed
                 now = shared.state
                 async with shared.lock:
                     found = await run_in_threadpool(shared.after, cursor)
@@ -310,15 +291,19 @@ class Events:
                 if not await admission.wait(changed):
                     return
 
+    def _read_list(self) -> bool:
+        """Look at all runs; whether one is new, changed, or gone."""
+        before, self._listed = self._listed, {run.run_id: run for run in view_of(self._context).runs.all()}
+        return self._listed != before
+
     async def _list_events(self, admission: _Admission) -> AsyncGenerator[ServerSentEvent, None]:
-        known = dict(self._list.known) if self._list_watch.watched else None
-        if known is None:
-            await run_in_threadpool(self._list.read)
-            known = dict(self._list.known)
+        if not self._list_watch.watchers:
+            await run_in_threadpool(self._read_list)
+        known = self._listed
         async with self._list_watch as watch:
             while True:
-                changed = watch.next_change()
-                found = dict(self._list.known)
+                changed = watch.changed
+                found = self._listed
                 for run_id, run in found.items():
                     if known.get(run_id) != run:
                         yield _event("runs", run)

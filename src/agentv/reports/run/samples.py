@@ -10,7 +10,8 @@ from agentv.model.run.trial import EarlyCase
 from agentv.model.values.formatting import plural
 from agentv.reports.run.rates import interval_words
 from agentv.reports.run.totals import EARLY_HEADING, EARLY_SHOWN, early_words
-from agentv.reports.text import one_line, percent
+from agentv.reports.run.trial_view import case_words
+from agentv.reports.text import percent
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.case_samples import tells_at_k
 
@@ -62,10 +63,7 @@ def _more(number: int, one: str, several: str, what: str) -> str:
 
 def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
     """Label of a case: its id, its prompt, its target if there are several."""
-    name = one_line(case.test_id)
-    if case.prompt_id is not None:
-        name += f" with {one_line(case.prompt_id)}"
-    return f"{name} on {one_line(case.target)}" if targets else name
+    return case_words(case.test_id, case.prompt_id, case.target if targets else None)
 
 
 def sampled_words(case: SampledCase) -> str:

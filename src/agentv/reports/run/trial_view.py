@@ -265,6 +265,16 @@ HEADINGS: dict[Kind, str] = {
 }
 
 
+def case_words(
+    test_id: str, prompt: str | None, target: str | None, variant: str | None = None, longest: int | None = None
+) -> str:
+    """`late with brief on gpt as skilled`: a case and what it ran with, each name cut to so many characters."""
+    beside = (("with", prompt), ("on", target), ("as", variant))
+    return one_line(test_id, longest) + "".join(
+        f" {word} {one_line(one, longest)}" for word, one in beside if one is not None
+    )
+
+
 def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
     """Label of a trial: its id, its prompt, its target if there are several, its sample if it has several.
 
@@ -273,13 +283,8 @@ def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
         targets: there are several targets.
         suites: there are several suites, so that the name of its own comes first.
     """
-    name = f"{one_line(trial.suite)}: {one_line(trial.test_id)}" if suites else one_line(trial.test_id)
-    if trial.prompt_id is not None:
-        name += f" with {one_line(trial.prompt_id)}"
-    if targets:
-        name += f" on {one_line(trial.target)}"
-    if trial.variant is not None:
-        name += f" as {one_line(trial.variant)}"
+    name = case_words(trial.test_id, trial.prompt_id, trial.target if targets else None, trial.variant)
+    name = f"{one_line(trial.suite)}: {name}" if suites else name
     return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name
 
 
