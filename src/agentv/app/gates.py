@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares
 from agentv.errors import UsageError
 from agentv.model.run.cases import ClusterId, TrialCluster, cluster_of
-from agentv.model.run.row import Row
 from agentv.model.run.summary import Activation, GateResult, SequentialComparison
 from agentv.model.run.trial import DEFAULT_ALPHA, Trial
 from agentv.model.suite.suite import SkillMinimums, Suite
@@ -211,14 +211,6 @@ class Base(Struct):
         """Label of a suite: its name, with its file if several suites have that name."""
         return f"{suite} ({path})" if suite in self.shared else suite
 
-    def add(self, row: Row) -> None:
-        """Add a finished trial."""
-        identity = (self.named(row.suite, row.eval_path), row.test_id, row.prompt_id)
-        case = self.cases.setdefault(identity, BaseCase(row.case_sha256, row.threshold))
-        case.samples += 1
-        case.passed += row.status == "passed"
-        case.errored += row.status == "errored"
-
 
 def read_base(named: str, root: Path) -> Base:
     """The results of the run with this name: an id, a directory, or `last`.
@@ -233,13 +225,17 @@ def read_base(named: str, root: Path) -> Base:
         raise UsageError(f"the run {path.name} is still being written", "wait until it ends")
     index = path / INDEX
     targets: set[str] = set()
-    files: dict[str, set[str | None]] = {}
+    cases: dict[tuple[str, str | None, str, str | None], BaseCase] = {}
     early = False
     for _, row in read_placed_rows(index, replaced_lines(index)):
         if row.status not in _WITHOUT_VERDICT:
             targets.add(row.target)
-            files.setdefault(row.suite, set()).add(row.eval_path)
             early |= row.alpha is not None
+            identity = (row.suite, row.eval_path, row.test_id, row.prompt_id)
+            case = cases.setdefault(identity, BaseCase(row.case_sha256, row.threshold))
+            case.samples += 1
+            case.passed += row.status == "passed"
+            case.errored += row.status == "errored"
     if not targets:
         raise UsageError(f"nothing to compare with: the run {path.name} has no finished trials")
     if early:
@@ -248,10 +244,10 @@ def read_base(named: str, root: Path) -> Base:
     if len(targets) > 1:
         what = f"the run {path.name} has cases on {len(targets)} targets: {', '.join(sorted(targets)[:10])}"
         raise UsageError(what, "compare with a run of one target")
-    base = Base(path.name, frozenset(name for name, paths in files.items() if len(paths) > 1))
-    for _, row in read_placed_rows(index, replaced_lines(index)):  # again, since a million rows are too many to be held
-        if row.status not in _WITHOUT_VERDICT:
-            base.add(row)
+    files = Counter(suite for suite, _ in {(suite, file) for suite, file, _, _ in cases})
+    base = Base(path.name, frozenset(suite for suite, count in files.items() if count > 1))
+    for (suite, file, case_id, prompt_id), case in cases.items():
+        base.cases[base.named(suite, file), case_id, prompt_id] = case
     return base
 
 
