@@ -99,7 +99,7 @@ ROWS = [
     ("It is right.\n\n«PASS»", "pass", "pass"),
     ("So:\n```json\n«FAIL»\n```\nThat is all.", "fail", "fail"),
     ("My verdict: «PASS»", None, None),
-    ("«PASS» would be right.", None, None),
+    ("«PASS» would be right.", None, "pass"),
     ("> «PASS»", None, None),
     # nested
     ('{"example": «pass»}', None, None),
