@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -36,6 +36,7 @@ from agentv.store.files.directory import (
     SEARCHED,
     SUMMARY,
     VIEWED,
+    Closing,
     has_answers,
     is_being_written,
     read_document,
@@ -93,7 +94,7 @@ _ALIKE = re.compile(r"(?:[^\[]|\[!?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.])+\])
 Summing = Callable[[Iterator[Row]], Summary]
 
 
-class RowIndex:
+class RowIndex(Closing):
     """Positions of the rows of trials. A context manager; `close` closes the file."""
 
     def __init__(self, database: sqlite3.Connection, path: Path | None = None) -> None:
@@ -211,12 +212,6 @@ class RowIndex:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _clause(pattern: str) -> tuple[str, tuple[str, ...]]:

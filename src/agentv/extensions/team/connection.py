@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from threading import Timer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -20,6 +20,7 @@ from agentv.errors import AgentvError, ExitStatus
 from agentv.extensions.team.remote import TOKEN_VARIABLE, Remote
 from agentv.model.values.values import EMPTY
 from agentv.reports.text import one_line
+from agentv.store.files.directory import Closing
 from agentv.version import __version__
 
 ATTEMPTS = 6
@@ -102,7 +103,7 @@ class _Deadline:
                 socket.socket.shutdown(one, socket.SHUT_RDWR)  # the way of TLS would wait for the other side
 
 
-class Connection:
+class Connection(Closing):
     """Requests to a remote, tried again while the server is away for a moment. A context manager.
 
     Args:
@@ -135,10 +136,8 @@ class Connection:
             verify=not remote.is_unencrypted,  # the certificates that nothing is checked by take long to read
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
+    def close(self) -> None:
+        """Let go of the network."""
         self._client.close()
 
     def get(self, path: str, into: Any, query: Mapping[str, Any] = EMPTY) -> Any:

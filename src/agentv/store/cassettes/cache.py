@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -24,7 +23,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, Clock
-from agentv.store.files.directory import ignore
+from agentv.store.files.directory import Closing, ignore
 from agentv.store.files.encoding import to_json
 from agentv.store.files.whole_file import make_private, open_private
 from agentv.store.journal.answers import answer_in, answer_row
@@ -73,7 +72,7 @@ class CacheStats:
     last: str | None
 
 
-class AnswerCache:
+class AnswerCache(Closing):
     """Stored answers that later runs use too. A context manager.
 
     Args:
@@ -183,12 +182,6 @@ class AnswerCache:
         self.flush()
         self._earlier.close()
         self._open.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _is_empty(answer: TargetResponse) -> bool:

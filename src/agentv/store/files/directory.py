@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -49,6 +48,20 @@ LOCK_S = 2.0
 
 _POLL_S = 0.02
 _IDS_TRIED = 100
+
+
+class Closing:
+    """A context manager that closes itself."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class DamagedRecordError(StoreError):
@@ -138,7 +151,7 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-class RunDirectory(Struct):
+class RunDirectory(Closing, Struct):
     """The directory of one run, locked until `close`. A context manager.
 
     Attributes:
@@ -246,14 +259,6 @@ class RunDirectory(Struct):
             fcntl.flock(self.lock, fcntl.LOCK_UN)  # a fork of the caller's code may still have the file open
             os.close(self.lock)
             self.lock = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _sweep(path: Path) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -23,7 +22,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.values import JsonObject
 from agentv.ports import Call
-from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, RunDirectory
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, Closing, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from agentv.store.journal.journal_reader import AccountedAnswers, JournalReader
 
 
-class Journal:
+class Journal(Closing):
     """The store of a run on disk. A context manager; use it from one thread.
 
     Attributes:
@@ -226,11 +225,3 @@ class Journal:
             if self._reader is not None:
                 closing.callback(self._reader.close)
             self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
