@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,7 @@ from agentv.user_code.connections import proxy_for
 from agentv.user_code.deadline import LIMIT
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.gateway.recording import TrialExchanges
+    from agentv.extensions.agents.gateway.recording import TrialReplay
 
 SPENT = 402
 """Status of a call for which there is no money: no SDK and no agent asks again."""
@@ -88,12 +87,7 @@ def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-def recorder_of(exchanges: TrialExchanges | None, request: ModelRequest) -> Callable[[ModelReply], None]:
-    """A request has arrived that is forwarded: what records its reply."""
-    return (lambda _: None) if exchanges is None else partial(exchanges.keep, exchanges.begin(request))
-
-
-def replayed_response(exchanges: TrialExchanges, request: ModelRequest, connection: Request) -> Response:
+def replayed_response(exchanges: TrialReplay, request: ModelRequest, connection: Request) -> Response:
     """The recorded reply to a request that is no model call; it comes at once."""
     found = exchanges.recorded(request)
     if not isinstance(found, ModelReply):
@@ -126,7 +120,7 @@ async def forwarded_once(
     asked = ModelRequest(route.protocol, request.method, route.path, data)
     if exchanges is not None and exchanges.replays:
         return replayed_response(exchanges, asked, request)
-    record = recorder_of(exchanges, asked)
+    record = None if exchanges is None else exchanges.begin(asked)
     url = address(upstream, route.path, request, token)
     try:
         headers, proxy = sent_headers(request, upstream, token), proxy_for(str(url))
@@ -134,7 +128,8 @@ async def forwarded_once(
             request.method, url, data=data or None, headers=headers, proxy=proxy, **_OPTIONS
         ) as reply:
             found = redacted(await bounded(reply.content) or b"", upstream)
-            record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
+            if record is not None:
+                record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), found))
             return Response(status=reply.status, body=found, headers=returned_headers(reply.headers, upstream))
     except (ClientError, OSError, ValueError) as error:
         return refusal(request.path, 502, f"no reply: {reason_of(error, upstream)}")
@@ -173,7 +168,7 @@ class ForwardedCall:
         try:
             if exchanges is not None and exchanges.replays:
                 return await self._replayed(exchanges.recorded(asked))
-            fault = session.faults.next()
+            fault = next(session.faults)
             if fault is not None:
                 self.call.excused = True
                 what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
@@ -182,7 +177,8 @@ class ForwardedCall:
                     break_off(self.request)
                     return StreamResponse()
                 return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
-            self.record = recorder_of(exchanges, asked)
+            if exchanges is not None:
+                self.record = exchanges.begin(asked)
             return await self._asked()
         except (asyncio.CancelledError, ConnectionError):
             if session.closed:

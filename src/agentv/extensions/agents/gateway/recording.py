@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from msgspec import UNSET
 
@@ -67,14 +68,12 @@ class _TrialTexts:
 class TrialRecording(_TrialTexts):
     """The exchanges of a trial that is being recorded.
 
-    Each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
-
     Args:
         call: the first call of the trial.
         keep: gets the recording once the trial has ended.
     """
 
-    replays = False
+    replays: Literal[False] = False
 
     def __init__(self, call: Call, keep: Callable[[RecordedTrial | None], None]) -> None:
         self._call = call
@@ -82,18 +81,11 @@ class TrialRecording(_TrialTexts):
         self._exchanges: list[_Exchange] = []
         super().__init__()
 
-    def recorded(self, request: ModelRequest) -> Failure:
-        """Nothing: the request is forwarded."""
-        return Failure("not-recorded", f"{request.method} {request.path} is being recorded")
-
-    def begin(self, request: ModelRequest) -> int:
-        """The number of a request that is forwarded."""
-        self._exchanges.append(_Exchange(prompt_of(request, self._placeholders)))
-        return len(self._exchanges)
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Record the reply to a request."""
-        self._exchanges[number - 1].reply = reply
+    def begin(self, request: ModelRequest) -> Callable[[ModelReply], None]:
+        """A request has arrived that is forwarded: what records its reply."""
+        exchange = _Exchange(prompt_of(request, self._placeholders))
+        self._exchanges.append(exchange)
+        return partial(setattr, exchange, "reply")
 
     def finish(self, *, complete: bool) -> None:
         """Keep the trial, if its agent gave an answer and called its model."""
@@ -203,7 +195,7 @@ class TrialReplay(_TrialTexts):
         differing: how many requests differ from the recorded ones.
     """
 
-    replays = True
+    replays: Literal[True] = True
 
     def __init__(self, file: str, recording: RecordedTrial, ended: Callable[[TrialReplay], None]) -> None:
         self.case = recording.trial.case
@@ -217,16 +209,13 @@ class TrialReplay(_TrialTexts):
         self._missing: Failure | None = None
         super().__init__()
 
-    def begin(self, request: ModelRequest) -> int:
+    def begin(self, request: ModelRequest) -> Callable[[ModelReply], None]:
         """Nothing is forwarded.
 
         Raises:
             RuntimeError: always, so that a replay cannot call a model.
         """
         raise RuntimeError(f"{request.method} {request.path} is forwarded, although its trial is replayed")
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Nothing is recorded."""
 
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
         """The recorded reply to the next request, or a Failure."""

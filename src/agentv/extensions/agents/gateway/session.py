@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -114,11 +114,11 @@ class TrialSession:
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
     _began: float = field(init=False)
     _room: int = MOST_KEPT
-    faults: FaultPlan = field(init=False)
+    faults: Iterator[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self._began = self.clock()
-        self.faults = FaultPlan(self.upstream.faults, self.trial.key)
+        self.faults = drawn_faults(self.upstream.faults, self.trial.key)
 
     def begin(self, body: CallBody, api: Api) -> CountedCall:
         """A call begins."""
@@ -224,25 +224,21 @@ class TrialSession:
         return round((self.clock() - self._began) * 1000, 3)
 
 
-class FaultPlan:
-    """Decides which calls of one trial fail.
+def drawn_faults(shares: Mapping[str, float], key: str) -> Iterator[str | None]:
+    """Which calls of one trial fail: for each call its fault; None: it has none.
 
     Args:
-        faults: a status or `drop` → share of the calls.
+        shares: a status or `drop` → share of the calls.
         key: of the trial; the same key gives the same faults.
     """
-
-    def __init__(self, faults: Mapping[str, float], key: str) -> None:
-        self._faults = sorted(faults.items())
-        self._random = random.Random(f"faults\0{key}")  # noqa: S311  # it has to be repeatable, and keeps no secret
-
-    def next(self) -> str | None:
-        """The fault of the next call; None: it has none."""
-        if not self._faults:
-            return None
-        drawn = self._random.random()
-        for name, share in self._faults:
+    ordered = sorted(shares.items())
+    source = random.Random(f"faults\0{key}")  # noqa: S311  # it has to be repeatable, and keeps no secret
+    while True:
+        drawn = source.random()
+        for name, share in ordered:
             if drawn < share:
-                return name
+                yield name
+                break
             drawn -= share
-        return None
+        else:
+            yield None

@@ -60,10 +60,10 @@ def recorded(path, run, call=CALL, *, complete=True, redactor=None):
 def record(cassette, run, call=CALL, *, complete=True):
     trial = CassetteExchanges(cassette, records=True, adds=False).open(call)
     assert not trial.replays
-    numbers = [trial.begin(asked) for asked, _ in run]
-    for number, (_, given) in reversed(list(zip(numbers, run, strict=True))):  # replies end in another order
+    keeping = [trial.begin(asked) for asked, _ in run]
+    for keep, (_, given) in reversed(list(zip(keeping, run, strict=True))):  # replies end in another order
         if given is not None:
-            trial.keep(number, given)
+            keep(given)
     trial.finish(complete=complete)
 
 
@@ -103,7 +103,7 @@ def test_what_is_new_for_each_run_is_no_difference(path):
     cassette = Cassette(path, Redactor())
     trial = CassetteExchanges(cassette, records=True, adds=False).open(CALL)
     trial.set_placeholders({"/w/1": "[workspace]"})
-    trial.keep(trial.begin(run("/w/1", "2026-11-23", "s1")), reply("one"))
+    trial.begin(run("/w/1", "2026-11-23", "s1"))(reply("one"))
     trial.finish(complete=True)
     cassette.write()
     assert "/w/1" not in path.read_text()
@@ -355,12 +355,12 @@ def test_trials_that_are_added_are_on_the_disk_at_once(path):
     exchanges = CassetteExchanges(cassette, records=True, adds=True)
     for sample in (1, 2):
         trial = exchanges.open(Call(f"k{sample}", "claude", replace(CALL.request, sample=sample)))
-        trial.keep(trial.begin(RUN[0][0]), RUN[0][1])
+        trial.begin(RUN[0][0])(RUN[0][1])
         trial.finish(complete=True)
         assert len(path.read_text().splitlines()) == 1 + 2 * sample
     path.write_text("nonsense")
     trial = exchanges.open(Call("k3", "claude", replace(CALL.request, sample=3)))
-    trial.keep(trial.begin(RUN[0][0]), RUN[0][1])
+    trial.begin(RUN[0][0])(RUN[0][1])
     trial.finish(complete=True)
     with pytest.raises(StoreError):
         cassette.add()
