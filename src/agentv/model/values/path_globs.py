@@ -14,7 +14,7 @@ def check_glob(pattern: str) -> None:
     """Refuse a glob that is empty or leads out of the directory.
 
     Raises:
-        GlobError: it is absolute, has a part `..`, or is empty.
+        GlobError: it is absolute, has a part `..`, is empty, or has a set that is none, such as `[z-a]`.
     """
     parts = pattern.split("/")
     if not pattern.strip():
@@ -25,6 +25,10 @@ def check_glob(pattern: str) -> None:
         raise GlobError(f"'{pattern}' leads out of the workspace")
     if "\0" in pattern:
         raise GlobError("the path contains a NUL byte")
+    try:
+        glob_pattern(pattern)
+    except re.error as error:
+        raise GlobError(f"'{pattern}' is no pattern of paths: {error.msg}") from None
 
 
 def is_glob(pattern: str) -> bool:

@@ -100,7 +100,7 @@ def files_of_split(wanted: HubReference, files: Sequence[str], readme: Mapping[s
     Raises:
         HubError: there is no such split or subset.
     """
-    data = sorted(one for one in files if not _is_hidden(one))
+    data = sorted(one for one in files if not any(part.startswith((".", "_")) for part in PurePosixPath(one).parts))
     configs = readme.get("configs")
     if wanted.revision == CONVERTED:
         found = _converted(data)
@@ -167,7 +167,10 @@ def _paths(said: object) -> list[str]:
 
 
 def _matching(patterns: Sequence[str], files: Sequence[str]) -> list[str]:
-    found = [re.compile(_expression(one)) for one in patterns]
+    try:
+        found = [re.compile(_expression(one)) for one in patterns]
+    except re.error as error:  # whoever wrote the dataset's README
+        raise HubError(f"a path in the README of the dataset is no pattern: {error}") from None
     return [one for one in files if any(pattern.fullmatch(one) for pattern in found)]
 
 
@@ -213,10 +216,6 @@ def _hint(wanted: HubReference, files: Sequence[str]) -> str | None:
     if not any(one.endswith(".py") for one in files):
         return None
     return f"its program is not run; write hf://{wanted.repository}@{CONVERTED}/CONFIG/{wanted.split}"
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith((".", "_")) for part in PurePosixPath(path).parts)
 
 
 def _is_map(one: object) -> bool:

@@ -140,3 +140,5 @@ def test_splits_by_the_names_of_files():
         splits(["x.csv", "y.csv"], "hf://a/b/train", several)
     with pytest.raises(HubError, match="has none of the formats"):
         splits(["x.txt"], "hf://a/b/train", {"configs": [{"config_name": "x", "data_files": "x.txt"}]})
+    with pytest.raises(HubError, match="is no pattern"):
+        splits(["x.csv"], "hf://a/b/train", {"configs": [{"config_name": "x", "data_files": "[z-a].csv"}]})
