@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agentv.cli.main import run
 from doubles.loading import repository
 from doubles.mutants import NO_HOSTS, Project, check_told, mutated, projects
-from doubles.thorough import each_third, examples
+from doubles.thorough import examples
 
 PROJECTS = projects()
 PLACES = [(name, path) for name, project in PROJECTS.items() for path in project.mutable]
@@ -78,10 +78,3 @@ def test_the_command_ends_well_or_with_what_is_wrong(folders, monkeypatch, capfd
     assert "internal-error" not in told.err + told.out
     assert "Traceback" not in told.err + told.out
     assert "\x1b" not in told.err + told.out
-
-
-@pytest.mark.parametrize("name", [*each_third(PROJECTS, 0)])
-def test_the_projects_that_are_changed_are_right(folders: Path, name: str) -> None:
-    with chdir(folders / name):
-        told = check_told(Path(PROJECTS[name].loaded), **PROJECTS[name].request)
-    assert not [one for one in told if one.severity == "error"]
