@@ -216,11 +216,11 @@ def chosen_of(
     run: StoredRun, selection: Selection, limit: int | None, *, failures_first: bool = False
 ) -> SelectedTrials:
     """The chosen trials of a run. A person who has to wait for it sees why."""
-    from agentv.app.results.selecting import bytes_to_index, choose
+    from agentv.app.results.selecting import choose
 
-    size = bytes_to_index(run)
+    size = run.index.stat().st_size if run.index.exists() else 0
     if size > _LONG:
-        click.echo(f"reading {size / 1e9:.1f} GB of rows into a search index; this happens once", err=True)
+        click.echo(f"reading {size / 1e9:.1f} GB of rows", err=True)
     return choose(run, selection, limit, failures_first=failures_first)
 
 

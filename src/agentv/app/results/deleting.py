@@ -18,7 +18,7 @@ from agentv.model.run.runs import ListedRun
 from agentv.store.files.directory import RUN, is_being_written, read_document, results_directory
 from agentv.store.files.encoding import to_document
 from agentv.store.files.whole_file import write_whole
-from agentv.store.index import check_removable, remove_run, size_of_run
+from agentv.store.removal import check_removable, remove_run, size_of_run
 
 PINS = "pinned.json"
 """In the directory of results: `{"runs": [id, …]}`, the newest pin last."""

@@ -10,14 +10,12 @@ from msgspec.structs import replace
 
 from agentv.app.results.place import RESULTS, partial_in, place_holding, planned_counts, runs_in
 from agentv.errors import StoreError
-from agentv.model.run.row import Row
-from agentv.model.run.runs import ListedRun, RunState, Selection
+from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
-from agentv.store.index import RowIndex, Summing
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import count_interrupted, read_rows, replaced_rows
 from agentv.store.totals.summary import summarize, summary_in
@@ -60,7 +58,7 @@ def listed_run(path: Path) -> ListedRun:
             return replace(began, done=count_lines(path / INDEX))
         summary, timed = totals_of(path, record)
         # rows are counted only where the totals say that some trials did not end: the others have one each
-        done = rows_of(path) if summary.trials.skipped else summary.trials.total
+        done = count_lines(path / INDEX) if summary.trials.skipped else summary.trials.total
         if summary.trials.errored:  # rows of agents that were interrupted are read if its journal does not count them
             stored = stored_summary(path)
             noted = stored.interrupted if stored is not None else None
@@ -97,9 +95,6 @@ def _names(found: Json) -> Iterator[str]:
     """The names of the objects of a list."""
     return (name for one in objects_in(found) if isinstance(name := one.get("name"), str))
 
-
-_LARGE = 8_000_000
-"""Bytes of rows that are not read at every look: their totals are kept in their index."""
 
 _NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "held_back", "judges", "gates")
 """Values that cannot be computed from rows."""
@@ -164,22 +159,13 @@ def totals_of_upload(path: Path, pushed: bytes) -> bytes:
         StoreError: its files cannot be read.
     """
     record = read_document(path / RUN)
-    found = _summing(path, record)(read_rows(path / INDEX))  # once: no index of them is of use
+    found = _from_rows(path, record)
     try:
         written = summary_in(path / SUMMARY, pushed)
     except StoreError:
         return to_document(found.as_json())
     spent = {name: getattr(written, name) for name in _SPENT}
     return to_document(with_matrix(replace(_completed(found, written), **spent), path, record).as_json())
-
-
-def rows_of(path: Path) -> int:
-    """How many trials of a run have a row."""
-    index = RowIndex.there(path)
-    if index is None:
-        return count_lines(path / INDEX)
-    with index:
-        return index.counts(Selection()).total
 
 
 def _completed(found: Summary, written: Summary) -> Summary:
@@ -189,25 +175,12 @@ def _completed(found: Summary, written: Summary) -> Summary:
     return whole if written.cut is None else whole.cut_short(written.cut)
 
 
-def _summing(path: Path, record: JsonObject) -> Summing:
-    """What makes the totals of a run out of its rows."""
-    run_id = str(record.get("run_id", path.name))
-    planned = planned_counts(record)
-
-    def summing(rows: Iterator[Row]) -> Summary:
-        replaced = replaced_rows(path)
-        summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
-        return replace(summary, partial=partial_in(record))
-
-    return summing
-
-
 def _from_rows(path: Path, record: JsonObject) -> Summary:
-    summing = _summing(path, record)
-    if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
-        return summing(read_rows(path / INDEX))
-    with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
-        return index.totals() or summing(read_rows(path / INDEX))
+    """The totals of a run out of its rows."""
+    run_id, planned = str(record.get("run_id", path.name)), planned_counts(record)
+    rows, replaced = read_rows(path / INDEX), replaced_rows(path)
+    summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+    return replace(summary, partial=partial_in(record))
 
 
 def _is_current(path: Path) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from operator import attrgetter
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,20 +16,19 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.cases import disagree
 from agentv.model.run.matrix import Counts
+from agentv.model.run.row import Row
 from agentv.model.run.runs import CaseAnswers, Place, Selection, SideBySide
 from agentv.model.run.trial import Status, TrialResult
-from agentv.store.files.directory import INDEX, is_being_written
-from agentv.store.files.lines import lines_at
-from agentv.store.index import RowIndex
-from agentv.store.journal.verification import check_rows
-from agentv.store.rows.reading import row_in
+from agentv.store.rows.reading import FileOrder, places_in_order
+from agentv.store.totals.tally import STATUSES
 
 _GUESSED_FROM = 10_000
 """Names that a slip of the pen is held against."""
 
-_Kind = Literal["cases", "suites", "targets", "tags"]
-_OPTIONS: dict[str, _Kind] = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
-"""Option of the command line → the field of a selection."""
+_FLAGS = {"cases": "--case", "suites": "--suite", "targets": "--target", "tags": "--tag"}
+_FAILURES_FIRST: dict[Status, int] = {"failed": 0, "errored": 0, "skipped": 1, "shown": 2, "passed": 3}
+_LAST = (b"\xff" * 32, 0)
+"""Behind the place of any row."""
 
 
 class SelectedTrials(Struct, frozen=True):
@@ -63,56 +60,59 @@ def choose(
         UsageError: a given name does not occur in the run.
         StoreError: its rows cannot be read, or one was changed.
     """
-    with checked_index(run, selection) as index:
-        counts = index.counts(selection)
-        places = array("q", index.places(selection, limit, failures_first=failures_first))
-    return SelectedTrials(replace(run, places=places), counts, len(places))
+    counts: Counter[Status] = Counter()
+
+    def wanted() -> Iterator[tuple[int, Row]]:
+        for place, row in _named_rows(run, selection):
+            if not selection.statuses or row.status in selection.statuses:
+                counts[row.status] += 1
+                yield place, row
+
+    ranks = _FAILURES_FIRST if failures_first else {}
+    places = places_in_order(wanted(), run.record, lambda row: ranks.get(row.status, 0))[:limit]
+    by_status = Counts(counts.total(), *(counts[status] for status in STATUSES))
+    return SelectedTrials(replace(run, places=places), by_status, len(places))
 
 
-@contextmanager
-def checked_index(run: StoredRun, selection: Selection) -> Iterator[RowIndex]:
-    """The index of a run in which everything that a selection names occurs.
+def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row]]:
+    """The rows that the names of a selection choose, each after the byte offset of its line.
 
     Raises:
-        UsageError, StoreError: as `choose`.
+        UsageError: after the last row, if nothing in the run has one of the names, or all of them.
+        StoreError: a row cannot be read.
     """
-    there = RowIndex.there(run.path)
-    if there is None:
-        check_rows(run.path)
+    given = {kind: patterns for kind in _FLAGS if (patterns := getattr(selection, kind))}
+    unused = {(kind, pattern): None for kind, patterns in given.items() for pattern in patterns}
+    there: dict[str, dict[str, None]] = {kind: {} for kind in given}
+    chosen = False
+    for place, row in run.rows():
+        names = {"cases": (row.test_id,), "suites": (row.suite,), "targets": (row.target,), "tags": row.tags}
+        matches = True
+        for kind, patterns in given.items():
+            if len(there[kind]) < _GUESSED_FROM:
+                there[kind] |= dict.fromkeys(names[kind])
+            used = [one for one in patterns if any(_matches(name, one) for name in names[kind])]
+            for one in used:
+                unused.pop((kind, one), None)
+            matches = matches and bool(used)
+        if matches:
+            chosen = True
+            yield place, row
+    # a name that nothing in the run has is refused, beside others that something has too
+    hint = None
+    if unused:
+        kind, name = next(iter(unused))
+        what, hint = f"{_FLAGS[kind]} '{name}'", did_you_mean(name, there[kind])
+    elif given and not chosen:
+        parts = (" or ".join(f"{_FLAGS[kind]} '{name}'" for name in names) for kind, names in given.items())
+        what = " and ".join(parts)
     else:
-        there.close()
-    with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
-        # a name that nothing in the run has is refused, beside others that something has too
-        named = [(flag, kind, names) for flag, kind in _OPTIONS.items() if (names := getattr(selection, kind))]
-        for flag, kind, names in named:
-            for name in names:
-                only = Selection(**{kind: (name,)})
-                if not index.counts(only).total:
-                    message = f"no trial of the run {run.run_id} matches {flag} '{name}'"
-                    raise UsageError(message, _nearest(index, only))
-        if named and not index.counts(replace(selection, statuses=())).total:
-            described = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, _, names in named)
-            raise UsageError(f"no trial of the run {run.run_id} matches {described}", _nearest(index, selection))
-        yield index
+        return
+    raise UsageError(f"no trial of the run {run.run_id} matches {what}", hint)
 
 
-def bytes_to_index(run: StoredRun) -> int:
-    """Number of bytes that `choose` must read first; 0 if they are indexed."""
-    index = RowIndex.there(run.path)
-    if index is None:
-        return run.index.stat().st_size if run.index.exists() else 0
-    index.close()
-    return 0
-
-
-def _nearest(index: RowIndex, selection: Selection) -> str | None:
-    """What was meant by a name that nothing has, as far as that can be guessed."""
-    for kind in _OPTIONS.values():
-        there = index.names(kind, _GUESSED_FROM)
-        for name in getattr(selection, kind):
-            if name not in there and (hint := did_you_mean(name, there)):
-                return hint
-    return None
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)  # `a[locale=de]` is an id, and a pattern too
 
 
 def side_by_side(
@@ -127,25 +127,29 @@ def side_by_side(
         UsageError: a given name does not occur in the run.
         StoreError: its rows cannot be read, or one was changed.
     """
-    with checked_index(run, selection) as index:
-        matching = list(index.case_names(selection))
-        if different:
-            named = replace(selection, statuses=())
-            matching = _different(run, matching, sorted(index.places(named)))
-        wanted = set(matching[:limit])
-        named = replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
-        places = sorted(index.places(named)) if wanted else []
+    order = FileOrder(run.record)
+    firsts: dict[tuple[str, str], tuple[bytes, int]] = {}
+    with_status: set[tuple[str, str]] = set()
+    for place, row in _named_rows(run, selection):
+        name = row.test_id, row.suite
+        firsts[name] = min((order.key(row), place), firsts.get(name, _LAST))
+        if not selection.statuses or row.status in selection.statuses:
+            with_status.add(name)
+    matching = sorted(with_status, key=firsts.__getitem__)
+    if different:
+        disagreeing = _different(_named_rows(run, selection))
+        matching = [name for name in matching if name in disagreeing]
+    wanted = set(matching[:limit])
+    places = [place for place, row in _named_rows(run, selection) if (row.test_id, row.suite) in wanted]
     found: dict[tuple[str, str, str], dict[Place, list[TrialResult]]] = {}
     for result in replace(run, places=places).results():
         trial = result.trial
-        if (trial.case.id, trial.suite.name) in wanted:
-            answers = found.setdefault((trial.suite.name, trial.suite.path, trial.case.id), {})
-            answers.setdefault((trial.target.name, trial.case.prompt_id, trial.variant_name), []).append(result)
-    order = {name: number for number, name in enumerate(matching)}
+        answers = found.setdefault((trial.suite.name, trial.suite.path, trial.case.id), {})
+        answers.setdefault((trial.target.name, trial.case.prompt_id, trial.variant_name), []).append(result)
     sample = attrgetter("trial.sample")
     cases = [
         CaseAnswers(*key, {place: tuple(sorted(of, key=sample)) for place, of in answers.items()})
-        for key, answers in sorted(found.items(), key=lambda one: (order[one[0][2], one[0][0]], one[0][1]))
+        for key, answers in sorted(found.items(), key=lambda one: (firsts[one[0][2], one[0][0]], one[0][1]))
     ]
     used = [place for case in cases for place in case.answers]
     return SideBySide(
@@ -157,12 +161,11 @@ def side_by_side(
     )
 
 
-def _different(run: StoredRun, names: list[tuple[str, str]], places: Sequence[int]) -> list[tuple[str, str]]:
+def _different(rows: Iterator[tuple[int, Row]]) -> set[tuple[str, str]]:
     """Ids and suites of the cases whose columns disagree."""
-    cases = cases_of((place, row_in(line)) for place, line in lines_at(run.path / INDEX, places))
+    cases = cases_of(rows)
     verdicts: dict[tuple[str, str, str | None], set[Status]] = defaultdict(set)
     for number in range(len(cases)):
         of = cases.place(number)
         verdicts[cases.case_id(number), of.suite, of.path].add(cases.status(number))
-    found = {(case_id, suite) for (case_id, suite, _), of_case in verdicts.items() if disagree(of_case)}
-    return [name for name in names if name in found]
+    return {(case_id, suite) for (case_id, suite, _), of_case in verdicts.items() if disagree(of_case)}

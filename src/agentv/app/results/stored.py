@@ -12,6 +12,7 @@ from agentv.app.results.place import RESULTS, begun, place_holding, runs_in
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labels import ReadLabels
+from agentv.model.run.row import Row
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import (
@@ -25,7 +26,7 @@ from agentv.store.files.directory import (
     without_record,
 )
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.rows.reading import places_in_order, replaced_lines
+from agentv.store.rows.reading import places_in_order, read_placed_rows, replaced_lines
 
 _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
@@ -83,7 +84,15 @@ class StoredRun(Struct, frozen=True):
         """
         if self.places is not None:
             return self.places
-        return places_in_order(self.index, self.record, replaced_lines(self.index))
+        return places_in_order(self.rows(), self.record)
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """All rows that count, each after the byte offset of its line.
+
+        Raises:
+            StoreError: a line is no row; the text names it.
+        """
+        return read_placed_rows(self.index, replaced_lines(self.index))
 
 
 def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
@@ -103,8 +112,7 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
         what = f"the run {path.name} is still being written, in {shown(str(path))}"
         or_else = ", or use --partial" if action in _OF_PARTIAL else ""
         raise UsageError(what, f"wait until it ends{or_else}")
-    if action != "show":  # which looks at rows through their index, and checks them when that is built
-        check_rows(path)
+    check_rows(path)
     record = read_document(path / RUN)
     stored = stored_summary(path)
     run_id = record.get("run_id")

@@ -13,7 +13,7 @@ from agentv.errors import UsageError
 from agentv.extensions.view.runs import OpenRuns, RunList
 from agentv.extensions.view.trial import CaseRunner
 from agentv.store.files.directory import RUN, RunDirectory, is_being_written
-from agentv.store.index import check_removable, remove_run
+from agentv.store.removal import check_removable, remove_run
 from agentv.web.endpoints import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer
 
 

@@ -35,9 +35,6 @@ KEPT_WORKSPACES = "workspaces"
 REJECTED = "rejected.jsonl"
 """Rows that were changed after they had been written."""
 
-SEARCHED = "index.sqlite"
-"""The index of rows, which is built from them when they are searched."""
-
 VIEWED = "view.sqlite"
 """The index of cases that `agentv view` builds from the rows."""
 
@@ -268,8 +265,7 @@ def _sweep(path: Path) -> None:
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):
             (path / f".{name}.new").unlink()
-    for name in (SEARCHED, VIEWED):
-        sweep(path, rf"\.{re.escape(name)}\.(\d+)\.new")
+    sweep(path, rf"\.{re.escape(VIEWED)}\.(\d+)\.new")
 
 
 @contextmanager

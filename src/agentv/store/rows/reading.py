@@ -270,21 +270,20 @@ class FileOrder:
         return _rank(self._prompts, prompt), _rank(self._targets, target), _rank(self._variants, variant)
 
 
-def places_in_order(index: Path, record: JsonObject, without: Container[int] = ()) -> array[int]:
-    """Where the rows of an `index.jsonl` begin, in bytes, in the order of the eval files.
+def places_in_order(
+    rows: Iterable[tuple[int, Row]], record: JsonObject, rank: Callable[[Row], int] = lambda _: 0
+) -> array[int]:
+    """Where rows of an `index.jsonl` begin, in bytes, in the order of the eval files.
 
     Args:
-        index: the file; a missing file has no rows.
+        rows: each after the byte offset of its line.
         record: `run.json` of the run.
-        without: numbers of lines, from 1, that are left out.
-
-    Raises:
-        StoreError: a line is not a row, or a newer agentv wrote it.
+        rank: rows with a lower one, of 0 to 255, come first.
     """
     order = FileOrder(record)
-    keys = [order.key(row) + _PLACE.pack(place) for place, row in read_placed_rows(index, without)]
+    keys = [bytes((rank(row),)) + order.key(row) + _PLACE.pack(place) for place, row in rows]
     keys.sort()
-    return array("q", (_PLACE.unpack_from(key, _PACKED.size)[0] for key in keys))
+    return array("q", (_PLACE.unpack(key[-_PLACE.size :])[0] for key in keys))
 
 
 def variable_names(index: Path, places: Iterable[int]) -> list[str]:

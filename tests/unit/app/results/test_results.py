@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from agentv.app.results import listing
 from agentv.app.results.deleting import delete, named_runs, pin, runs_by_age
 from agentv.app.results.listing import compared_run, compared_totals_of, listed_run, listed_runs, totals_of
 from agentv.app.results.selecting import choose, side_by_side
@@ -350,15 +349,10 @@ def test_a_name_that_nothing_has_is_refused_and_the_nearest_is_said(shown_run, s
     assert refused.value.hint == (nearest and f"did you mean '{nearest}'?")
 
 
-def test_totals_of_a_large_run_that_was_killed_are_computed_once(shown_run, monkeypatch):
+def test_totals_of_a_run_that_was_killed_are_computed(shown_run):
     (shown_run.path / "summary.json").unlink()
-    small, timed = totals_of(shown_run.path, shown_run.record)
-    monkeypatch.setattr(listing, "_LARGE", 1)
-    large, _ = totals_of(shown_run.path, shown_run.record)
-    assert (large, timed) == (small, False)
-    assert (large.cases, large.duration_ms) == (Counts(2, 1, 1, 0, 0), 0.0)
-    monkeypatch.setattr(listing, "summarize", None)
-    assert totals_of(shown_run.path, shown_run.record)[0] == small
+    found, timed = totals_of(shown_run.path, shown_run.record)
+    assert (found.cases, found.duration_ms, timed) == (Counts(2, 1, 1, 0, 0), 0.0, False)
 
 
 def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for(greeted):

@@ -14,7 +14,7 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import places_in_order, variable_names
+from agentv.store.rows.reading import places_in_order, read_placed_rows, variable_names
 from agentv.store.rows.results import read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, entry, finished, scored, trial
@@ -243,11 +243,11 @@ def test_rows_have_the_order_of_suites_cases_prompts_targets_and_samples(tmp_pat
         trial("a", position=10, prompt_id="long", target="gpt"),
     ]
     path = ordering_written(tmp_path / "index.jsonl", *reversed(wanted))
-    found = [result.trial for result in read_results_at(path, ROOT, places_in_order(path, RECORD))]
+    found = [result.trial for result in read_results_at(path, ROOT, places_in_order(read_placed_rows(path), RECORD))]
     shown = [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in found]
     assert shown == [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in wanted]
 
 
 def test_a_run_without_rows_has_none(tmp_path):
-    assert places_in_order(tmp_path / "index.jsonl", {}) == array("q")
+    assert places_in_order(read_placed_rows(tmp_path / "index.jsonl"), {}) == array("q")
     assert variable_names(tmp_path / "index.jsonl", ()) == []

@@ -1,0 +1,97 @@
+"""Runs that are removed, with what is theirs and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from agentv.errors import StoreError
+from agentv.store.files.directory import (
+    HISTORY,
+    INDEX,
+    JOURNAL,
+    REJECTED,
+    RUN,
+    SUMMARY,
+    VIEWED,
+    has_answers,
+    is_being_written,
+    read_document,
+)
+from agentv.store.files.whole_file import refusals
+
+_LAST = (RUN, JOURNAL)
+"""What goes last: as long as there is a `run.json` it can be deleted again, and the lock is on the journal."""
+
+_OWN = frozenset({INDEX, SUMMARY, HISTORY, REJECTED, VIEWED, *_LAST})
+_LEFTOVER = re.compile(rf"\.({'|'.join(map(re.escape, sorted(_OWN)))})(\.\d+)?\.new")
+"""What a process left behind that was killed while it replaced a file."""
+
+_IGNORE = ".gitignore"
+
+
+def size_of_run(path: Path) -> int:
+    """The bytes that `remove_run` would free."""
+    found = 0
+    with suppress(OSError), os.scandir(path) as entries:
+        found = sum(entry.stat(follow_symlinks=False).st_size for entry in entries if _is_own(entry.name))
+    return found
+
+
+def check_removable(path: Path) -> None:
+    """Refuse a path that is not a run directory, or is a symlink to one.
+
+    A run whose `run.json` is gone or damaged is reported by its journal, which begins as no other file does.
+
+    Raises:
+        StoreError: it is; the text says why.
+    """
+    if path.is_symlink():
+        raise StoreError(f"cannot delete {path}: it is a symlink; use the run's own path")
+    try:
+        record = read_document(path / RUN)
+    except StoreError:
+        if has_answers(path):
+            return
+        raise
+    known = isinstance(record.get("run_id"), str) and isinstance(record.get("schema_version"), int)
+    if not known and not has_answers(path):
+        raise StoreError(f"cannot delete {path}: its {RUN} was not written by agentv")
+
+
+def remove_run(path: Path) -> tuple[str, ...]:
+    """Remove a run. Links in its directory are removed, never followed.
+
+    Returns:
+        The names of what is left, because it is no part of the run: then the directory stays.
+
+    Raises:
+        StoreError: it is no run, something writes to it, or the system refuses.
+    """
+    check_removable(path)
+    if is_being_written(path):
+        raise StoreError(f"cannot delete {path}: it is still being written")
+    with refusals("delete", path):
+        left = _emptied(path)
+        if not left:
+            path.rmdir()
+    return left
+
+
+def _emptied(run: Path) -> tuple[str, ...]:
+    """Remove what is the run's; the names of what is left."""
+    names = os.listdir(run)  # noqa: PTH208  # names
+    own = [name for name in names if _is_own(name) and ((run / name).is_symlink() or not (run / name).is_dir())]
+    for name in sorted(own, key=lambda name: (name in _LAST, name == JOURNAL, name)):
+        (run / name).unlink()
+    left = sorted({*names} - {*own})
+    if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # which a run brings along
+        (run / _IGNORE).unlink()
+        return ()
+    return tuple(left)
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or _LEFTOVER.fullmatch(name) is not None
