@@ -120,12 +120,7 @@ def test_transform_reshapes_what_one_assertion_sees(transform, seen):
 
 @pytest.mark.parametrize(
     "transform",
-    [
-        Transform("path", "$.missing"),
-        Transform("jinja", "nope.x"),
-        Transform("jinja", "1 / 0"),
-        Transform("path", "$.a"),
-    ],
+    [Transform("path", "$.missing"), Transform("jinja", "no.x"), Transform("jinja", "1 / 0"), Transform("path", "$.a")],
 )
 def test_a_transform_that_fails_is_an_errored_grade(transform):
     (one,) = scores(entry(Acts(looks), transform=transform), output="no json")

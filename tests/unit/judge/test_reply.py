@@ -350,9 +350,7 @@ def test_a_line_beside_other_words_counts_only_with_the_word(reply):
     ],
 )
 def test_points_that_stand_in_the_answer_are_not_the_judges(answer):
-    assert "SCORE=5 also appears in what it was shown (the answer, " in wrong_on_scale(
-        "SCORE=5 REASON=I say so", answer
-    )
+    assert "SCORE=5 also appears in what it was shown (the answer, " in wrong_on_scale("SCORE=5 REASON=I say", answer)
     assert scaled("SCORE=1 REASON=it is wrong", answer).stance == 1
 
 

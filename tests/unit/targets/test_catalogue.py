@@ -4,14 +4,12 @@ import sys
 import pytest
 
 from agentv.sdk import evaluate
-from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import _provider
-from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.target import Http
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.openai_api.providers import Azure, OpenAI
 from agentv.testing import ModelServer, Status
 from doubles.asking import answer
+from doubles.model_apis import APIS, KEY
 from needs import each
 
 
@@ -63,15 +61,8 @@ def test_an_api_that_refuses_errs_the_grade(tmp_path):
     assert "sk-test-key-1234" not in error.message
 
 
-KEY = "sk-very-secret-key"
-
 TARGETS = {
-    "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
-    "responses": lambda server: OpenAI("gpt-4o", server.openai, KEY, api="responses"),
-    "azure": lambda server: Azure("d", server.azure, KEY),
-    "anthropic": lambda server: Anthropic("claude-haiku-4-5", server.anthropic, KEY),
-    "gemini": lambda server: Gemini("gemini-2.5-flash", server.gemini, KEY),
-    "litellm": lambda server: LiteLLM("openai/gpt-4o", server.openai, KEY),
+    **APIS,
     "litellm to anthropic": lambda server: LiteLLM("anthropic/claude-haiku-4-5", server.anthropic, KEY),
     "http": lambda server: Http(f"{server.openai}/chat/completions", headers={"x-api-key": KEY}),
 }

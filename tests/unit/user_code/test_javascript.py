@@ -101,14 +101,8 @@ def test_typescript_that_is_more_than_types_runs(lab):
     ("name", "source"),
     [
         ("function.js", "export default ({ output }) => output === 'hello there you';"),
-        (
-            "commonjs.js",
-            "const { defineAssertion } = require('@agentv/sdk');\nmodule.exports = defineAssertion(() => true);",
-        ),
-        (
-            "transpiled.js",
-            "exports.__esModule = true;\nexports.default = require('agentv').defineAssertion(() => true);",
-        ),
+        ("c.js", "const { defineAssertion } = require('@agentv/sdk');\nmodule.exports = defineAssertion(() => true);"),
+        ("es.js", "exports.__esModule = true;\nexports.default = require('agentv').defineAssertion(() => true);"),
         ("unexported.ts", "import { defineAssertion } from '@agentv/sdk';\ndefineAssertion(() => true);"),
         ("awaiting.ts", "const wait = await Promise.resolve(true);\nexport default () => wait;"),
         ("shebang.mjs", "#!/usr/bin/env node\nexport default () => true;"),

@@ -268,14 +268,10 @@ def test_nothing_that_a_repository_brings_is_run(hosts, remote):
         {".gitattributes": "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n", "b.md": "$Id$\n"}
     )
     env = hosts.env
-    config = {
-        "core.hooksPath": hooks,
-        "filter.evil.smudge": f"touch {ran}; cat",
-        "core.fsmonitor": f"touch {ran}; false",
-    }
-    for number, (key, value) in enumerate(config.items(), int(env["GIT_CONFIG_COUNT"])):
+    ours = {"core.hooksPath": hooks, "filter.evil.smudge": f"touch {ran}; cat", "core.fsmonitor": f"touch {ran}; false"}
+    for number, (key, value) in enumerate(ours.items(), int(env["GIT_CONFIG_COUNT"])):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": str(value)}
-    env["GIT_CONFIG_COUNT"] = str(int(env["GIT_CONFIG_COUNT"]) + len(config))
+    env["GIT_CONFIG_COUNT"] = str(int(env["GIT_CONFIG_COUNT"]) + len(ours))
     assert text(Repositories().checkout(wanted("main/b.md"), env)) == "$Id$\n"
     assert not ran.exists()
 
@@ -292,10 +288,7 @@ def test_nobody_is_asked_for_a_password(hosts, tmp_path):
     ask = str(tmp_path / "ask")
     with HttpServer(lambda _: (401, {"WWW-Authenticate": 'Basic realm="hosts"'}, b"")) as host:
         env = {**hosts.env, "GIT_ASKPASS": ask, "SSH_ASKPASS": ask, "DISPLAY": ":0", "GIT_CONFIG_COUNT": "2"}
-        env |= {
-            "GIT_CONFIG_KEY_0": f"url.{host.url}/.insteadOf",
-            "GIT_CONFIG_VALUE_0": "https://github.com/",
-        }
+        env |= {"GIT_CONFIG_KEY_0": f"url.{host.url}/.insteadOf", "GIT_CONFIG_VALUE_0": "https://github.com/"}
         env |= {"GIT_CONFIG_KEY_1": "core.askPass", "GIT_CONFIG_VALUE_1": ask}
         refusal = Repositories().checkout(wanted("main/docs/a.md"), env)
     assert refusal.code == "missing-repository"

@@ -104,12 +104,7 @@ def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [
-        (TEXT, TEXT),
-        (["Paris.", "Wine."], "Paris.\n\nWine."),
-        ([{"text": "Paris."}], "Paris."),
-        ([{"a": 1}], '{"a": 1}'),
-    ],
+    [(TEXT, TEXT), (["Paris.", "Wine."], "Paris.\n\nWine."), ([{"text": "Rome."}], "Rome."), ([{"a": 1}], '{"a": 1}')],
 )
 def test_without_an_option_the_context_is_the_variable(value, shown):
     _, run = judged(ContextFaithfulness(), CLAIMS, vars={"context": value})
@@ -177,11 +172,8 @@ def test_names_that_nothing_has_are_faults_of_the_file(expression, says, hint):
 
 
 def test_more_sentences_than_a_judge_can_count_err():
-    for kind in (
-        ContextRelevance(context=("a",) * (MOST_PIECES + 1)),
-        ContextRecall(value="A b.\n" * 501, context="a"),
-    ):
-        assert judged(kind, "")[0].error.code == "too-long"
+    for one in (ContextRelevance(context=("a",) * (MOST_PIECES + 1)), ContextRecall(value="A b.\n" * 501, context="a")):
+        assert judged(one, "")[0].error.code == "too-long"
 
 
 @pytest.mark.parametrize(

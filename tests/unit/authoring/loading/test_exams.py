@@ -173,11 +173,7 @@ def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None
         "prompts/q/meta.yaml": "status: redy\n",
     }
     repository(tmp_path, files)
-    for name, code in (
-        ("p/in/inputs.yml", "missing-value"),
-        ("p/meta.yaml", "bad-value"),
-        ("q/meta.yaml", "bad-value"),
-    ):
-        path = str(tmp_path / "prompts" / name)
+    for one, code in (("p/in/inputs.yml", "missing-value"), ("p/meta.yaml", "bad-value"), ("q/meta.yaml", "bad-value")):
+        path = str(tmp_path / "prompts" / one)
         found = check_file(path, LoadRequest((), for_run=False), registries()).diagnostics
         assert [(one.code, one.span and one.span.file) for one in found] == [(code, path)]

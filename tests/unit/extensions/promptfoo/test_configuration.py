@@ -154,8 +154,7 @@ def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path
         "def call_api(prompt, options, context): return {'output': '<think>maybe 41?</think>42'}\n"
     )
     text = "prompts: hello\nproviders: [{id: 'file://answers.py', label: mine}, echo]\ntests:\n"
-    text += "- {provider: mine, assert: [{type: contains, value: '41'}]}\n" if of_test else ""
-    text += "- {assert: [{type: contains, value: '41'}]}\n" if not of_test else ""
+    text += f"- {{{'provider: mine, ' if of_test else ''}assert: [{{type: contains, value: '41'}}]}}\n"
     converted(text, tmp_path)
     found = evaluate(str(tmp_path / "promptfooconfig.yaml"))
     assert {one.trial.target.name: one.status for one in found.results}["mine"] == "passed"
@@ -171,10 +170,7 @@ def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path
     ],
 )
 def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
-    path = tmp_path / "promptfooconfig.yaml"
-    path.write_text(
-        f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
-    )
+    path = write(tmp_path, f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{TEST}]\n")
     (told,) = validate((str(path),), {})
     assert (told.severity, told.message) == ("error", f"the provider '{theirs}' has no equivalent")
     assert told.span.line == 2

@@ -78,9 +78,7 @@ def damaged(root):
 
 
 def test_no_answer_says_where_files_of_this_machine_lie(root):
-    asked = [
-        f"/api/{path}" for path in ("runs", "runs/none", "judges", "trend?suite=refunds", "prompts", "prompts/none")
-    ]
+    asked = [f"/api/{one}" for one in ("runs", "runs/none", "judges", "trend?suite=refunds", "prompts", "prompts/none")]
     runs = damaged(root)
     for run in runs:
         asked += [f"/api/runs/{run}{path}" for path in ("", "/cases", "/trials/1", "/cases/x/y/z", "/events")]
@@ -287,9 +285,7 @@ def test_the_description_has_every_route_and_its_types(client):
         assert operation["summary"].endswith(".")
         for parameter in operation["parameters"]:
             assert parameter["in"] == "path" or parameter["schema"], (path, parameter)
-    references = {
-        part.split('"')[0] for part in client.get("/api/openapi.json").text.split("#/components/schemas/")[1:]
-    }
+    references = {one.split('"')[0] for one in client.get("/api/openapi.json").text.split("#/components/schemas/")[1:]}
     assert references <= schemas.keys()
     case = schemas["ViewedCase"]["properties"]
     answer = client.get(f"/api/runs/{OLD}/cases?limit=1").json()

@@ -12,28 +12,20 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
-from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.model_api.streams import events_in
-from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
+from agentv.targets.openai_api.providers import Ollama, OpenAI
 from agentv.testing import Answer, ContentFilter, Hang, ModelServer, SlowDrip, Status, StoppedStream, Truncated
+from doubles import model_apis
 from doubles.asking import answer, request
 from doubles.event_server import event_server
+from doubles.model_apis import KEY
 from needs import each
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Accessing the 'model_:DeprecationWarning"
 )  # litellm, of pydantic's models
 
-KEY = "sk-a-very-secret-key"
-APIS: dict[str, Any] = {
-    "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
-    "responses": lambda server: OpenAI("gpt-4o", server.openai, KEY, api="responses"),
-    "azure": lambda server: Azure("d", server.azure, KEY),
-    "ollama": lambda server: Ollama("llama3.2", server.ollama),
-    "anthropic": lambda server: Anthropic("claude-haiku-4-5", server.anthropic, KEY),
-    "gemini": lambda server: Gemini("gemini-2.5-flash", server.gemini, KEY),
-    "litellm": lambda server: LiteLLM("openai/gpt-4o", server.openai, KEY),
-}
+APIS = {**model_apis.APIS, "ollama": lambda server: Ollama("llama3.2", server.ollama)}
 ALL = pytest.mark.parametrize("name", each(APIS))
 
 

@@ -112,9 +112,7 @@ configs:
 """
     files = {"en/part-1.parquet": ["en"], "en/more/x.parquet": ["more"], "de/train.parquet": ["de"]}
     hold(cache, {"README.md": readme, **files})
-    found = {
-        name: loaded(tmp_path, f"hf://acme/qa/{name}")[0] for name in ("train", "held_out", "de/train", "en/train")
-    }
+    found = {one: loaded(tmp_path, f"hf://acme/qa/{one}")[0] for one in ("train", "held_out", "de/train", "en/train")}
     shown = {name: cases[0][1] for name, cases in found.items()}
     assert shown == {"train": "en", "held_out": "more", "de/train": "de", "en/train": "en"}
     shown = loaded(tmp_path, "hf://acme/qa/fr/train")[1][0][1:]

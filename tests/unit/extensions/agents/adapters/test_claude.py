@@ -34,9 +34,7 @@ def test_a_denial_counts_once_though_the_stream_reports_it_twice():
 
 def test_an_answer_that_was_cut_off_is_none():
     reader = CLAUDE.reader(recorded(CLAUDE, "answer")[0], Memory())
-    reader.read(
-        {"type": "result", "subtype": "success", "is_error": False, "result": "The", "stop_reason": "max_tokens"}
-    )
+    reader.read({"type": "result", "subtype": "success", "is_error": False, "result": "T", "stop_reason": "max_tokens"})
     assert reader.ending().failure.code == "agent-limit"
 
 

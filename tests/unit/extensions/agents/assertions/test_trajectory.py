@@ -106,9 +106,7 @@ EACH = [
 
 
 @pytest.mark.parametrize("assertion", EACH)
-@pytest.mark.parametrize(
-    "context", [answer("plain text"), answer("x", messages=did("a").messages, has_transcript=False)]
-)
+@pytest.mark.parametrize("context", [answer("text"), answer("x", messages=did("a").messages, has_transcript=False)])
 def test_without_a_transcript_nothing_is_known(assertion, context):
     grade = graded(assertion, context)
     assert grade.error.code == "no-data"
