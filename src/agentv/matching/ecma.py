@@ -55,7 +55,8 @@ class _Translation:
         self._at = 0
 
     def translated(self) -> str:
-        parts = ["(?V1-f)"]  # where case is ignored, a letter still means one letter: ß is not SS
+        # where case is ignored, a letter still means one letter: ß is not SS
+        parts = ["(?V1-f)" if "i" in self._flags else "(?V1)"]
         while self._at < len(self._pattern):
             parts.append(self._part())
         return "".join(parts)

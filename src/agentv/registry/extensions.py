@@ -133,8 +133,8 @@ def missing(kind: str) -> tuple[str, ...]:
 
 def owners() -> dict[str, dict[str, str]]:
     """Kind → name → the extension that adds it: what `NAMES` holds where all of them are here, without the core's."""
-    names = {name for module in extensions().values() for name in vars(module)}
-    found = [name for name in names if name.isupper() and not name.startswith("_")]
+    names = (name for module in extensions().values() for name in vars(module))
+    found = {name for name in names if name.isupper() and not name.startswith("_")}
     return {
         kind: {name: owner for owner, module in extensions().items() for name in getattr(module, kind, {})}
         for kind in found

@@ -352,8 +352,7 @@ MEDIA_TYPES = {
     "xls": "application/vnd.ms-excel",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "xml": "application/xml",
-    "yaml": "application/yaml",
-    "yml": "application/yaml",
+    **dict.fromkeys(("yaml", "yml"), "application/yaml"),
 }
 """Short names of media types, which are the suffixes of such files."""
 
@@ -374,10 +373,8 @@ class Preprocessor(Declared, Struct, frozen=True):
     def validate(self) -> Iterable[Issue]:
         """A type that no file can have."""
         if "/" not in self.type and media_type_of(self.type) not in MEDIA_TYPES.values():
-            known = ", ".join(MEDIA_TYPES)
-            yield Issue(
-                ("type",), f"'{self.type}' is not a media type", hint=f"write one such as text/csv, or one of {known}"
-            )
+            hint = f"write one such as text/csv, or one of {', '.join(MEDIA_TYPES)}"
+            yield Issue(("type",), f"'{self.type}' is not a media type", hint=hint)
 
 
 def missing_extra(module: str, extra: str, what: str) -> Issue | None:

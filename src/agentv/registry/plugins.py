@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -152,6 +153,9 @@ def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
     return None
 
 
+LoadPlugin: TypeAlias = Callable[[Plugin], "LoadedPlugin | Problem"]
+
+
 class PluginSource:
     """The plugins of one kind, for a registry.
 
@@ -161,9 +165,7 @@ class PluginSource:
         load: imports what a plugin names and checks it.
     """
 
-    def __init__(
-        self, plugins: Iterable[Plugin], rules: NameRules, load: Callable[[Plugin], LoadedPlugin | Problem]
-    ) -> None:
+    def __init__(self, plugins: Iterable[Plugin], rules: NameRules, load: LoadPlugin) -> None:
         self.plugins = tuple(plugins)
         self.problems: Mapping[Plugin, Problem] = problems_of(self.plugins, rules)
         self._load = load

@@ -105,9 +105,7 @@ class RunKeys(Declared, Struct, frozen=True, kw_only=True):
     trust_data: Annotated[
         bool | None,
         Doc("allow rows of files in `tests`, and CSV files, to name code and read the environment"),
-        Flag(
-            "--trust-data", "Allow rows of data files to run code and to read environment variables.", section="Input"
-        ),
+        Flag("--trust-data", "Allow rows of data files to run code and to read environment variables.", None, "Input"),
     ] = None
 
 
@@ -150,9 +148,8 @@ class Setting(Struct, frozen=True):
     @property
     def flag(self) -> str:
         """The flag as messages spell it: the first long spelling; empty without one."""
-        flag = self.marked(Flag)
-        spelled = flag.spelled.split() if flag is not None else []
-        return next((one.partition("/")[0] for one in spelled if one.startswith("--")), "")
+        flag = self.marked(Flag) or Flag("", "")
+        return next((one.partition("/")[0] for one in flag.spelled.split() if one.startswith("--")), "")
 
     def given(self, value: Any) -> Any:
         """A value from Python as the settings have it: a path as text, a text or a list of texts as a tuple."""
