@@ -76,12 +76,7 @@ def needs(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.needs(*names)
 
 
-OF_PARAMETERS = {
-    "bedrock": "litellm",
-    "litellm": "litellm",
-    "litellm to anthropic": "litellm",
-    "vertex": "litellm",
-}
+OF_PARAMETERS = {"bedrock": "litellm", "litellm": "litellm", "litellm to anthropic": "litellm", "vertex": "litellm"}
 """What tests of a kind of target need, by the name in their tables."""
 
 

@@ -252,10 +252,7 @@ NOT_FOLLOWED = {
     "env": ("[env, echo, one]", {}),
     "program": (CALL_OF_AGENT, {"agent.py": "import subprocess\nprint('one')\n"}),
     "path": (CALL_OF_AGENT, {"agent.py": "import os, sys\nsys.path.append(os.environ['HOME'])\n" + ONE}),
-    "exec": (
-        CALL_OF_AGENT,
-        {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"},
-    ),
+    "exec": (CALL_OF_AGENT, {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"}),
 }
 
 

@@ -110,11 +110,7 @@ def test_every_way_to_run_an_exam_puts_it_on_record(library, words):
     assert [row["all_passed"] for row in library.log()] == [True]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [(), ("--limit", "1")],
-    ids=lambda words: " ".join(words) or "whole",
-)
+@pytest.mark.parametrize("words", [(), ("--limit", "1")], ids=lambda words: " ".join(words) or "whole")
 def test_eval_of_the_file_is_prompt_eval_of_the_id(library, words):
     second = "  - {name: closes, inputs: {name: Bo}, assert: [contains: e]}\n"
     library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM + second)

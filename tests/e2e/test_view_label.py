@@ -64,13 +64,7 @@ def kept(project, run):
 @needs("axe-core")
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"view": PHONE}], ids=["light", "dark", "phone"])
 def test_the_screens_are_open_to_all(opened, look, watched):
-    for at in (
-        "#/label",
-        "#/label?run=shown",
-        "#/judge?run=shown",
-        "#/judge",
-        "#/label?run=none",
-    ):
+    for at in ("#/label", "#/label?run=shown", "#/judge?run=shown", "#/judge", "#/label?run=none"):
         tab = opened(at, **look)
         tab.wait_for_selector("main h1")
         assert barriers(tab) == [], at
