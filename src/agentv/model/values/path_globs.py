@@ -14,7 +14,7 @@ def check_glob(pattern: str) -> None:
     """Refuse a glob that is empty or leads out of the directory.
 
     Raises:
-        GlobError: it is absolute, has a part `..`, is empty, or has a set that is none, such as `[z-a]`.
+        GlobError: it is absolute, has a part `..`, is empty, or has an invalid set, such as `[z-a]`.
     """
     parts = pattern.split("/")
     if not pattern.strip():

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from agentv.model.run.summary import SampledCase, Samples, Summary
-from agentv.model.run.trial import EarlyCase
+from agentv.model.run.trial import EarlyCase, Why
 from agentv.model.values.formatting import plural
 from agentv.reports.run.rates import interval_words
-from agentv.reports.run.totals import EARLY_HEADING, EARLY_SHOWN, early_words
 from agentv.reports.run.trial_view import case_words
 from agentv.reports.text import percent
 from agentv.stats.intervals.proportion import wilson_interval
@@ -22,6 +21,29 @@ NAMED = 10
 
 SHOWN = 100
 """Cases that are listed; the summary holds more."""
+
+
+_EARLY_HEADING = "Samples that ended early: cases that failed or are undecided"
+
+_EARLY_SHOWN = 100
+"""Cases that are listed; the summary holds more."""
+
+_EARLY_ENDS: dict[Why, str] = {
+    "above": "the rate is above the threshold, but a required assertion failed",
+    "below": "the rate is below the threshold",
+    "gate": "a required assertion failed",
+    "undecided": "undecided",
+}
+
+
+def early_words(case: EarlyCase) -> str:
+    """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
+    stopped = case.stopped
+    bounds = f"{percent(stopped.low)} to {percent(stopped.high)}, error rate at most {percent(case.alpha)} each"
+    why = _EARLY_ENDS.get(stopped.why, stopped.why)
+    if stopped.why == "undecided":
+        why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"
+    return f"{stopped.passed} of {stopped.samples} passed, {why}; anytime-valid bounds of the rate: {bounds}"
 
 
 class CaseList(NamedTuple):
@@ -50,10 +72,10 @@ def case_lists(summary: Summary, *, targets: bool) -> Iterator[CaseList]:
         number = len(stops.by_case) + stops.omitted
         rows = [
             (sampled_label(one, targets=targets), "~" if one.stopped.why == "undecided" else "", early_words(one))
-            for one in stops.by_case[:EARLY_SHOWN]
+            for one in stops.by_case[:_EARLY_SHOWN]
         ]
         more = _more(number - len(rows), "failed or is", "failed or are", "undecided")
-        yield CaseList(f"{EARLY_HEADING} ({number})", rows, more)
+        yield CaseList(f"{_EARLY_HEADING} ({number})", rows, more)
 
 
 def _more(number: int, one: str, several: str, what: str) -> str:

@@ -14,34 +14,12 @@ from agentv.model.run.summary import (
     SequentialComparison,
     Summary,
 )
-from agentv.model.run.trial import EarlyCase, EarlyStops, Why
+from agentv.model.run.trial import EarlyStops
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import interval_words, mean_words, of_all_words, rate_words, rule_words, signed
 from agentv.reports.run.view import run_word
 from agentv.reports.text import one_line, percent
-
-EARLY_HEADING = "Samples that ended early: cases that failed or are undecided"
-
-EARLY_SHOWN = 100
-"""Cases that are listed; the summary holds more."""
-
-_EARLY_ENDS: dict[Why, str] = {
-    "above": "the rate is above the threshold, but a required assertion failed",
-    "below": "the rate is below the threshold",
-    "gate": "a required assertion failed",
-    "undecided": "undecided",
-}
-
-
-def early_words(case: EarlyCase) -> str:
-    """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
-    stopped = case.stopped
-    bounds = f"{percent(stopped.low)} to {percent(stopped.high)}, error rate at most {percent(case.alpha)} each"
-    why = _EARLY_ENDS.get(stopped.why, stopped.why)
-    if stopped.why == "undecided":
-        why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"
-    return f"{stopped.passed} of {stopped.samples} passed, {why}; anytime-valid bounds of the rate: {bounds}"
 
 
 def against_line(found: SequentialComparison) -> str:

@@ -11,11 +11,12 @@ from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.targets.http.failures import is_local
-from agentv.targets.openai_api.parameters import Dialect, OpenAISettings
+from agentv.targets.openai_api.parameters import Dialect
+from agentv.targets.openai_api.providers import OpenAIProvider
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted(OpenAISettings):
+class Hosted(OpenAIProvider):
     """Base of the providers of one API each.
 
     Attributes:

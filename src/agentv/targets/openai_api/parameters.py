@@ -23,10 +23,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import quote
 
-from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.usage import Ceiling
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import Executor, Target, TargetRequest
+from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Issue, NoSecrets, Text, Verbatim
 from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, url_issues
 from agentv.targets.model_api.content import tool_issues
@@ -38,7 +37,7 @@ _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty", "t
 
 @dataclass(frozen=True, slots=True)
 class OpenAISettings(ModelSettings):
-    """Base of the providers that speak OpenAI's API: what may be said of a request, and which server it is."""
+    """What may be said of a request, and which server it is."""
 
     embeds: ClassVar[bool] = True
 
@@ -103,12 +102,6 @@ class OpenAISettings(ModelSettings):
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
         """By the price list."""
         return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
-
-    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target, which opens its connections at its first call."""
-        from agentv.targets.openai_api.target import OpenAITarget
-
-        return OpenAITarget(self, spec, executor)
 
 
 TEMPERATURE = "temperature"

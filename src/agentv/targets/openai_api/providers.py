@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock
+from agentv.ports import Executor, Target
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
 from agentv.targets.http.failures import is_local
 from agentv.targets.openai_api.parameters import Dialect, OpenAISettings
@@ -17,7 +19,18 @@ _EMBEDDING_MODEL = "text-embedding-3-small"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAI(OpenAISettings):
+class OpenAIProvider(OpenAISettings):
+    """Base of the providers that speak OpenAI's API."""
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target, which opens its connections at its first call."""
+        from agentv.targets.openai_api.target import OpenAITarget
+
+        return OpenAITarget(self, spec, executor)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAI(OpenAIProvider):
     """Calls OpenAI, or any server with its API."""
 
     model_names: ClassVar[tuple[str, ...]] = ("gpt-", "o1", "o3", "o4", "chatgpt-")
@@ -66,7 +79,7 @@ _UNVERSIONED = "/openai/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Azure(OpenAISettings):
+class Azure(OpenAIProvider):
     """Calls a deployment of Azure OpenAI."""
 
     example: ClassVar[str | None] = "my-deployment"
@@ -117,7 +130,7 @@ class Azure(OpenAISettings):
 
     def validate(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""
-        yield from OpenAISettings.validate(self)
+        yield from OpenAIProvider.validate(self)
         if "/deployments/" in (self.base_url or ""):
             hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
             yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)
@@ -128,7 +141,7 @@ PORT = 11434
 
 
 @dataclass(frozen=True, slots=True)
-class Ollama(OpenAISettings):
+class Ollama(OpenAIProvider):
     """Calls Ollama."""
 
     small_model: ClassVar[str | None] = "llama3.2"

@@ -9,9 +9,9 @@ from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.plain import render_plain
 from agentv.reports.run.rates import case_rule_words, certainty
-from agentv.reports.run.samples import sampled_label, sampled_words, samples_lines
+from agentv.reports.run.samples import early_words, sampled_label, sampled_words, samples_lines
 from agentv.reports.run.terminal import render_terminal
-from agentv.reports.run.totals import early_words, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.trial_view import check, reason, trial_view
 from agentv.reports.run.view import RunView
 from agentv.stats.samples.case_samples import CaseSamples, SamplesTally

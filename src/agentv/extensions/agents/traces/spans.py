@@ -287,7 +287,7 @@ class SpanReceivers:
 
         Args:
             port: 0: a free one.
-            socket: empty: there is none.
+            socket: empty: no socket.
         """
         from aiohttp.web import SockSite
 
