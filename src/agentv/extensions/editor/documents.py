@@ -125,6 +125,7 @@ class Checker:
         self.limit_s = 30.0
         self._pool: ProcessPoolExecutor | None = None
         self._worked = False
+        self._turn = asyncio.Lock()
 
     def start(self) -> None:
         """Begin to import what checks need, before the first is asked for."""
@@ -136,22 +137,25 @@ class Checker:
 
         One that died before it did anything is started again.
         """
-        for _ in range(2):
-            try:
-                async with asyncio.timeout(self.limit_s):
-                    found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
-            except TimeoutError:
-                self.stop()
-                self._pool = None
-                return None
-            except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
-                worked, self._pool, self._worked = self._worked, None, False
-                if worked:
+        async with self._turn:  # what waits must not end with the process of what takes too long
+            for _ in range(2):
+                try:
+                    async with asyncio.timeout(self.limit_s):
+                        found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
+                except TimeoutError:
+                    self.stop()
                     return None
-            else:
-                self._worked = True
-                return found
-        return None
+                except asyncio.CancelledError:  # its file was closed
+                    self.stop()
+                    raise
+                except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
+                    worked, self._pool, self._worked = self._worked, None, False
+                    if worked:
+                        return None
+                else:
+                    self._worked = True
+                    return found
+            return None
 
     def stop(self) -> None:
         """End the process, whatever it does."""
@@ -159,6 +163,7 @@ class Checker:
             for process in list((self._pool._processes or {}).values()):  # noqa: SLF001  # public from 3.14 on
                 process.kill()
             self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool, self._worked = None, False
 
     def _started(self) -> ProcessPoolExecutor:
         leave_deleted_directory()  # a process starts in that of its parent

@@ -1,5 +1,6 @@
 """Names of a project whose files are no ordinary ones."""
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -69,10 +70,17 @@ def test_a_working_directory_that_is_deleted_does_not_matter(tmp_path: Path, mon
         assert ask()
 
 
-async def test_a_check_that_takes_too_long_is_ended_and_hinders_no_other() -> None:
+async def test_a_check_that_takes_too_long_or_whose_file_is_closed_is_ended_and_hinders_no_other() -> None:
     checker = Checker()
+    assert isinstance(await checker.run(os.getpid), int)
     checker.limit_s = 0.2
-    assert await checker.run(time.sleep, 60) is None
-    checker.limit_s = 60
+    slow = asyncio.ensure_future(checker.run(time.sleep, 60))
+    await asyncio.sleep(0)  # its limit is set
+    checker.limit_s = 20
+    found = await asyncio.gather(slow, *(checker.run(os.getpid) for _ in range(3)))
+    assert [type(one) for one in found] == [type(None), int, int, int]
+    closed = asyncio.ensure_future(checker.run(time.sleep, 60))
+    await asyncio.sleep(0.1)
+    closed.cancel()
     assert isinstance(await checker.run(os.getpid), int)
     checker.stop()
