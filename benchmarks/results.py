@@ -5,8 +5,8 @@
     benchmarks/results.py 10000 --keep RUNS
 
 Makes a run of N rows (a tenth failed, a hundredth errored, two suites, three targets, ten tags), then starts each
-command as a user would and prints its time and its peak memory. The first command that needs the index builds it,
-which is shown separately. With --keep the run stays in that directory, and is used again.
+command as a user would and prints its time and its peak memory. With --keep the run stays in that directory, and is
+used again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SUITES = ("refunds", "orders")
 TARGETS = ("gpt", "haiku", "gemini")
 ANSWER = "You can return the lamp within 30 days, provided that it was not used. " * 4
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("builds the index", ("show", "last", "--limit", "1")),
+    ("shows one", ("show", "last", "--limit", "1")),
     ("list", ("list",)),
     ("show, first 20", ("show", "last")),
     ("show --failed", ("show", "last", "--failed")),
@@ -138,13 +138,11 @@ def measure(root: Path, number: int) -> bool:
     if not run.exists():
         make(root, number)
     print(f"{number:,} rows, {(run / 'index.jsonl').stat().st_size / 1e6:,.0f} MB")
-    (run / "index.sqlite").unlink(missing_ok=True)
     well = True
     for name, words in COMMANDS:
         seconds, megabytes, status = timed(root, words)
         well = well and status == 0
         print(f"  {name:<30}{seconds:8.2f} s {megabytes:8.0f} MB" + ("" if status == 0 else f"  exit {status}"))
-    print(f"  index.sqlite: {(run / 'index.sqlite').stat().st_size / 1e6:,.0f} MB")
     return well
 
 

@@ -91,8 +91,7 @@ class _Project(Rewriting, kw_only=True):
         files = [path for path in found if by_name(path) is None]  # those of other tools are in their own words
         for path in files:
             try:
-                (suite,) = load(self.request(path), self.registries).suites
-                self.add(suite)
+                self.add(path, load(self.request(path), self.registries).suites)
             except LoadError as error:
                 wrong += error.diagnostics
         shared = project_files(self.directory)

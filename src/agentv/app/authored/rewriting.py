@@ -40,9 +40,10 @@ class Rewriting(Struct):
     known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     registries: Registries = field(default_factory=registries)
 
-    def add(self, suite: Suite) -> None:
-        """Keep what a suite means."""
-        self.meant[suite.path], self.reads[suite.path] = meaning(suite), suite.files.keys()
+    def add(self, path: str, suites: Collection[Suite]) -> None:
+        """Keep what an eval file means: its suite, or none of a template."""
+        self.meant[path] = [meaning(suite) for suite in suites]
+        self.reads[path] = {file for suite in suites for file in suite.files}
 
     def request(self, path: str, edits: Mapping[str, bytes] | None = None) -> LoadRequest:
         """The request for one file, as it is now or with other edits."""
@@ -72,8 +73,8 @@ class Rewriting(Struct):
         try:
             for one in self.meant:
                 if one == path or path in self.reads[one]:
-                    (suite,) = load(self.request(one, edits), self.registries).suites
-                    if meaning(suite) != self.meant[one]:
+                    suites = load(self.request(one, edits), self.registries).suites
+                    if [meaning(suite) for suite in suites] != self.meant[one]:
                         return False
         except LoadError:
             return False

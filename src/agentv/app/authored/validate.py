@@ -129,7 +129,7 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     older = [found for found in before.diagnostics if found.rename is not None and found.span is not None]
     rewriting = Rewriting(process_env)
     for suite in before.suites:
-        rewriting.add(suite)
+        rewriting.add(suite.path, (suite,))
     rewriting.rename_in_place(found for found in older if found.span and found.span.file.endswith(REWRITTEN))
     write_all(rewriting.edits)
     left = tuple(found for found in load(request, registries()).diagnostics if found.rename is not None)

@@ -124,6 +124,13 @@ def written(project: Path) -> Path:
     return project
 
 
+def test_a_template_among_the_eval_files_is_rewritten_too(project: Path) -> None:
+    (project / "polite.eval.yaml").write_text("assertions:\n  - icontains: please\n")
+    done = convert_project(project, None, ENV)
+    assert (done.files, done.count, done.invalid) == ({"polite.eval.yaml": 1}, 1, 0)
+    assert (project / "polite.eval.yaml").read_text() == "assert:\n  - icontains: please\n"
+
+
 BROKEN = "evalcases:\n  - id: a\n    input: b\n    evaluators: [{contians: b}]\n"
 
 
