@@ -15,6 +15,7 @@ from agentv.engine.calls.retry_policy import INTERRUPTED, PROBE_S, Again, GiveUp
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.usage import Price
 from agentv.user_code.deadline import LIMIT, Deadline, in_time
 from agentv.user_code.guard import attempt
 
@@ -52,6 +53,7 @@ class RetriedCall(Struct, Generic[A]):
         timeout_s: that one may take.
         waiter: the call as the gate sees it.
         reservation: as the budget sees it; None without a budget, or if the call costs nothing.
+        price: of its tokens; None: its outcome says what it costs.
         attempts: those that failed and were followed by another.
     """
 
@@ -60,6 +62,7 @@ class RetriedCall(Struct, Generic[A]):
     timeout_s: float
     waiter: Waiter = field(default_factory=Waiter)
     reservation: AttemptReservation | None = None
+    price: Price | None = None
     attempts: list[Attempt] = field(default_factory=list)
     _tries: Tries = field(default_factory=Tries)
     _ends_at: float | None = None
@@ -152,8 +155,7 @@ class RetriedCall(Struct, Generic[A]):
             given = attempt(self.ask, turn, "target-raised", what) if made is None else made
             if not isinstance(given, Failure | TargetResponse | Embeddings):
                 given = await in_time(given, Deadline(seconds), code="target-raised", what=what, missing="answer")
-            price = channel.spec.price
-            cost = None if isinstance(given, Failure) or price is None else price.cost(given.token_usage)
+            cost = None if isinstance(given, Failure) or self.price is None else self.price.cost(given.token_usage)
             ended = given if isinstance(given, Failure) or cost is None else replace(given, cost_usd=cost)
         finally:
             if limiter is not None and permit is not None:

@@ -202,7 +202,8 @@ class ThrottledTarget:
 
         channel = self._channel
         reservation = _reservation(channel.answer_spend, channel.spec, "ceiling", request)
-        call = RetriedCall(channel, ask, request.timeout_s, _waiter(request.prompt, channel), reservation)
+        waiter, price = _waiter(request.prompt, channel), channel.spec.price
+        call = RetriedCall(channel, ask, request.timeout_s, waiter, reservation, price)
         found, took_s = await call.outcome(first)
         if isinstance(found, Failure):
             return _noted(found, channel)
@@ -227,7 +228,8 @@ class ThrottledEmbedder(ThrottledTarget):
 
         channel = self._channel
         reservation = _reservation(channel.embedding_spend, channel.spec, "ceiling_of_vectors", texts)
-        found, _ = await RetriedCall(channel, ask, timeout_s, _waiter("".join(texts), channel), reservation).outcome()
+        waiter, price = _waiter("".join(texts), channel), channel.spec.price
+        found, _ = await RetriedCall(channel, ask, timeout_s, waiter, reservation, price).outcome()
         return _noted(found, channel) if isinstance(found, Failure) else found
 
 

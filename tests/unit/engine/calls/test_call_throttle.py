@@ -11,6 +11,7 @@ from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.pacing import AdaptiveConcurrency
 from agentv.model.suite.suite import Rate, Retry
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.usage import UNKNOWN, Price, TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.deadline import LIMIT, Deadline, in_time
 from doubles.servers import Server, spec
@@ -57,6 +58,19 @@ def test_what_broke_is_asked_again_and_the_attempts_are_kept():
     )
     assert server.asked_at == [0, 1.5, 4]
     assert [one.attempt for one in server.requests] == [1, 2, 3]
+
+
+def test_a_price_replaces_what_a_target_says_and_not_what_the_api_of_an_agent_says():
+    server = Server([TargetResponse("fine", token_usage=TokenUsage(1_000_000, 0), cost_usd=0.5)])
+    priced = spec(price=Price(2.0, 2.0))
+
+    async def main():
+        throttle = CallThrottle()
+        calls = throttle.model_calls(priced, "x http://x", None)
+        of_agent = await calls.call(lambda: server.answer(request()), UNKNOWN, 0)
+        return (await waited(throttle.through(priced, server), request())).cost_usd, of_agent.cost_usd
+
+    assert run_at_once(main()) == (2.0, 0.5)
 
 
 def test_limits_use_up_no_retry():
