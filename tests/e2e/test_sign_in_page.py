@@ -9,7 +9,8 @@ from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.serving import copying
 from doubles.browser_pages import DESKTOP, barriers, launched_pages
 from doubles.judged_runs import judged_run
-from doubles.team_servers import is_complete, team_server_in, wait_for
+from doubles.team_servers import is_complete, team_server_in
+from doubles.waiting import until
 from needs import needs
 
 pytestmark = needs("chromium", "playwright")
@@ -58,7 +59,7 @@ def a_pushed_run_is_read_and_labelled(directory, server, page):
         copying(server.state, server.data, pytest.fail) as copies,
     ):
         RunPush(laptop / ".agentv/results" / run, connection, redactor_of({}, "")).push()
-        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run))
+        until(lambda: is_complete(copies.root("support") / ".agentv/results" / run))
         page.goto(f"{server.address}/#/")
         page.fill("#token", labeller[0])
         page.keyboard.press("Enter")
