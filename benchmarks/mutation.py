@@ -98,6 +98,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "judge/test_reply.py",
             "judge/test_quotation.py",
+            "judge/test_hostile_replies.py",
         ),
     ),
     "redaction": (
@@ -111,7 +112,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "engine/calls/budget.py",
             "targets/http/failures.py",
         ),
-        ("engine/calls", "targets/http/test_failures.py"),
+        ("engine/calls", "targets/http", "targets/model_api/test_every_provider.py"),
     ),
     **{f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",)) for part in ("intervals", "samples")},
     **{
