@@ -121,7 +121,7 @@ FILES: Mapping[str, str] = {
     "status-too-low": "A prompt has a lower status than `agentv prompt check --require` demands.",
     "target-cycle": "Targets with `use_target`, or files of targets, refer to each other in a circle.",
     "too-deep": "A file is nested too deeply.",
-    "too-large": "A file needs more values, cases, time or memory than the limit.",
+    "too-large": "A file holds more values or cases than the limit.",
     "torn-conversation": "Cases of one conversation differ in `target` or `repeat`, so none can continue the other.",
     "two-spellings": "Two spellings of one key are used in the same place.",
     "unchecked-cases": "A Python function or file generates the cases, and `validate` does not run code.",
