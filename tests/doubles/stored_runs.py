@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import EMPTY, Json
 from agentv.store.files.encoding import to_document, to_json
-from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
+from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import key_of_row
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, finished, trial
 
 
@@ -18,7 +18,7 @@ def write_run(path: Path, results: Iterable[TrialResult], record: Mapping[str, J
     """The directory of a run, as a person would name it; its id is the directory's name."""
     path.mkdir(parents=True)
     (path / "run.json").write_bytes(to_document({"schema_version": 1, "run_id": path.name, **record}))
-    write_rows(path, [to_json(row_of(one, RelativePaths(ROOT))) for one in results])
+    write_rows(path, [to_json(row_of(one, ROOT)) for one in results])
     return str(path)
 
 
@@ -32,13 +32,12 @@ def write_rows(path: Path, rows: Iterable[bytes]) -> None:
         write_summary(path, (path / "summary.json").read_bytes())
 
 
-def write_summary(path: Path, summary: Mapping[str, Json] | bytes, *, interrupted: int | None = None) -> None:
+def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
     """The `summary.json` of a run, and its checksum in the journal, as agentv writes them."""
     index = path / "index.jsonl"
     content = summary if isinstance(summary, bytes) else to_document(dict(summary))
-    checksum = SummaryChecksum.of(content, index.stat().st_size if index.exists() else 0, interrupted)
     with (path / "journal.jsonl").open("ab") as journal:
-        journal.write(summary_checksum_line(checksum))
+        journal.write(summary_checksum_line(content, index.stat().st_size if index.exists() else 0))
     (path / "summary.json").write_bytes(content)
 
 

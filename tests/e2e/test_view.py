@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, finished, trial
 from doubles.viewed_project import add_run
 
@@ -67,7 +67,7 @@ class Reader(threading.Thread):
 
 def test_readers_of_a_live_run_miss_nothing_and_it_ends_at_once(project):
     run = add_run(project.path, RUN, [finished(trial=trial("first"))], planned={"cases": 41, "trials": 41})
-    rows = [to_json(row_of(finished(trial=trial(f"case-{at}")), RelativePaths(ROOT))) + b"\n" for at in range(40)]
+    rows = [to_json(row_of(finished(trial=trial(f"case-{at}")), ROOT)) + b"\n" for at in range(40)]
     with served(project) as (process, client), (run / "journal.jsonl").open("r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (listed,) = client.get("/api/runs").json()["runs"]

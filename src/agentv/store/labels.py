@@ -45,7 +45,6 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     note: str = ""
     probability: Annotated[float, Meta(gt=0, le=1)] | None = None
     drawn_from: Annotated[int, Meta(ge=1)] | None = None
-    score: float | None = None  # of older labels, on the scale of a rubric; their verdict counts
 
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
@@ -54,7 +53,7 @@ _OF_JUDGES = ("rubric_sha256", "assertion", "judge_model", "prompt_sha256", "jud
 """Keys of a line that a rating lacks."""
 
 _RENAMED = {"label": "verdict", "judge_model": "model", "judge_pass": "judge_passed"}
-_OF_LABELS = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__ if name != "score"}
+_OF_LABELS = {name: _RENAMED.get(name, name) for name in _LabelLine.__struct_fields__}
 """Keys of a line → what they are of a label."""
 
 

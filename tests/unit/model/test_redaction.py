@@ -20,7 +20,7 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, entry, finished, trial
 
 SECRET = "sk-5uper"
@@ -241,7 +241,7 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.scores[0].grade,
     )
     assert SECRET not in repr(shown)
-    row = to_json(row_of(clean, RelativePaths(ROOT)))
+    row = to_json(row_of(clean, ROOT))
     assert SECRET.encode() not in row
     assert json.loads(row)["cluster"] == json.loads(row)["prompt_id"] == json.loads(row)["variant"] == KEPT
 

@@ -59,10 +59,8 @@ def listed_run(path: Path) -> ListedRun:
         summary, timed = totals_of(path, record)
         # rows are counted only where the totals say that some trials did not end: the others have one each
         done = count_lines(path / INDEX) if summary.trials.skipped else summary.trials.total
-        if summary.trials.errored:  # rows of agents that were interrupted are read if its journal does not count them
-            stored = stored_summary(path)
-            noted = stored.interrupted if stored is not None else None
-            done -= count_interrupted(path / INDEX) if noted is None else noted
+        if summary.trials.errored:
+            done -= count_interrupted(path / INDEX)
         spared = summary.early_stops.spared if summary.early_stops is not None else 0
         whole = planned is not None and done >= planned - spared - summary.held_back
         timing = summary.duration_ms if timed else None
@@ -136,8 +134,6 @@ def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
     Raises:
         StoreError: its rows cannot be read.
     """
-    if summary.matrix is None and max(map(len, (summary.by_target, summary.by_prompt, summary.by_variant))) > 1:
-        summary = replace(summary, matrix=_from_rows(path, record).matrix)  # an earlier agentv wrote it
     if summary.matrix is None or summary.matrix.comparisons is not None:
         return summary
     from agentv.app.compare.gathering import with_comparisons  # imports numpy

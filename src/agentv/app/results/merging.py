@@ -122,7 +122,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         project = repository_root(str(directory.path.parent))
         record = _record(shards, directory.run_id, project)
         with Journal(directory, project) as journal:
-            journal.write_record(record)
+            directory.write(RUN, record)
             summaries = [one.listed.summary for one in shards if one.listed.summary is not None]
             found = replace(
                 compared_totals_of(directory.path, record),

@@ -154,7 +154,7 @@ def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) 
     journal.flush()  # comparisons and gates are made of the rows on the disk
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
-        journal.write_record(record)
+        run.directory.write(RUN, record)
     summary = _summary(started, finished, counts, budget_limiter.use() if budget_limiter is not None else None)
     summary = _with_gates(started, summary, gated=gated)
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})

@@ -30,7 +30,7 @@ from agentv.model.values.usage import total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.reports.text import one_line
-from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, PreviousRun, RunDirectory
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, RUN, PreviousRun, RunDirectory
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
@@ -169,7 +169,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     signature = signature_of(record, root_of(prepared.suites), prepared.settings.process_env)
     if signature is not None:
         record[SIGNATURE] = signature
-    journal.write_record(record)
+    run.directory.write(RUN, record)
     answers = replace(run.sources.answers(journal), spending=journal)
     connections = Connections(
         workers_of(prepared),

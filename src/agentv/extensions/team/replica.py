@@ -26,9 +26,9 @@ from agentv.extensions.team.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.encoding import decodable
 from agentv.store.files.whole_file import make_private, open_private, refusals
-from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
+from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.labels import label_line, labels_directory, labels_file
-from agentv.store.rows.reading import count_interrupted, key_of_row
+from agentv.store.rows.reading import key_of_row
 from agentv.user_code.files import store_error
 from agentv.user_code.memory import map_large_blocks
 
@@ -253,8 +253,7 @@ class Replica:
             content = totals.result()
         except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
             return 0
-        index = path / INDEX
-        line = summary_checksum_line(SummaryChecksum.of(content, index.stat().st_size, count_interrupted(index)))
+        line = summary_checksum_line(content, (path / INDEX).stat().st_size)
         with (path / JOURNAL).open("ab") as journal:
             journal.write(line)
         write_private(path / SUMMARY, content)

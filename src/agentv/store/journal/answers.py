@@ -5,8 +5,7 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
 
     row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
                 time since the run began, over all its processes
-    summary     the CRC-32 of `summary.json`, and of the `index.jsonl` that it is the totals of `rows_bytes`, its size,
-                and `interrupted`, how many of its rows are of agents that were interrupted
+    summary     the CRC-32 of `summary.json`, and of the `index.jsonl` that it is the totals of `rows_bytes`, its size
     anew        ids of cases that run again: their answers up to here are discarded
     spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
                 and `cost_usd`
@@ -196,27 +195,21 @@ def row_checksum_in(line: bytes) -> tuple[str, int] | None:
         return None
 
 
-class SummaryChecksum(Struct, gc=False, frozen=True, omit_defaults=True):
-    """The checksum of a `summary.json`, eight hex digits, and what is known of the rows that it is the totals of.
-
-    Attributes:
-        rows_bytes: their size.
-        interrupted: how many are of agents that were interrupted; None: an earlier agentv wrote this.
-    """
+class SummaryChecksum(Struct, gc=False, frozen=True):
+    """The checksum of a `summary.json`, eight hex digits, and the size of the rows that it is the totals of."""
 
     summary: str
     rows_bytes: int
-    interrupted: int | None = None
-
-    @classmethod
-    def of(cls, content: bytes, rows_bytes: int, interrupted: int | None = None) -> SummaryChecksum:
-        """Of the bytes of the file."""
-        return cls(f"{crc32(content):08x}", rows_bytes, interrupted)
 
 
-def summary_checksum_line(checksum: SummaryChecksum) -> bytes:
-    """The line with the checksum of `summary.json`, its end included."""
-    body = to_json(checksum)
+def summary_checksum_line(content: bytes, rows_bytes: int) -> bytes:
+    """The line with the checksum of a `summary.json`, its end included.
+
+    Args:
+        content: of the file.
+        rows_bytes: size of the rows that it is the totals of.
+    """
+    body = to_json(SummaryChecksum(f"{crc32(content):08x}", rows_bytes))
     return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 

@@ -22,13 +22,13 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.values import JsonObject
 from agentv.ports import Call
-from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, Closing, RunDirectory
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, SUMMARY, Closing, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.journal_files import JournalFiles, cut_torn_lines, quarantined
 from agentv.store.rows.reading import RowHead, finished_keys, key_of_row, read_heads, replaced_lines
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 
 if TYPE_CHECKING:
     from agentv.store.journal.journal_reader import AccountedAnswers, JournalReader
@@ -61,7 +61,7 @@ class Journal(Closing):
         before_ms: float = 0.0,
     ) -> None:
         self._directory = directory
-        self._paths = RelativePaths(root)
+        self._root = root
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
@@ -180,11 +180,11 @@ class Journal(Closing):
         redactor = self._directory.redactor
         if result.status == "skipped" and (result.error is None or result.error.code != NOT_DRAWN):
             return redactor.redact_result(result) if redactor else result
-        row = row_of(result, self._paths)
+        row = row_of(result, self._root)
         line = to_json(row)
         if redactor.found_in(line):
             result = redactor.redact_result(result)
-            row = row_of(result, self._paths)
+            row = row_of(result, self._root)
             line = to_json(row)
         self._files.check()
         if self._counts is not None:
@@ -196,14 +196,6 @@ class Journal(Closing):
         """The keys of the trials that have a row, in the order of the file."""
         self._files.write_rows()
         return finished_keys(self._directory.path / INDEX)
-
-    def write_record(self, record: JsonObject) -> None:
-        """Write `run.json`; keys of the old file that `record` lacks stay.
-
-        Raises:
-            StoreError: the system refuses.
-        """
-        self._directory.write(RUN, record)
 
     def write_summary(self, summary: JsonObject) -> None:
         """Write `summary.json`, after its checksum: without one it does not count.

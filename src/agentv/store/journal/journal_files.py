@@ -20,13 +20,11 @@ from agentv.store.files.lines import LineFile, cut_torn_end, move_lines, read_li
 from agentv.store.journal.answers import (
     HEADER,
     VERSION,
-    SummaryChecksum,
     discard_line,
     row_checksum_line,
     summary_checksum_line,
     verified,
 )
-from agentv.store.rows.reading import count_interrupted
 
 
 class BackgroundFlusher(Struct):
@@ -141,8 +139,7 @@ class JournalFiles:
     def append_summary_checksum(self, summary: bytes) -> None:
         """Write what is buffered, and note in the journal, on the disk, which `summary.json` belongs to the rows."""
         self.write_rows()
-        interrupted = count_interrupted(self._run / INDEX)
-        self._answers.append(summary_checksum_line(SummaryChecksum.of(summary, self._index.size, interrupted)))
+        self._answers.append(summary_checksum_line(summary, self._index.size))
         self._answers.sync()
 
     def rows(self) -> Iterator[tuple[int, bytes]]:

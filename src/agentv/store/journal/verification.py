@@ -56,13 +56,11 @@ class StoredSummary(NamedTuple):
         content: its bytes.
         verified: agentv wrote it, and the rows have the same size as then; False: the journal has no checksum of it,
             or rows were added or removed since.
-        interrupted: how many rows are of agents that were interrupted; None: the journal does not say.
     """
 
     path: Path
     content: bytes
     verified: bool
-    interrupted: int | None = None
 
     @property
     def document(self) -> JsonObject:
@@ -90,11 +88,10 @@ def stored_summary(run: Path) -> StoredSummary | None:
     written = _summary_checksum(run / JOURNAL)
     if written is None:
         return StoredSummary(path, content, verified=False)
-    if written.summary != SummaryChecksum.of(content, 0).summary:
+    if written.summary != f"{crc32(content):08x}":
         repair = f"agentv eval --resume={run.name} writes it again"
         raise DamagedRecordError(f"{path} was changed after it was written; {repair}")
-    verified = _size(run / INDEX) == written.rows_bytes
-    return StoredSummary(path, content, verified, written.interrupted if verified else None)
+    return StoredSummary(path, content, verified=_size(run / INDEX) == written.rows_bytes)
 
 
 def _size(index: Path) -> int:

@@ -254,7 +254,7 @@ class FileOrder:
         self._variants = _ranks(_names(suites, "variants", "name"))
 
     def key(self, row: Row) -> bytes:
-        """A key to sort by. Rows of older versions, which do not know their case's position, have one in common."""
+        """A key to sort by. Rows that do not say their case's position stay in the order of the file."""
         suite = self.suite(row.eval_path, row.suite)
         if not row.position:
             return _PACKED.pack(suite, 0, 0, 0, 0, 0)

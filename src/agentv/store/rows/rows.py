@@ -20,21 +20,14 @@ LONGEST_VARIABLE = 2000
 """Characters of a variable that a row holds."""
 
 
-class RelativePaths(dict[str, str]):
-    """Absolute path → the path as rows show it: relative where it lies below `root`. Remembers what it was asked."""
+def row_of(result: TrialResult, root: str) -> Row:
+    """The row of a finished trial.
 
-    def __init__(self, root: str) -> None:
-        super().__init__()
-        self._prefix = root.rstrip("/") + "/"
-
-    def __missing__(self, path: str) -> str:
-        shown = self[path] = path.removeprefix(self._prefix)
-        return shown
-
-
-def row_of(result: TrialResult, places: RelativePaths) -> Row:
-    """The row of a finished trial."""
-    trial = result.trial
+    Args:
+        result: the trial.
+        root: absolute path of the repository root; the row shows paths below it relative to it.
+    """
+    trial, above = result.trial, root.rstrip("/") + "/"
     case = trial.case
     suite = trial.suite
     several = trial.repeat > 1
@@ -44,7 +37,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     return Row(
         test_id=case.id,
         suite=suite.name,
-        eval_path=places[suite.path] if suite.path else None,
+        eval_path=suite.path.removeprefix(above) if suite.path else None,
         target=trial.target.name,
         prompt_id=case.prompt_id,
         vars=_shown_vars(case.vars) if case.vars else EMPTY,
@@ -56,7 +49,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         threshold=trial.threshold,
         output=result.output,
         input=[_message_row(message) for message in result.input],
-        scores=_score_rows(result.scores, places),
+        scores=_score_rows(result.scores, above),
         error=None if error is None else FailureRow(error.code, error.message, error.retryable, stops),
         duration_ms=int(result.duration_ms * 1000) / 1000,
         token_usage=result.token_usage,
@@ -108,7 +101,7 @@ def _turn_row(answer: TargetResponse) -> TurnRow:
     )
 
 
-def _score_rows(scores: Sequence[Score], places: RelativePaths) -> list[ScoreRow]:
+def _score_rows(scores: Sequence[Score], above: str) -> list[ScoreRow]:
     # the hottest loop of a run: five rounds a trial, so attributes are read once and nothing is called that need not be
     rows: list[ScoreRow] = []
     for score in scores:
@@ -125,7 +118,7 @@ def _score_rows(scores: Sequence[Score], places: RelativePaths) -> list[ScoreRow
             reason=grade.reason,
             details=grade.details or EMPTY,
             duration_ms=int(score.duration_ms * 1000) / 1000,  # to the microsecond
-            source=f"{places[span.file]}:{span.line}" if span else None,
+            source=f"{span.file.removeprefix(above)}:{span.line}" if span else None,
         )
         if grade.error is not None:
             row.score = row.passed = None

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
@@ -108,71 +108,69 @@ class RunCounts(Struct):
 
     def summary(self, *, run_id: str, planned: PlannedCounts, duration_ms: float, processes: int = 1) -> Summary:
         """The totals so far; the arguments are those of `summarize`."""
-        ended = {"run_id": run_id, "duration_ms": duration_ms, "processes": processes}
-        found = _summed(self._tally, self._spent, planned, ended)
-        return found if self._activation is None else replace(found, activation=tuple(self._activation.found()))
+        tally = self._tally
+        groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
+        repeated: SamplesTally | None = None
+        early: EarlyTally | None = None
+        for case in tally.cases():
+            groups[case.profile].add(case)
+            if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
+                if early is None:
+                    from agentv.store.totals.distinct import EarlyTally
 
+                    early = EarlyTally()
+                early.add(case)
+            elif case.samples is not None:
+                if repeated is None:
+                    from agentv.stats.samples.case_samples import SamplesTally
 
-def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Mapping[str, Any]) -> Summary:
-    groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
-    repeated: SamplesTally | None = None
-    early: EarlyTally | None = None
-    for case in tally.cases():
-        groups[case.profile].add(case)
-        if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
-            if early is None:
-                from agentv.store.totals.distinct import EarlyTally
+                    repeated = SamplesTally()
+                repeated.add(case.samples, case.cluster)
+        found = groups.items()
+        all_cases, spent = merged(found), self._spent.of()
+        whole = all_cases.group(planned.cases)
+        spared = early.spared if early is not None else 0
+        missing = tally.missing(planned.trials - spared)
+        of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
+        summary = Summary(
+            run_id=run_id,
+            duration_ms=duration_ms,
+            processes=processes,
+            **asdict(whole),
+            trials=tally.trials(planned.trials - spared),
+            cost_usd=spent.targets.cost_usd,
+            judge_cost_usd=spent.judges.cost_usd,
+            token_usage=spent.targets.tokens,
+            judge_token_usage=spent.judges.tokens,
+            user_cost_usd=spent.users.cost_usd,
+            user_token_usage=spent.users.tokens,
+            user_unpriced_trials=spent.users.unpriced,
+            pass_rate_interval_of_all=(
+                all_cases.interval_of_all(planned.drawn_from) if planned.drawn_from and not tally.several else None
+            ),
+            rule=one_rule(groups),
+            unpriced_trials=spent.targets.unpriced,
+            judge_unpriced_trials=spent.judges.unpriced,
+            by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
+            by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), of_targets),
+            by_prompt=_grouped(((one.prompt, (one, cases)) for one, cases in found if one.prompt is not None), {}),
+            by_variant=_grouped(((one.variant, (one, cases)) for one, cases in found if one.variant is not None), {}),
+            by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
+            samples=None if repeated is None else repeated.samples(),
+            early_stops=None if early is None else early.found(),
+            activation=() if self._activation is None else tuple(self._activation.found()),
+        )
+        if tally.several or (planned.several and missing):
+            from agentv.store.totals.distinct import DistinctCases  # most runs have one target and one prompt
 
-                early = EarlyTally()
-            early.add(case)
-        elif case.samples is not None:
-            if repeated is None:
-                from agentv.stats.samples.case_samples import SamplesTally
+            named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
+            summary = DistinctCases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
+        ran = zip(*((one.target, one.prompt, one.variant) for one in groups), strict=True)
+        if max((len({*names} - {None}) for names in ran), default=0) < 2:
+            return summary
+        from agentv.store.totals.matrix import MatrixTally
 
-                repeated = SamplesTally()
-            repeated.add(case.samples, case.cluster)
-    found = groups.items()
-    all_cases, spent = merged(found), spending.of()
-    whole = all_cases.group(planned.cases)
-    spared = early.spared if early is not None else 0
-    missing = tally.missing(planned.trials - spared)
-    of_targets = {**dict.fromkeys(planned.targets if missing else (), 0), **planned.by_target}
-    summary = Summary(
-        **of,
-        **asdict(whole),
-        trials=tally.trials(planned.trials - spared),
-        cost_usd=spent.targets.cost_usd,
-        judge_cost_usd=spent.judges.cost_usd,
-        token_usage=spent.targets.tokens,
-        judge_token_usage=spent.judges.tokens,
-        user_cost_usd=spent.users.cost_usd,
-        user_token_usage=spent.users.tokens,
-        user_unpriced_trials=spent.users.unpriced,
-        pass_rate_interval_of_all=(
-            all_cases.interval_of_all(planned.drawn_from) if planned.drawn_from and not tally.several else None
-        ),
-        rule=one_rule(groups),
-        unpriced_trials=spent.targets.unpriced,
-        judge_unpriced_trials=spent.judges.unpriced,
-        by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
-        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), of_targets),
-        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
-        by_variant=_grouped(((one.variant, (one, of)) for one, of in found if one.variant is not None), {}),
-        by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
-        samples=None if repeated is None else repeated.samples(),
-        early_stops=None if early is None else early.found(),
-    )
-    if tally.several or (planned.several and missing):
-        from agentv.store.totals.distinct import DistinctCases  # most runs have one target and one prompt
-
-        named = {"by_suite": planned.by_suite, "by_target": of_targets, "by_tag": planned.by_tag}
-        summary = DistinctCases(tally.cases()).within(summary, {"": {"": planned.cases}, **named}, missing)
-    ran = zip(*((one.target, one.prompt, one.variant) for one in groups), strict=True)
-    if max((len({*names} - {None}) for names in ran), default=0) < 2:
-        return summary
-    from agentv.store.totals.matrix import MatrixTally
-
-    return replace(summary, matrix=MatrixTally(found, tally, spending).matrix(summary))
+        return replace(summary, matrix=MatrixTally(found, tally, self._spent).matrix(summary))
 
 
 def take_summary(directory: RunDirectory) -> JsonObject:

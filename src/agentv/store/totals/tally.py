@@ -105,7 +105,12 @@ class Tally:
         number = self._numbers.number(hash((*case, row.sample)))
         score = nan if row.score is None else row.score
         price = nan if row.cost_usd is None else row.cost_usd
-        profile = self._profile(row)
+        rule = (row.threshold, max(row.repeat, 1), row.aggregate or "mean", row.alpha)
+        shared = (row.suite, row.target, row.prompt_id, row.tags, *rule, key_of_cluster(row) or CASE, row.variant)
+        profile = self._profile_numbers.get(shared)
+        if profile is None:
+            profile = self._profile_numbers[shared] = len(self._profiles)
+            self._profiles.append(Profile(*shared))
         if number == len(self._codes):
             self._codes.append(_CODES[row.status])
             self._scores.append(score)
@@ -170,16 +175,6 @@ class Tally:
         """At most how many results of cases have no row, of so many trials that there were to do."""
         trials = max(0, planned - len(self._codes))
         return -(-trials // min((one.repeat for one in self._profiles), default=1))
-
-    def _profile(self, row: Row) -> int:
-        by = key_of_cluster(row) or CASE
-        rule = (row.threshold, max(row.repeat, 1), row.aggregate or "mean", row.alpha)
-        key = (row.suite, row.target, row.prompt_id, row.tags, *rule, by, row.variant)
-        number = self._profile_numbers.get(key)
-        if number is None:
-            number = self._profile_numbers[key] = len(self._profiles)
-            self._profiles.append(Profile(*key))
-        return number
 
     def _add_sample(self, case: int, number: int, row: Row) -> None:
         _, numbers = self._samples.setdefault(case, (row.test_id, []))

@@ -7,7 +7,7 @@ from agentv.app.compare.matching import ChosenCases, Pairs
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import row_in
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.compared import held
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
@@ -181,7 +181,7 @@ def test_errored_samples_count_as_failed_in_every_part_where_the_setting_says_so
 
 
 def cases(results, cluster=None):
-    lines = (to_json(row_of(result, RelativePaths(ROOT))) for result in results)
+    lines = (to_json(row_of(result, ROOT)) for result in results)
     return cases_of(enumerate(map(row_in, lines), 1), cluster)
 
 

@@ -11,7 +11,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import Selection
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.stored_runs import write_rows
 from doubles.trials import ROOT, finished, trial
 
@@ -25,7 +25,7 @@ TRIALS = [
 
 
 def stored(path, *results):
-    write_rows(path, (to_json(row_of(result, RelativePaths(ROOT))) for result in results))
+    write_rows(path, (to_json(row_of(result, ROOT)) for result in results))
     return StoredRun(path, ROOT, "run", {}, None)
 
 

@@ -11,7 +11,7 @@ from agentv.app.results.project import Project
 from agentv.extensions.view.events import Events
 from agentv.extensions.view.state import ViewOptions, own_project
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, finished, trial
 from doubles.viewed_project import add_run, viewed
 
@@ -30,7 +30,7 @@ def cases(number, outcome="passed"):
 
 def append(path, results):
     with (path / "index.jsonl").open("ab") as file:
-        file.writelines(to_json(row_of(one, RelativePaths(ROOT))) + b"\n" for one in results)
+        file.writelines(to_json(row_of(one, ROOT)) + b"\n" for one in results)
 
 
 def test_every_change_gives_another_etag(tmp_path, path):

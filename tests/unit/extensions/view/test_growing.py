@@ -11,7 +11,7 @@ from agentv.extensions.view.growing import GrowingRun
 from agentv.extensions.view.pages.entries import Entries
 from agentv.extensions.view.trial import whole_trial
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from agentv.store.totals.tally import STATUSES
 from doubles.html_reports import HOSTILE, early, hostile_trial, samples
 from doubles.stored_runs import write_run
@@ -28,7 +28,7 @@ def grown(path, number=0):
 
 
 def lines(*results):
-    return [to_json(row_of(one, RelativePaths(ROOT))) + b"\n" for one in results]
+    return [to_json(row_of(one, ROOT)) + b"\n" for one in results]
 
 
 def append(path, *pieces):

@@ -37,7 +37,7 @@ from agentv.store.journal.answers import (
 )
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_reader import AccountedAnswers, JournalReader, JournalSpending, spent_in
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.stores import call
 from doubles.trials import NOW, ROOT, finished, trial
 
@@ -124,7 +124,7 @@ LINES = {
     "spent": spent_line("12345678deadbeef", "c", USAGE, 0.5),  # hex where the line of a row has its checksum
     "discarded": discard_line(["a", "b"]),
     "row": row_checksum_line("k", b"the row", 12.75),
-    "summary": summary_checksum_line(SummaryChecksum.of(b"{}", 34)),
+    "summary": summary_checksum_line(b"{}", 34),
 }
 
 
@@ -150,7 +150,7 @@ def test_each_kind_of_line_is_read_as_its_own_kind_alone():
         "summary": (None, None, None),
     }
     checksums = {name: summary_checksum_in(line) for name, line in whole.items()}
-    assert checksums == dict.fromkeys(LINES) | {"summary": SummaryChecksum.of(b"{}", 34)}
+    assert checksums == dict.fromkeys(LINES) | {"summary": SummaryChecksum(f"{crc32(b'{}'):08x}", 34)}
 
 
 def test_a_line_that_was_changed_says_nothing():
@@ -175,7 +175,7 @@ def call_for(key, case="case", *, judge=False, **changed):
 def row(key="row", case="case", judged=None, **more):
     """The line of a row; `judged`: the answer of a judge whose cost it reports."""
     took = {} if judged is None else {"judge_cost_usd": judged.cost_usd, "judge_token_usage": judged.token_usage}
-    return to_json(row_of(finished(trial=trial(case, key=key, **more), **took), RelativePaths(ROOT)))
+    return to_json(row_of(finished(trial=trial(case, key=key, **more), **took), ROOT))
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_what_an_agents_model_calls_took_counts_call_by_call_and_its_answer_not_
         b"no line of a journal\n",
         discard_line(["a"]),
         row_checksum_line("k", b"{}"),
-        summary_checksum_line(SummaryChecksum.of(b"{}", 2)),
+        summary_checksum_line(b"{}", 2),
     ]
     path.write_bytes(HEADER + b"".join(lines))
     largest = {"agent": Ceiling(0.5, 7), "other": Ceiling(0.125, None)}

@@ -16,7 +16,7 @@ from agentv.store.rows.reading import (
     replaced_rows,
 )
 from agentv.store.rows.results import read_results, read_results_at
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, finished
 
 
@@ -26,7 +26,7 @@ def written(path, *rows):
 
 
 def row(**given):
-    return to_json(row_of(finished(**given), RelativePaths(ROOT)))
+    return to_json(row_of(finished(**given), ROOT))
 
 
 def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.view import RunView
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.results import read_results, read_results_at
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 SPOKEN = (Message("assistant", "", tool_calls=(ToolCall("find", {"of": "x"}, "1"),)), Message("assistant", "Two"))
@@ -60,7 +60,7 @@ RESULTS = [
 
 
 def written(path, results):
-    path.write_bytes(b"".join(to_json(row_of(result, RelativePaths(ROOT))) + b"\n" for result in results))
+    path.write_bytes(b"".join(to_json(row_of(result, ROOT)) + b"\n" for result in results))
     return path
 
 

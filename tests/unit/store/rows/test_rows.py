@@ -16,7 +16,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import places_in_order, read_placed_rows, variable_names
 from agentv.store.rows.results import read_results_at
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from doubles.trials import ROOT, entry, finished, scored, trial
 
 SECTION_13 = [
@@ -62,7 +62,7 @@ SCORE_KEYS = [
 
 
 def written(result):
-    return json.loads(to_json(row_of(result, RelativePaths(ROOT))))
+    return json.loads(to_json(row_of(result, ROOT)))
 
 
 def test_a_row_is_what_section_13_says():
@@ -209,7 +209,7 @@ def test_data_nested_without_end_is_cut():
 
 @given(st.text(st.characters()))
 def test_any_text_is_one_line_of_utf_8(text):
-    line = to_json(row_of(finished(output=text), RelativePaths(ROOT)))
+    line = to_json(row_of(finished(output=text), ROOT))
     assert b"\n" not in line
     kept = json.loads(line.decode())["output"]
     assert kept == text if text.isascii() else len(kept) <= len(text)
@@ -228,7 +228,7 @@ RECORD = {
 
 
 def ordering_written(path, *trials):
-    rows = (row_of(finished(trial=one), RelativePaths(ROOT)) for one in trials)
+    rows = (row_of(finished(trial=one), ROOT) for one in trials)
     path.write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
     return path
 

@@ -18,7 +18,7 @@ from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from agentv.store.totals.group_tally import GroupTally
 from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.store.totals.tally import Profile, TalliedCase, Trials
@@ -34,7 +34,7 @@ def row(status="passed", case_id="a", *, score=None, scores=(), **given):
     spent = {name: given.pop(name) for name in _SPENT if name in given}
     chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
     result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
-    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=Row)
+    return msgspec.json.decode(to_json(row_of(result, ROOT)), type=Row)
 
 
 def summary(*rows, planned=None, **given):

@@ -8,7 +8,7 @@ from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.case_samples import LISTED, CaseSamples, SamplesTally
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.trials import ROOT, finished, trial
 
@@ -18,7 +18,7 @@ def row(status, case_id, target, *, cost_usd=None, duration_ms=10.0, token_usage
     result = finished(
         status, trial=subject, cost_usd=cost_usd, duration_ms=duration_ms, token_usage=token_usage, reused=reused
     )
-    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=Row)
+    return msgspec.json.decode(to_json(row_of(result, ROOT)), type=Row)
 
 
 def summary(*rows, replaced=()):
