@@ -95,6 +95,8 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
     judges = grouped((one for trial in trials for one in trial.judged), lambda one: one.judge[1:])
+    if not judges:
+        return GateResult("judge", suite, passed=False, why="no judge graded a trial")
     findings, warned = [], []
     for answers in judges.values():
         checked = CheckedMinimums.of(answers, run.labels, minimums)
@@ -103,7 +105,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
             return GateResult("judge", suite, passed=False, why=checked.refusal + hint)
         findings.append(checked.found)
         warned += [checked.warning] if checked.warning else []
-    return GateResult("judge", suite, True, "; ".join(findings) or "no judge graded a trial", "; ".join(warned) or None)
+    return GateResult("judge", suite, True, "; ".join(findings), "; ".join(warned) or None)
 
 
 class CheckedMinimums(Struct, frozen=True):

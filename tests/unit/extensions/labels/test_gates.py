@@ -184,6 +184,14 @@ def test_a_judge_of_whom_too_little_is_known_fails_the_run(project):
     assert unproved.status == ExitStatus.FAILED
 
 
+def test_the_gate_of_judges_fails_where_no_judge_graded(project):
+    text = "target: echo\njudge: {name: judge, min_tpr: 0.1}\ntests: [{id: a, input: order, assert: [{contains: order}]}]\n"
+    (project / "plain.eval.yaml").write_text(text)
+    outcome = evaluate(prepare(EvalSettings(paths=("plain.eval.yaml",))), lambda _: None)
+    assert why(outcome) == [("judge", False, "no judge graded a trial")]
+    assert (outcome.summary.cases.passed, outcome.status) == (1, ExitStatus.FAILED)
+
+
 def test_labels_beside_one_verdict_alone_show_no_judge_to_be_good(project):
     run(project, cases=120)
     label(sample=60)
