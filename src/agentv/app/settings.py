@@ -49,6 +49,7 @@ class Subject(RunKeys, frozen=True, kw_only=True):
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
         asks: False: no call will be made, so keys may be missing.
         first_messages: simulated users write only their first message, without a model.
+        independent: cases run whatever becomes of those that they depend on, and without them.
         process_env: the environment of the process.
     """
 
@@ -66,6 +67,7 @@ class Subject(RunKeys, frozen=True, kw_only=True):
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     asks: bool = True
     first_messages: bool = False
+    independent: bool = False
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def __repr__(self) -> str:

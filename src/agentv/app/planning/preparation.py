@@ -68,7 +68,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     """
     settings.check()
     loaded = load(_request(settings), registries())
-    suites = loaded.suites
+    suites = tuple(map(_independent, loaded.suites)) if settings.independent else loaded.suites
     if settings.exports:
         from agentv.app.exports import check_exports
 
@@ -103,6 +103,12 @@ def prepare(settings: EvalSettings) -> Prepared:
     plan = _plan(settings, suites)
     check_early_ends(settings, plan)
     return _prepared(settings, suites, plan, diagnostics, found)
+
+
+def _independent(suite: Suite) -> Suite:
+    """The suite without `depends_on`; a case still continues the conversation that it is part of."""
+    links = {name: replace(link, depends_on=()) for name, link in suite.links.items() if link.follows is not None}
+    return replace(suite, links=links)
 
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:

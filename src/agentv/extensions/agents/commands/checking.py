@@ -7,8 +7,7 @@ must, two grades of one work must agree, and hidden files must be out of reach.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Literal
 
@@ -85,18 +84,11 @@ class CheckReport(Struct, frozen=True):
         return ExitStatus.FAILED if self.problems or self.without_solution else ExitStatus.PASSED
 
 
-NOTHING = "nothing"
-SOLUTION = "solution"
 _SAMPLES = 2
 
 
-@dataclass(slots=True)
-class _Checked:
-    """The results of one substitute, by case and variant."""
-
-    results: dict[tuple[str, str, str | None], list[TrialResult]] = field(default_factory=lambda: defaultdict(list))
-    interrupted: bool = False
-    notes: tuple[str, ...] = ()
+_Results = Mapping[tuple[str, str, str | None], Sequence[TrialResult]]
+"""The results of one substitute, by case and variant."""
 
 
 def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
@@ -112,30 +104,29 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     """
     settings = replace(settings, repeat=_SAMPLES, until=None, cache=False, keep_workspaces="none", first_messages=True)
     agent = NoAgent({}, {})
-    prepared = _prepared(settings, NOTHING, agent.act)
+    prepared = _prepared(settings, "nothing", agent.act)
     cases: dict[CaseKey, Case] = {(one.name, case.id): case for one, case, *_ in prepared.plan.planned_cases()}
     specs = {key: case.workspace for key, case in cases.items() if case.workspace is not None}
-    hidden = {key: tuple(one.source for one in spec.hidden) for key, spec in specs.items() if spec.hidden}
-    agent = NoAgent(hidden, {})
-    nothing = _run(_prepared(settings, NOTHING, agent.act))
-    problems = [*_shown_by(nothing, solved=False)]
+    agent.hidden.update((key, tuple(one.source for one in spec.hidden)) for key, spec in specs.items())
+    results, interrupted = _run(prepared, cases)
+    problems = [*_shown_by(results, solved=False)]
     for key, paths in agent.readable.items():
         problems.append(CaseProblem(*key, None, "hidden-readable", "the agent can read hidden files", paths))
     solvable = {key: case for key, case in cases.items() if oracle and _is_solvable(case)}
-    solved = _Checked()
-    if solvable and not nothing.interrupted:
+    if solvable and not interrupted:
         solutions = {key: case.solution for key, case in solvable.items() if case.solution is not None}
         answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
-        solved = _run(_prepared(settings, SOLUTION, SolutionAgent(solutions, answers).act), tuple(solvable))
-        problems += _shown_by(solved, solved=True)
+        solved = _prepared(settings, "solution", SolutionAgent(solutions, answers).act)
+        results, interrupted = _run(solved, solvable)
+        problems += _shown_by(results, solved=True)
     return CheckReport(
         cases=len(cases),
         solved=len(solvable),
         problems=tuple(problems),
         without_solution=tuple(sorted(key[1] for key in cases if oracle and key not in solvable)),
-        notes=nothing.notes,
+        notes=prepared.notes,
         diagnostics=prepared.diagnostics,
-        interrupted=nothing.interrupted or solved.interrupted,
+        interrupted=interrupted,
     )
 
 
@@ -146,44 +137,36 @@ def _is_solvable(case: Case) -> bool:
 
 def _prepared(settings: EvalSettings, name: str, act: Act) -> Prepared:
     """The cases with a substitute. They run even where a case that they depend on does not pass."""
-    prepared = prepare(replace(settings, targets=(), given_target=substitute(name, act)))
-    suites = []
-    for suite in prepared.suites:
-        cases = tuple(structs.replace(one, on_dependency_failure="run") for one in suite.cases) if suite.links else ()
-        suites.append(structs.replace(suite, cases=cases) if cases else suite)
-    plan = structs.replace(prepared.plan, suites=suites)
-    return structs.replace(prepared, suites=tuple(suites), plan=plan)
+    return prepare(replace(settings, targets=(), given_target=substitute(name, act), independent=True))
 
 
-def _run(prepared: Prepared, only: Container[CaseKey] | None = None) -> _Checked:
-    """The results of all trials of a plan, or of those of some cases; nothing of the run is kept."""
-    if only is not None and not any(suite.links for suite in prepared.suites):  # others may wait for those left out
+def _run(prepared: Prepared, only: Container[CaseKey]) -> tuple[_Results, bool]:
+    """The results of the trials of some cases, and whether Ctrl-C ended it early; nothing of the run is kept."""
+    if not any(suite.links for suite in prepared.suites):  # others may wait for those left out
         chosen = frozenset(trial.key for trial in prepared.plan if (trial.suite.name, trial.case.id) in only)
         prepared = structs.replace(prepared, chosen=chosen)
-    checked = _Checked(notes=prepared.notes)
+    results = defaultdict[tuple[str, str, str | None], list[TrialResult]](list)
 
     def keep(event: Event) -> None:
         if isinstance(event, TrialFinished):
             trial = event.result.trial
-            if only is not None and (trial.suite.name, trial.case.id) not in only:
-                return
-            checked.results[trial.suite.name, trial.case.id, trial.variant_name].append(event.result)
+            if (trial.suite.name, trial.case.id) in only:
+                results[trial.suite.name, trial.case.id, trial.variant_name].append(event.result)
 
     with TemporaryDirectory(prefix="agentv-check-") as out:
         outcome = evaluate(structs.replace(prepared, settings=replace(prepared.settings, out=f"{out}/run")), keep)
-    checked.interrupted = outcome.interrupted
-    return checked
+    return results, outcome.interrupted
 
 
-def _shown_by(checked: _Checked, *, solved: bool) -> Iterator[CaseProblem]:
+def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
     """What a substitute shows: a case must fail each time for one that does nothing, and pass each time if solved."""
-    for case, results in checked.results.items():
+    for case, results in found.items():
         errored = next((one.error for one in results if one.status == "errored"), None)
         passed = [one.status == "passed" for one in results]
         if errored is not None:
             said = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
             yield CaseProblem(*case, "not-graded", said, errored=True)
-        elif solved and not all(passed) and len({one.status for one in results}) == 1:
+        elif solved and not any(passed):
             yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
         elif not solved and any(passed):
             yield CaseProblem(*case, "passes-untouched", "passes for an agent that does nothing")

@@ -130,7 +130,8 @@ def work_to_grade(
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
     target = structs.replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
-    return replace(settings, filter=test_id, targets=(), given_target=target, repeat=1, until=None, cache=False)
+    settings = replace(settings, filter=test_id, targets=(), given_target=target, independent=True)
+    return replace(settings, repeat=1, until=None, cache=False)
 
 
 def _only(prepared: Prepared, test_id: str) -> Trial:
@@ -142,6 +143,10 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
     trials = list(prepared.plan)
     if len(trials) == 1:
         return trials[0]
+    case = next((trial.case for trial in trials if trial.case.id == test_id), None)
+    if case is not None and trials[0].case.conversation_id:
+        what = f"the prompt of '{test_id}' contains the answers before it in the conversation '{case.conversation_id}'"
+        raise UsageError(f"{what}, which are not known", f"give the id of its first case: {trials[0].case.id}")
     variants = list(dict.fromkeys(trial.variant_name for trial in trials if trial.variant_name is not None))
     if len(variants) > 1:
         raise UsageError(f"the case '{test_id}' has several variants", f"add --variant {variants[0]}")

@@ -70,7 +70,7 @@ class NoAgent:
         readable: case → those of them that it could read.
     """
 
-    hidden: Mapping[CaseKey, tuple[str, ...]]
+    hidden: dict[CaseKey, tuple[str, ...]]
     readable: dict[CaseKey, tuple[str, ...]]
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:

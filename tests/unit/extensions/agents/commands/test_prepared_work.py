@@ -128,3 +128,19 @@ def test_what_cannot_be_prepared_or_graded_is_refused(project, arguments):
     with pytest.raises(UsageError):
         run(*arguments)
     assert not (project / "other").exists()
+
+
+def test_a_case_that_depends_on_others_is_prepared_and_graded_without_them(project):
+    suite = project / "fix.eval.yaml"
+    suite.write_text(suite.read_text().replace("- id: said", "- id: said\n    depends_on: total"))
+    prepared(project, "said")
+    (project / "answer.txt").write_text("hello there")
+    assert graded("said", "--response", "answer.txt") == 0
+
+
+def test_a_case_that_continues_a_conversation_is_refused_since_its_prompt_is_not_known(project):
+    suite = project / "fix.eval.yaml"
+    suite.write_text(suite.read_text().replace("    input:", "    conversation_id: talk\n    input:"))
+    with pytest.raises(UsageError, match="contains the answers before it in the conversation 'talk'") as refused:
+        run("prepare", "fix.eval.yaml", "--test-id", "said", "--out", "other")
+    assert refused.value.hint == "give the id of its first case: total"
