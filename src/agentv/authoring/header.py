@@ -19,9 +19,10 @@ from agentv.authoring.cases.context import (
     CaseDefaults,
     CaseNotes,
     SuiteWork,
-    TrialBudgets,
+    TrialLimits,
     directory_of_agents,
     place_of_budget,
+    places_of_counts,
     read_defaults,
     refuse_lacking,
 )
@@ -164,7 +165,7 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
         request=request,
         clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
         work=work,
-        budgets=TrialBudgets(request, place_of_budget(root)),
+        limits=TrialLimits(request, place_of_budget(root), places_of_counts(authored.run)),
     )
     notes = CaseNotes(GraderFiles(search=search_paths(env)))
     notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice

@@ -236,7 +236,9 @@ class CaseBuilder:
                 why = settings.refuses_case(tools=bool(case.tools), turns=case.has_turns)
                 if why is not None:
                     report.error("bad-value", node, f"target '{spec.name}' {why}")
-        self._context.budgets.check(node, targets, report)
+        self._context.limits.check(node, targets, report)
+        if case.workspace is None and not case.tools:
+            self._context.limits.check_counts(node, targets, report)
         if case.workspace is not None and self._context.work is not None:
             self._context.work.reader.check(case, targets, report)
 

@@ -261,17 +261,37 @@ _HINT = "send its calls through the gateway ('gateway: …' of the target), or l
 _NO_KEY = "set its API key, by which the gateway knows where to send its calls"
 
 
-class TrialBudgets(Struct):
-    """Checks the budgets of the cases of one suite. Each place is reported once for each target.
+_UNCOUNTED = "send its calls through the gateway ('gateway: …' of the target), or check its trace: 'turns: {max: …}'"
+_COUNTS = ("max_turns", "max_tool_calls")
+
+
+class TrialLimits(Struct):
+    """Checks the limits of the cases of one suite. Each place is reported once for each target.
 
     Attributes:
         request: says whether targets are called.
         shared: position of the suite's `limits.budget_usd`; None: it has none.
+        counts: key of the suite's `run` → position, of limits on what an agent does.
     """
 
     request: LoadRequest
     shared: Span | None = None
+    counts: Mapping[str, Span] = field(default_factory=dict)
     _reported: set[tuple[Span, str]] = field(default_factory=set)
+
+    def check_counts(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
+        """Warn of programs and servers whose turns and tool calls nobody counts, in a case that has a limit of them."""
+        places = {**self.counts, **places_of_counts(case)}
+        for spec in targets if places else ():
+            settings = spec.settings
+            speaks = getattr(settings, "model_protocol", None) is not None or getattr(settings, "otel", False)
+            is_free = getattr(settings, "free", False) or spec.calls not in ("program", "any-server")
+            for key, place in places.items():
+                if spec.is_agent or spec.upstream or speaks or is_free or (place, spec.name) in self._reported:
+                    continue
+                self._reported.add((place, spec.name))
+                message = f"'{key}' has no effect on '{spec.name}': nothing counts what it does"
+                report.add(Diagnostic("no-effect", message, place, "warning", _UNCOUNTED))
 
     def check(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
         """Report targets for which the budget of a case cannot be enforced; its own wins over the suite's."""
@@ -292,6 +312,12 @@ class TrialBudgets(Struct):
             lacks_key = speaks and getattr(settings, "gateway", None) is not False
             severity: Severity = "warning" if lacks_key and not request.for_run else "error"
             report.add(Diagnostic("no-gateway", message, place, severity, _NO_KEY if lacks_key else _HINT))
+
+
+def places_of_counts(node: Node | None) -> dict[str, Span]:
+    """Key → position of the limits of turns and tool calls in a case, or in `run`."""
+    keys = node.keys if isinstance(node, MapNode) else {}
+    return {key: span_of(keys[key]) for key in _COUNTS if key in keys}
 
 
 def place_of_budget(mapping: MapNode) -> Span | None:
@@ -338,7 +364,7 @@ class CaseContext(Struct, frozen=True):
         authored: the keys of the suite.
         clusters: determines the cluster of each case; None: the case, or its conversation, is one.
         work: what is written of the work of agents; None: the extension that reads it is not here.
-        budgets: checks the budgets of their trials.
+        limits: checks the limits of their trials.
     """
 
     defaults: CaseDefaults
@@ -349,7 +375,7 @@ class CaseContext(Struct, frozen=True):
     request: LoadRequest
     clusters: ClusterReader | None
     work: SuiteWork | None
-    budgets: TrialBudgets
+    limits: TrialLimits
 
 
 class CaseNotes(Struct):
