@@ -77,7 +77,7 @@ class AssertSet(DeclaredAssertion):
         """Reports a set that checks nothing."""
         if not self.assert_:
             yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")
-        elif not any(entry.settings.weight or entry.settings.required is not False for entry in self.assert_):
+        elif not any(entry.settings.weight or entry.settings.required for entry in self.assert_):
             message = "every assertion of the set has weight 0 and none is required, so it checks nothing"
             yield Issue(("assert_",), message)
         if self.aggregator is not None:
@@ -158,7 +158,7 @@ class AssertSet(DeclaredAssertion):
                 message = f"'{entry.name}' has a weight of its own and one in 'weights'; keep one of them"
                 yield Issue(("assert_", place, "weight"), message, "two-spellings")
         weighed = [aggregator.weighed(entry).settings for entry in self.assert_]
-        if aggregator.weights and not any(one.weight or one.required is not False for one in weighed):
+        if aggregator.weights and not any(one.weight or one.required for one in weighed):
             yield Issue(("aggregator", "weights"), "every assertion of the set has weight 0, so it checks nothing")
         if self.threshold is not None and aggregator.type in _COUNTING:
             message = f"'threshold' of the set has no meaning with an aggregator of type: {aggregator.type}"

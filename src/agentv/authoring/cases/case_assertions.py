@@ -260,6 +260,9 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
         if entry.settings is not DEFAULTS and entry.settings.min_score == 0:
             message = f"'{entry.name}' passes with every score: its min_score is 0"
             report.warning("always-passes", entry.span, message, hint="to show it without counting it, use weight: 0")
+        if not entry.settings.weight and entry.settings.required == 0 and entry.settings.required is not False:
+            message = f"'{entry.name}' can neither fail nor count: its weight and its 'required' are 0"
+            report.warning("always-passes", entry.span, message, hint="remove 'required' to only show it")
         inside = entry.inner
         if inside:
             mark = getattr(entry.assertion, "threshold", None)
@@ -318,8 +321,8 @@ def reads_criteria(entry: AssertionEntry) -> bool:
 
 
 def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
-    """Whether one of the assertions affects the verdict: by its weight, or as a gate."""
-    return any(entry.settings.weight != 0 or entry.settings.required is not False for entry in entries)
+    """Whether one of the assertions affects the verdict: by its weight, or as a gate that some score fails."""
+    return any(entry.settings.weight or entry.settings.required for entry in entries)
 
 
 def _input(given: Node | None, turn: Canonical, what: str, reading: Reading) -> tuple[Message, ...] | None:

@@ -160,34 +160,25 @@ class _Member(Struct, frozen=True):
 
 
 def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
-    """Every circle that a walk along the links closes, each in the order of its steps.
+    """The circles of the links, each in the order of its steps; of several that share a step, at least one."""
+    from graphlib import CycleError, TopologicalSorter  # few suites have links
 
-    Without recursion: a conversation may have more cases than Python has frames.
-    """
-    done: set[str] = set()
-    for start in links:
-        path: dict[str, Iterator[str]] = {}
-        step: str | None = start
-        while step is not None or path:
-            if step is not None and step not in done:
-                path[step] = iter(links[step].needs if step in links else ())
-            last = next(reversed(path), None)
-            if last is None:
-                break
-            step = next(path[last], None)
-            if step is None:
-                done.add(last)
-                del path[last]
-            elif step in path:
-                yield [*path][[*path].index(step) :]
-                step = None
+    graph = {case: [*link.needs] for case, link in links.items()}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circle = error.args[1][:0:-1]
+            graph[circle[0]].remove(circle[1 % len(circle)])
+            yield circle
+        else:
+            return
 
 
 class CaseCollector(Struct):
     """Collects the cases of one suite, and checks them against each other.
 
-    Their ids are stored as hashes: a million of them take 24 MB. A hit means that an id was probably seen, so the
-    source must be read again to be certain.
+    Their ids are stored as hashes, with the place of each: a million of them take 32 MB.
 
     Attributes:
         notes: say which cases are wrong.
@@ -200,8 +191,9 @@ class CaseCollector(Struct):
     report: Report
     _parts: list[Part] = []
     _ids: NumberedHashes = field(default_factory=NumberedHashes)
+    _places: array[int] = field(default_factory=lambda: array("Q"))
+    _files: dict[str, int] = {}
     _count: int = 0
-    _in_files: list[tuple[str, Span | None, str]] = []
     _links: Links = field(default_factory=Links)
     asks_judge: bool = False
     tally: Counter[tuple[int | None, bool]] = field(default_factory=Counter)
@@ -235,15 +227,23 @@ class CaseCollector(Struct):
         Args:
             top: of the eval file.
         """
-        self._end_ids(top)
+        for identity, spans in self.notes.invalid.items():
+            good = self._first(identity)
+            written = [*spans, *(() if good is None else (good,))]
+            first, *others = sorted(one for one in written if one.line > 0) or (None,)  # others stand in no file
+            for span in others if not has_placeholder(identity) else ():
+                self._report_duplicate(identity, span, first, "")
+        if self._count > SHOWN:
+            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
+            self.report.error("duplicate-id", top, message)
         if not self._links.depends_on and not self._links.last:
-            self._ids = NumberedHashes()  # the old ones take much memory
+            self._ids, self._places = NumberedHashes(), array("Q")  # the old ones take much memory
             return {}
         self._links.unread, self._links.lost = self.notes.invalid, self._links.lost or self.notes.lost
         return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self.report)
 
     def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
-        """Count the cases of one entry, and note an id that another entry has. Its prompts share one id."""
+        """Count the cases of one entry, and report an id that another entry has. Its prompts share one id."""
         first = cases[0]
         if first.depends_on or first.conversation_id is not None:
             for case in {case.id: case for case in cases}.values():
@@ -258,13 +258,11 @@ class CaseCollector(Struct):
                 before = case.id
 
     def _knows(self, identity: str) -> bool:
-        """Whether a case probably has this id."""
+        """Whether a case has this id."""
         return self._ids.find(text_hash(identity)) is not None
 
     def _seen(self, identity: str, case: Case, where: str) -> bool:
-        """Add an id; returns whether it was probably already there.
-
-        A duplicate is reported now if the first case is in memory, else after all files are read.
+        """Add an id; returns whether it was already there, which is reported.
 
         Args:
             identity: of the case, or of the entry that expands to several.
@@ -273,63 +271,31 @@ class CaseCollector(Struct):
         """
         before = len(self._ids)
         if self._ids.number(text_hash(identity)) == before:
+            at = case.span or _NOWHERE
+            file = self._files.setdefault(at.file, len(self._files))
+            self._places.append(file << 48 | at.line << 16 | min(at.column, 0xFFFF))
             return False
         self._count += 1
-        if self._count > SHOWN:
-            return True
-        cases = (one for one in self._listed() if identity in (one.id, one.id.removesuffix(one.id_suffix)))
-        first = next(cases, None)
-        if first is not None:
-            self._report_duplicate(identity, case.span, first.span, where)
-        else:
-            self._in_files.append((identity, case.span, where))
+        if self._count <= SHOWN:
+            self._report_duplicate(identity, case.span, self._first(identity), where)
         return True
 
-    def _end_ids(self, top: Span) -> None:
-        """Report duplicate ids in files and of invalid cases, and how many were left out."""
-        invalid = self.notes.invalid
-        places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
-        for identity, span, where in self._in_files:
-            first = next(
-                (one for one in places.get(identity, ()) if span is None or one.line_of_file != span.line_of_file), None
-            )
-            if first is not None:  # otherwise it is another id with the same hash
-                self._report_duplicate(identity, span, first, where)
-        listed = list(self._listed()) if invalid else []
-        for identity, spans in invalid.items():
-            if has_placeholder(identity):
-                continue
-            good = next((one.span for one in listed if one.id == identity), None) if self._knows(identity) else None
-            written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
-            first, *others = sorted(written) or (None,)
-            for span in others:
-                self._report_duplicate(identity, span, first, "")
-        if self._count > SHOWN:
-            message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
-            self.report.error("duplicate-id", top, message)
-
-    def _listed(self) -> Iterator[Case]:
-        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
+    def _first(self, identity: str) -> Span | None:
+        """Where the first case with an id begins."""
+        number = self._ids.find(text_hash(identity))
+        if number is None:
+            return None
+        place = self._places[number]
+        line, column = place >> 16 & 0xFFFFFFFF, place & 0xFFFF
+        return Span(list(self._files)[place >> 48], line, column, line, column + 1)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
-        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+        is_other = first is not None and span is not None and str(first) != str(span)
+        other = f"; the first is at {shown(first.file)}:{first.line}" if first is not None and is_other else ""
         self.report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
 
-    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
-        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
-        entries: dict[str, list[str]] = {}
-        for identity in ids:
-            expanded = (identity[:place] for place, letter in enumerate(identity) if letter == "[")
-            for entry in (identity, *expanded):  # its own, or that of an entry whose lists were expanded
-                entries.setdefault(entry, []).append(identity)
-        found: dict[str, list[Span]] = {}
-        for part in self._parts:
-            for written, span in part.places() if isinstance(part, StreamedCases) else ():
-                for identity in entries.get(written or "", ()):
-                    places = found.setdefault(identity, [])
-                    places += [span] if len(places) < 2 else []
-        return found
 
+_NOWHERE = Span("", 0, 0, 0, 0)
 
 Part: TypeAlias = "list[Case] | StreamedCases[Any]"
 """Cases that stand in a list, or in one file."""
@@ -378,9 +344,6 @@ class Format(Protocol[R]):
 
     def renders(self, record: R) -> bool:
         """Whether records may contain placeholders."""
-
-    def identity(self, record: R) -> str | None:
-        """The id of the case, if there is one, with no word about mistakes."""
 
     def reworded(self, record: R, found: Diagnostic) -> Diagnostic:
         """A diagnostic in the terms of the format."""
@@ -472,11 +435,6 @@ class StreamedCases(Generic[R]):
     def _add(self, record: R, found: Report, report: Report) -> None:
         for one in found.diagnostics:
             report.add(self._source.reworded(record, one))
-
-    def places(self) -> Iterator[tuple[str | None, Span]]:
-        """The id of each record, and where the record begins."""
-        for number, record in self._source.records(Report()):
-            yield self._source.identity(record), Span(self.path, number, 1, number, 2)
 
     def _changed(self, number: int) -> LoadError:
         message = f"this {self._source.unit} was changed during the run and is not run"

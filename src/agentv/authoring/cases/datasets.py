@@ -176,7 +176,7 @@ class CaseSources(Struct):
         if is_data and path.endswith(".jsonl") and holds_transcripts(path):
             return Transcripts(path)
         if path.endswith(".jsonl"):
-            return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
+            return JsonLines(path, self.disk.open, RowKeys(types.knows) if is_data else None)
         return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
 
     def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:

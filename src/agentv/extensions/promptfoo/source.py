@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import climbs, is_file, literal_part, shown
 from agentv.authoring.source.json_text import parse_json
@@ -145,7 +144,7 @@ class Source(Struct, frozen=True):
             self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
             return None
         if path.suffix == ".jsonl":
-            lines: Any = JsonLines(str(path), CASE.spelled("id"))
+            lines: Any = JsonLines(str(path))
             nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
             return ListNode([node for node in nodes if node is not None], at.at)
         return read_yaml(str(path), self.reading.reader.read(str(path)), self.report).value  # JSON is YAML

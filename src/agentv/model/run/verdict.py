@@ -53,7 +53,7 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
         settings, grade = score.entry.settings, score.grade
         if settings.weight:
             pairs.append((settings.weight, grade.counted))
-        if settings.required is not False:
+        if settings.required:  # a gate of 0 holds for every score
             required = True
             gated = gated and passes_gate(score)
         errored = errored or grade.error is not None

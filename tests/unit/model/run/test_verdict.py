@@ -73,7 +73,15 @@ def test_whether_a_retry_may_help_is_kept():
     assert combined([Score(entry(Given(grade)), grade, 0.0)], 0.5).error.retryable
 
 
-@pytest.mark.parametrize("scores", [[], [score(1.0, weight=0.0)], [score(0.0, error="timeout", weight=0.0)]])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [],
+        [score(1.0, weight=0.0)],
+        [score(1.0, weight=0.0, required=0.0)],
+        [score(0.0, error="timeout", weight=0.0)],
+    ],
+)
 def test_nothing_that_counts_is_no_pass(scores):
     whole = combined(scores, 0.0)
     assert not whole.passed

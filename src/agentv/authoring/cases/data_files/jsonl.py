@@ -7,7 +7,7 @@ the last message of the user. The answer comes from the target, which may replay
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,7 +18,7 @@ from agentv.authoring.cases.collector import at_line, down
 from agentv.authoring.cases.data_files.rows import RowKeys
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, node_of, plain, span_of, written
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.values.values import Json, Span
@@ -32,13 +32,11 @@ class JsonLines(Struct):
     """The format of a JSONL file.
 
     Attributes:
-        id_keys: all keys that can contain a case's id.
         opened: opens the file.
         extra: keeps unknown keys, if the lines are data; None: they are errors.
     """
 
     path: str
-    id_keys: Sequence[str] = ("id",)
     opened: Callable[[str], BinaryIO] = _from_disk
     extra: RowKeys | None = None
     unit: str = "line"
@@ -77,15 +75,6 @@ class JsonLines(Struct):
     def renders(self, record: bytes) -> bool:
         """Whether lines may contain placeholders."""
         return b"{{" in record or b"{%" in record
-
-    def identity(self, record: bytes) -> str | None:
-        """The id that the line gives."""
-        try:
-            value = json.loads(record, parse_float=str)
-        except (ValueError, RecursionError):
-            value = None
-        keys = (key for key in self.id_keys if key in value) if isinstance(value, dict) else ()
-        return next((written(value[key]) for key in keys), None)
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
         """Unchanged: a line number is enough."""
@@ -193,14 +182,6 @@ class Transcripts(Struct):
         """What was said is not rendered."""
         del record
         return False
-
-    def identity(self, record: bytes) -> str | None:
-        """The id of the case."""
-        try:
-            found = json.loads(record).get("test_id")
-        except (ValueError, AttributeError, RecursionError):
-            return None
-        return found if isinstance(found, str) else None
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
         """Unchanged: a line number is enough."""

@@ -177,14 +177,6 @@ class TableCases(Struct):
         text = repr(record)
         return "{{" in text or "{%" in text
 
-    def identity(self, record: TableRow) -> str | None:
-        """The id that the row gives or gets."""
-        own = next((place for place, column in enumerate(self._columns) if column.kind == "id"), None)
-        values = () if isinstance(record.values, WrongValue) else record.values
-        value = values[own] if own is not None and own < len(values) else None
-        given = "" if isinstance(value, WrongValue) else _text(value).strip()
-        return given or self._id_of(record)
-
     def reworded(self, record: TableRow, found: Diagnostic) -> Diagnostic:
         """The diagnostic with the row, the cell and the name of the column."""
         table = self.tables[record.source]

@@ -441,7 +441,7 @@ class Diff(DeclaredAssertion):
 
     def validate(self) -> Iterable[Issue]:
         """Reports assertions that check nothing."""
-        if not any(one.settings.weight or one.settings.required is not False for one in self.assert_):
+        if not any(one.settings.weight or one.settings.required for one in self.assert_):
             yield Issue(("assert_",), "there is no assertion that counts, so it checks nothing", "missing-value")
 
     async def grade(self, context: AssertionContext) -> Grade:
