@@ -46,26 +46,9 @@ if TYPE_CHECKING:
 SPENT = 402
 """Status of a call for which there is no money: no SDK and no agent asks again."""
 
-_ANTHROPIC = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    529: "overloaded_error",
-}
-_OPENAI = {401: "invalid_api_key", 402: "insufficient_quota", 404: "not_found", 429: "rate_limit_exceeded"}
-_GEMINI = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    402: "FAILED_PRECONDITION",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    503: "UNAVAILABLE",
-}
+_ANTHROPIC = {401: "authentication_error", 402: "billing_error", 429: "rate_limit_error", 529: "overloaded_error"}
+_OPENAI = {401: "invalid_api_key", 402: "insufficient_quota", 429: "rate_limit_exceeded"}
+_GEMINI = {401: "UNAUTHENTICATED", 402: "FAILED_PRECONDITION", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
 """Header that makes the SDKs of OpenAI and Anthropic give up."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-import msgspec
-
 from agentv.extensions.agents.gateway.trial_texts import dashed
 from agentv.model.values.trace import ModelRequest
 from agentv.model.values.values import Json, JsonObject, lazy_pattern
@@ -111,7 +109,6 @@ SHOWN = 1000
 """Characters of a text that a cassette shows; the digest covers all of it."""
 
 _DIGITS = 16
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +245,4 @@ def _names_of(tools: Json) -> Iterator[str]:
 
 
 def _digest(value: Json) -> str:
-    try:
-        written = _encode(value)
-    except (ValueError, OverflowError, RecursionError):
-        written = repr(value).encode(errors="replace")
-    return sha256(written).hexdigest()[:_DIGITS]
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGITS]

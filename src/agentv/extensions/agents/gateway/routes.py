@@ -1,7 +1,7 @@
 """What passes the gateway: routes, bodies and headers of requests.
 
 A route that is not listed is refused: batches, files and background responses would cost money that nobody counts.
-Bodies are read strictly, so that we count what the API will read. Neither the token nor the real key is passed on.
+Neither the token nor the real key is passed on.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Literal
 
 from agentv.model.suite.tools import SHORTEST_KEY, ModelProtocol, ModelUpstream
 from agentv.model.values.values import JsonObject
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
 Api = Literal["chat", "responses", "messages", "gemini", "embeddings"]
 """How the reply of a model call is read."""
 
-_DECODED = 3
-"""How often a path is decoded before it is looked at: servers behind proxies decode more than once."""
+_MODEL = r"\w[\w.:@+~-]*"
+"""A part of a path that no server reads as that of another resource: with the real key, `models/../files` is one."""
 
-_SEPARATOR = re.compile(r"[/\\]")
-_MODEL = r"[\w.:@+~%-]+"
 _GEMINI = rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?)"
 _CALLS: tuple[tuple[ModelProtocol, re.Pattern[str], Api], ...] = (
     ("openai", re.compile(r"/openai/v1(/chat/completions|/completions)"), "chat"),
@@ -67,12 +64,6 @@ class Route:
 
 def route_of(method: str, path: str) -> Route | None:
     """The route of a request by its path as it was sent; None: it is refused."""
-    decoded = path
-    for _ in range(_DECODED):
-        decoded = unquote(decoded)
-    # a server could read it as the path of another resource: with the real key, `models/../files` is one
-    if any(part in {".", ".."} for part in _SEPARATOR.split(decoded)):
-        return None
     if method == "POST":
         for protocol, pattern, api in _CALLS:
             found = pattern.fullmatch(path)
@@ -129,12 +120,10 @@ def read_body(data: bytes, route: Route) -> CallBody:
     """The body of a model call.
 
     Raises:
-        RefusedBodyError: it is no JSON object, says something twice, or asks for work that nobody can count.
+        RefusedBodyError: it is no JSON object, or asks for work that nobody can count.
     """
     try:
-        values = json.loads(data, object_pairs_hook=_once)
-    except RefusedBodyError:
-        raise
+        values = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise RefusedBodyError("the body is not valid JSON") from error
     if not isinstance(values, dict):
@@ -150,14 +139,6 @@ def read_body(data: bytes, route: Route) -> CallBody:
     values["stream_options"] = {**options, "include_usage": True}
     data = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
     return CallBody(values, data, model, streamed, hides_usage=True)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys differ: of two limits in a body, we might count the one that the API passes over."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise RefusedBodyError("an object of the body has a key twice")
-    return found
 
 
 _OF_PROXIES = frozenset({"proxy-authenticate", "proxy-authorization", "proxy-connection"})

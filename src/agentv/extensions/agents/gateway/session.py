@@ -231,14 +231,7 @@ def drawn_faults(shares: Mapping[str, float], key: str) -> Iterator[str | None]:
         shares: a status or `drop` → share of the calls.
         key: of the trial; the same key gives the same faults.
     """
-    ordered = sorted(shares.items())
+    weights: dict[str | None, float] = {**dict(sorted(shares.items())), None: max(0.0, 1 - sum(shares.values()))}
     source = random.Random(f"faults\0{key}")  # noqa: S311  # it has to be repeatable, and keeps no secret
     while True:
-        drawn = source.random()
-        for name, share in ordered:
-            if drawn < share:
-                yield name
-                break
-            drawn -= share
-        else:
-            yield None
+        yield source.choices([*weights], [*weights.values()])[0]

@@ -1,9 +1,8 @@
 """Texts that are new for each trial, in the replies of its model: a cassette holds placeholders for them.
 
 A model repeats paths that its agent sent, in its text and in the arguments of tools. In a replay they are
-others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`. A form is kept with it:
-`[agentv:workspace:1]` for a path with one backslash before each slash, `[agentv:workspace:dashed]` for one whose signs
-became `-`. What looks like a placeholder itself begins with `[agentv:literal]`.
+others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`; where its signs became `-`, as
+`[agentv:workspace:dashed]`. What looks like a placeholder itself begins with `[agentv:literal]`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any
 
 from agentv.model.values.joined_texts import Change, JoinedText, Path, PieceChanges, joined_texts, with_changes
 from agentv.model.values.trace import ModelReply
-from agentv.model.values.values import lazy_pattern
 
 _EVENT = "data:"
 _NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id", "thought")
@@ -132,28 +130,12 @@ def _loaded(text: str) -> Any:
 
 
 def _written(value: Any) -> str:
-    written = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    try:
-        written.encode()
-    except UnicodeEncodeError:  # half a letter of two, which only an escape can say
-        return json.dumps(value, separators=(",", ":"))
-    return written
+    return json.dumps(value, separators=(",", ":"))
 
 
 _OPENING = "[agentv:"
-_LITERAL = "literal"
-_DASHED = "dashed"
-_PLACEHOLDER = lazy_pattern(r"\[agentv:(?P<name>[a-z]+)(?::(?P<form>[1-8]|dashed))?\]")
-
-_OF_PATH = lazy_pattern(r"[\w.~/-]*", re.ASCII)
 _BEHIND = r"(?![\w-]|\.[\w-])"
 """What does not follow a whole path."""
-
-_LONGEST = 400
-"""Characters before a path in which the beginning of a longer one is looked for."""
-
-_FEWEST_NAMES = 2
-"""Fewest names in a path whose form with dashes is distinct from ordinary words."""
 
 
 class TrialTexts:
@@ -164,101 +146,36 @@ class TrialTexts:
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        names = {text: name.strip("[]") for text, name in (texts or {}).items()}
-        longest_first = sorted(names, key=len, reverse=True)
-        self._texts = {text: names[text] for text in longest_first if len(text) > 1}  # not the root directory
-        self._by_name = {name: text for text, name in names.items()}
-        self._patterns: dict[bool, re.Pattern[str]] = {}
+        forms = {_OPENING: f"{_OPENING}literal]"}
+        for text, name in (texts or {}).items():
+            bare = name.strip("[]")
+            if len(text) > 1:  # not the root directory
+                forms[text] = f"{_OPENING}{bare}]"
+            if text.count("/") > 1:  # the form of a single name is too much like ordinary words
+                forms[dashed(text)] = f"{_OPENING}{bare}:dashed]"
+        self._placeholders, self._texts = forms, {placeholder: text for text, placeholder in forms.items()}
+        longest_first = sorted(forms, key=len, reverse=True)
+        found = (re.escape(text) + (_BEHIND if text != _OPENING else "") for text in longest_first)
+        self._kept = re.compile("|".join(found), re.ASCII)
+        self._given = re.compile("|".join(map(re.escape, self._texts)))
 
     def kept(self, reply: ModelReply) -> ModelReply:
         """A reply as it is recorded."""
-        return _with_body(reply, replaced_texts(reply.body, self._placeholders_in))
+        return _replaced(reply, self._kept, self._placeholders)
 
     def given(self, reply: ModelReply) -> ModelReply:
         """A recorded reply as this trial gets it."""
-        if _OPENING[:1].encode() not in reply.body:
-            return reply
-        return _with_body(reply, replaced_texts(reply.body, self._texts_in))
+        return _replaced(reply, self._given, self._texts) if b"[" in reply.body else reply
 
-    def _placeholders_in(self, text: str) -> Iterator[Change]:
-        """Where to put placeholders into a text."""
-        names = list(self._texts.values())
-        for found in self._pattern(_is_json(text)).finditer(text):
-            first, last = found.span()
-            group = found.lastgroup or ""
-            if group == _LITERAL:
-                yield Change(first, last, f"{_OPENING}{_LITERAL}]")
-                continue
-            kind, number = group[0], int(group[1:])
-            if kind == "p" and _is_inside_path(text, first):
-                continue
-            form = _DASHED if kind == "d" else len(found[f"s{number}"]) if kind == "p" else 0
-            yield Change(first, last, f"{_OPENING}{names[number]}{f':{form}' if form else ''}]")
 
-    def _texts_in(self, text: str) -> Iterator[Change]:
-        """Where to put the trial's own texts into a recorded one."""
-        is_json = _is_json(text)
-        for found in _PLACEHOLDER.finditer(text):
-            name, form = found["name"], found["form"] or ""
-            own = _OPENING if name == _LITERAL else self._by_name.get(name)
-            if own is None:
-                continue
-            if form == _DASHED:
-                own = dashed(own)
-            elif is_json:
-                own = _in_json(own)
-            if form.isdigit():
-                own = own.replace("/", "\\" * int(form) + "/")
-            yield Change(*found.span(), own)
+def _replaced(reply: ModelReply, pattern: re.Pattern[str], by: Mapping[str, str]) -> ModelReply:
+    def changes(text: str) -> Iterator[Change]:
+        return (Change(*found.span(), by[found[0]]) for found in pattern.finditer(text))
 
-    def _pattern(self, is_json: bool) -> re.Pattern[str]:
-        """What finds the texts, longest first."""
-        if is_json not in self._patterns:
-            forms = [rf"(?P<{_LITERAL}>{re.escape(_OPENING)})"]
-            for number, text in enumerate(self._texts):
-                forms += _forms(number, _in_json(text) if is_json else text)
-            self._patterns[is_json] = re.compile("|".join(forms), re.ASCII)
-        return self._patterns[is_json]
+    body = replaced_texts(reply.body, changes)
+    return reply if body is reply.body else ModelReply(reply.status, reply.content_type, body, complete=reply.complete)
 
 
 def dashed(path: str) -> str:
     """A path as agents name the directory that they make for a project."""
     return re.sub("[^A-Za-z0-9]", "-", path)
-
-
-def _forms(number: int, text: str) -> Iterator[str]:
-    """Patterns of a text, each a group named by its kind and number."""
-    if not text.startswith("/"):
-        yield f"(?P<t{number}>{re.escape(text)})"
-        return
-    names = text.strip("/").split("/")
-    rest = "".join(rf"(?P=s{number})/{re.escape(name)}" for name in names[1:])
-    yield rf"(?P<p{number}>(?P<s{number}>\\{{0,8}})/{re.escape(names[0])}{rest}{_BEHIND})"
-    if len(names) >= _FEWEST_NAMES:
-        yield rf"(?P<d{number}>(?<![\w-]){re.escape(dashed(text.rstrip('/')))}(?![A-Za-z0-9]))"
-
-
-def _is_inside_path(text: str, at: int) -> bool:
-    """Whether a path that begins here goes on from what stands before: `/srv` before `/root`."""
-    before = _OF_PATH.match(text[max(at - _LONGEST, 0) : at][::-1])
-    run = "" if before is None else before[0].lstrip("/")
-    return "/" in run or (run != "" and not run.strip(".~"))
-
-
-def _is_json(text: str) -> bool:
-    """Whether a text is JSON itself, as the arguments of tools are."""
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _in_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _with_body(reply: ModelReply, body: bytes) -> ModelReply:
-    return reply if body is reply.body else ModelReply(reply.status, reply.content_type, body, complete=reply.complete)

@@ -209,7 +209,6 @@ async def test_a_page_that_is_led_here_by_its_name_is_refused(host):
         ("/openai/v1/chat%2Fcompletions", {"model": "m"}),
         ("/openai/v1/models/../batches", {}),
         ("/openai/v1/responses", {"model": "m", "input": "hi", "background": True}),
-        ("/openai/v1/chat/completions", b'{"model": "m", "max_tokens": 1, "max_tokens": 100000, "messages": []}'),
         ("/openai/v1/chat/completions", b"[]"),
         ("/openai/v1/chat/completions", b"not json"),
         ("/openai/v1/chat/completions", b"[" * 100_000),

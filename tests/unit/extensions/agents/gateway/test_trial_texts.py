@@ -12,7 +12,6 @@ from agentv.model.values.trace import ModelReply
 NAMES = ("[token]", "[repository]", "[workspace]", "[home]", "[trial]")
 A = ("t0ken-a-123", "/srv/shop", "/tmp/agentv-a1/workspace", "/tmp/agentv-a1/home", "/tmp/agentv-a1")
 B = ("t0ken-b-45", "/home/me/my shop", "/var/t/run-22/w", "/var/t/run-22/h", "/var/t/run-22")
-QUOTED = ("t", '/a "b"', '/o\\dd "q"/w', '/o\\dd "q"/h', '/o\\dd "q"')
 
 
 def texts_of(values):
@@ -137,33 +136,28 @@ def said(values):
     return text, {"path": f"{workspace}/a.txt", "text": f"cd {home}\n{workspace}/run '[agentv:workspace]'"}
 
 
-def written(arguments, slash):
-    return json.dumps(arguments).replace("/", slash)
-
-
-def replayed(protocol, pieces, arguments, replay=REPLAYED):
+def replayed(protocol, pieces, arguments):
     """The events that a replay gives, and those that were recorded."""
     recorded = list(protocol.stream(pieces, arguments))
     reply = ModelReply(200, "text/event-stream", sse(*recorded))
     kept = RECORDED.kept(reply)
     joined = "\n".join(protocol.joined(events_of(kept.body)))
-    assert not [one for one in A if one in joined.replace("\\/", "/")]
+    assert not [one for one in A if one in joined]
     assert RECORDED.given(kept).body.count(b"\n") == reply.body.count(b"\n")
     assert [*protocol.joined(events_of(RECORDED.given(kept).body))] == [*protocol.joined(recorded)]
-    events = events_of(replay.given(kept).body)
+    events = events_of(REPLAYED.given(kept).body)
     assert len(events) == len(recorded)
     return events
 
 
 @PROTOCOLS
-@pytest.mark.parametrize(("slash", "values"), [("/", B), ("\\/", QUOTED)])
-def test_a_path_that_is_cut_anywhere_becomes_that_of_the_replay(protocol, slash, values):
+def test_a_path_that_is_cut_anywhere_becomes_that_of_the_replay(protocol):
     text, arguments = said(A)
-    other_text, other_arguments = said(values)
-    given_ = written(arguments, slash)
+    other_text, other_arguments = said(B)
+    given_ = json.dumps(arguments)
     for place in range(max(len(text), len(given_))):
-        events = replayed(protocol, cut(text, [place]), cut(given_, [place]), texts_of(values))
-        wanted = protocol.stream([other_text], [written(other_arguments, slash)])
+        events = replayed(protocol, cut(text, [place]), cut(given_, [place]))
+        wanted = protocol.stream([other_text], [json.dumps(other_arguments)])
         assert [*protocol.joined(events)] == [*protocol.joined(list(wanted))]
 
 
@@ -172,14 +166,14 @@ STEPS = st.lists(st.tuples(FILLERS, st.sampled_from(range(5))), max_size=4)
 
 
 @PROTOCOLS
-@given(steps=STEPS, places=st.lists(st.integers(0, 300), max_size=40), slash=st.sampled_from(["/", "\\/"]))
-@example(steps=[("", 2), ("/[agentv:", 3)], places=list(range(40)), slash="/")
-def test_a_replay_says_what_a_model_in_its_place_would_have_streamed(protocol, steps, places, slash):
+@given(steps=STEPS, places=st.lists(st.integers(0, 300), max_size=40))
+@example(steps=[("", 2), ("/[agentv:", 3)], places=list(range(40)))
+def test_a_replay_says_what_a_model_in_its_place_would_have_streamed(protocol, steps, places):
     def text(values):
         return "".join(f"{filler} ({values[number]})" for filler, number in steps) + " end"
 
     def arguments(values):
-        return written({"path": f"{values[2]}/{text(values)}"}, slash)
+        return json.dumps({"path": f"{values[2]}/{text(values)}"})
 
     events = replayed(protocol, cut(text(A), places), cut(arguments(A), places))
     wanted = protocol.stream([text(B)], [arguments(B)])
@@ -205,9 +199,7 @@ def test_no_text_is_empty_that_was_not(size):
         ("/tmp/agentv-a12/workspace", "/tmp/agentv-a12/workspace"),
         ("file:///srv/shop/a", "file://[agentv:repository]/a"),
         ("PATH=/srv/shop:/srv/shop/bin", "PATH=[agentv:repository]:[agentv:repository]/bin"),
-        (r"s/\/srv\/shop\/x/y/", r"s/[agentv:repository:1]\/x/y/"),
         ("projects/-tmp-agentv-a1-workspace/x", "projects/[agentv:workspace:dashed]/x"),
-        ("my-srv-shop", "my-srv-shop"),
         ("[agentv:home]", "[agentv:literal]home]"),
     ],
 )
