@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from agentv.extensions.agents.adapters import trials
 from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
-from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, argv_of, start_argv
+from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, argv_of, start_argv
 from agentv.extensions.agents.adapters.settings import AcpSettings
-from agentv.extensions.agents.traces.acp import is_call, model_in, usage_of_turn
+from agentv.extensions.agents.traces.acp import NATIVE_NAME, is_call, model_in, usage_of_turn
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -27,8 +27,6 @@ from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.files import temporary_prefix
 from agentv.version import __version__
-
-NATIVE_NAME = "acp.jsonl"
 
 
 def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
@@ -127,10 +125,8 @@ class AcpSession:
         """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
         limits = self.limits
         opening = asyncio.ensure_future(self._opened(request))
-        opening.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
-            both = (opening, limits.reached)
-            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            await self._done_or_limited(opening)
             if opening.done():
                 return opening.result()
             if limits.reached.done():
@@ -140,6 +136,12 @@ class AcpSession:
             return await self._lost(error, "before its session began")
         finally:
             opening.cancel()
+
+    async def _done_or_limited(self, doing: asyncio.Future[Any]) -> None:
+        """Wait until something is done, or the agent has reached a limit or its time."""
+        doing.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        both = (doing, self.limits.reached)
+        await asyncio.wait(both, timeout=self.limits.left_s, return_when=asyncio.FIRST_COMPLETED)
 
     async def _opened(self, request: TargetRequest) -> Failure | None:
         info = Implementation(name="agentv", version=__version__)
@@ -194,11 +196,9 @@ class AcpSession:
         if isinstance(blocks, Failure):
             return blocks
         asking = asyncio.ensure_future(self._connection.prompt(self._id, blocks))
-        asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
             limits = self.limits
-            both = (asking, limits.reached)
-            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            await self._done_or_limited(asking)
             if limits.reached.done() and not (asking.done() and limits.is_interrupted):
                 return await self._stopped(asking, limits.reached.result())
             if not asking.done():
@@ -208,7 +208,7 @@ class AcpSession:
             return await self._lost(error, "before it answered")
         finally:
             asking.cancel()
-            self._transport.native = KeptStream()  # what it has is of this answer
+            self._transport.native = bytearray()  # what it has is of this answer
 
     def _judged(self, ended: Any, moment: int) -> TargetResponse | Failure:
         """The answer, unless how it ended makes it none."""
@@ -313,8 +313,7 @@ class AcpSession:
                 facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
         model = self._trace.model or self._model
         facts |= {"model": model} if model else {}
-        facts |= {"noise_lines": transport.noise} if transport.noise else {}
-        return facts | ({"native_truncated": True} if transport.native.truncated else {})
+        return facts | ({"noise_lines": transport.noise} if transport.noise else {})
 
     def _progressed(self) -> None:
         trace, limits = self._trace, self.limits

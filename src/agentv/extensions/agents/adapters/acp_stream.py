@@ -19,7 +19,7 @@ from typing import Any
 from acp import RequestError, RequestPermissionResponse
 from acp.schema import AllowedOutcome, DeclineElicitationResponse, DeniedOutcome
 
-from agentv.extensions.agents.adapters.process import AgentProcess, KeptStream, TooLargeStreamError
+from agentv.extensions.agents.adapters.process import AgentProcess, TooLargeStreamError
 from agentv.extensions.agents.adapters.settings import Decision, PermissionRule
 from agentv.extensions.agents.traces.acp import AcpCall, AcpSteps
 from agentv.model.values.response import Failure
@@ -47,7 +47,7 @@ class AcpTransport:
     def __init__(self, process: AgentProcess, on_update: Callable[[object, Mapping[str, Any]], str | None]) -> None:
         self._process = process
         self._on_update = on_update
-        self.native = KeptStream()
+        self.native = bytearray()
         self.broken: Failure | None = None
         self.noise = 0
         self.ended = asyncio.Event()
@@ -60,7 +60,7 @@ class AcpTransport:
         """
         line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
         secret = message.get("method") == "session/new"
-        self.native.keep(json.dumps(masked(message), separators=(",", ":")).encode() if secret else line)
+        self.native += (json.dumps(masked(message), separators=(",", ":")).encode() if secret else line) + b"\n"
         try:
             await self._process.write(line)
         except OSError as error:
@@ -102,7 +102,7 @@ class AcpTransport:
     def _end(self) -> None:
         rest = self._process.partial.strip()
         if rest:
-            self.native.keep(rest)
+            self.native += rest + b"\n"
             if self._message(rest) is not None or _looks_like_message(rest):
                 self.broken = _not_protocol("the stream ends in the middle of a message", rest)
 
@@ -111,7 +111,7 @@ class AcpTransport:
         line = line.strip()
         if not line:
             return None
-        self.native.keep(line)
+        self.native += line + b"\n"
         value: Any = None
         with suppress(ValueError, RecursionError):
             value = json.loads(line)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
-from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text, text_of
+from agentv.extensions.agents.adapters.recorder import Recording, count, difference, items, mapping, text, text_of
 from agentv.extensions.agents.adapters.trials import API
 from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
@@ -138,7 +138,7 @@ class CodexStream:
     """
 
     def __init__(
-        self, recorder: Recording, session_usage: dict[str, int], refused: set[str], *, reads_only: bool = False
+        self, recorder: Recording, session_usage: dict[str, Any], refused: set[str], *, reads_only: bool = False
     ) -> None:
         self._recorder = recorder
         self._refused = refused
@@ -160,7 +160,9 @@ class CodexStream:
             self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
             self._ended, self._works = self._ended + 1, False
-            used = self._of_turn(mapping(event, "usage"))
+            whole = mapping(event, "usage")
+            used = difference(whole, self._session_usage)
+            self._session_usage.update(whole)
             taken, given = count(used, "input_tokens"), count(used, "output_tokens")
             cached, reasoning = count(used, "cached_input_tokens"), count(used, "reasoning_output_tokens")
             self._recorder.usage(None, TokenUsage(taken, given, taken + given, cached, reasoning))
@@ -192,14 +194,6 @@ class CodexStream:
         self._refused.add(call_id)
         reason = next((one for one in output.splitlines() if _REFUSED in one), output)
         self._recorder.denied("apply_patch" if reason.startswith("patch") else "command_execution", reason[:500])
-
-    def _of_turn(self, usage: JsonObject) -> JsonObject:
-        """The counts of the turn, out of those of the session."""
-        counts = {key: count(usage, key) for key in usage}
-        earlier = dict(self._session_usage)
-        self._session_usage.update(counts)
-        includes = all(counts.get(key, 0) >= number for key, number in earlier.items())
-        return {key: number - earlier.get(key, 0) for key, number in counts.items()} if includes else usage
 
     def _item(self, item: JsonObject, *, done: bool) -> None:
         kind = text(item, "type")

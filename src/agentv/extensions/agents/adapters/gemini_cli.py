@@ -175,9 +175,7 @@ class GeminiReader:
     def _failure(self, result: JsonObject) -> Failure | None:
         error = mapping(result, "error")
         if result.get("status") == "success" and not error:
-            if self._names or "".join(self._text).strip():
-                return None
-            return Failure(AGENT_STOPPED, "Gemini CLI reports success, and neither said nor did anything")
+            return None
         kind, message = text(error, "type"), text(error, "message") or "; ".join(self._errors)
         if kind in _LIMITS:
             return Failure(LIMIT, f"Gemini CLI stopped at a limit: {message}")

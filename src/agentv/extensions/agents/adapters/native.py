@@ -29,7 +29,6 @@ from agentv.extensions.agents.adapters.process import (
     INTERRUPT_S,
     STREAM_LIMIT,
     AgentProcess,
-    KeptStream,
     TooLargeStreamError,
     argv_of,
     environment_of,
@@ -40,7 +39,6 @@ from agentv.model.suite.tools import McpServer
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import AgentActivity, Trace, UsageStep
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
@@ -157,7 +155,7 @@ class StreamLines:
         self._reader = reader
         self._discarded = discarded
         self._secrets = [one.encode() for one in secrets if len(one) >= _SHORTEST_SECRET]
-        self.native = KeptStream()
+        self.native = bytearray()
         self.broken: Failure | None = None
         self.cut = False
         self.count = 0
@@ -197,7 +195,7 @@ class StreamLines:
         line = line.strip()
         if not line:
             return
-        self.native.keep(self.masked(line))
+        self.native += self.masked(line) + b"\n"
         self.count += 1
         event = _parsed(line)
         if not isinstance(event, dict):
@@ -220,11 +218,6 @@ def _parsed(line: bytes) -> Any:
         return json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError):
         return None
-
-
-_BEFORE = ("", "mcp__", "mcp_")
-_JOINTS = (".", "_", "__", "/", "-")
-"""What stands between the names of server and tool, in the names that agents make of them."""
 
 
 EXIT_S = 10.0
@@ -416,7 +409,9 @@ class NativeSession:
             yield Failure(trials.AGENT_STOPPED, "the agent's stream has more than one result")
         if status:
             yield Failure(trials.AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
-        missing = _missing_tools(running.recording.offered, servers)
+        offered = running.recording.offered
+        names = () if offered is None else (one.name for one in servers)
+        missing = [name for name in names if not any(one.startswith(f"mcp__{name}__") for one in offered or ())]
         if missing:
             yield Failure(trials.NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
         trace, root = self._trace(running, ending), self._directories.paths.workspace
@@ -452,7 +447,6 @@ class NativeSession:
             "turns": recording.own_turns,
             "noise_lines": lines.noise,
             "unread_events": lines.unread,
-            "native_truncated": lines.native.truncated,
             "untested_version": program.untested(recording.version),
         }
         return Trace(
@@ -478,15 +472,6 @@ class NativeSession:
                 await self._running.process.end(grace_s)
         finally:
             self._directories.remove()
-
-
-def _missing_tools(tools: Sequence[str] | None, servers: Sequence[McpServer]) -> list[str]:
-    """The servers none of whose tools the agent lists; none where it lists no tools at all."""
-    if tools is None:
-        return []
-    listed = {form for name in tools for form in (name, canonical_name(name))}
-    begins = {one.name: tuple(f"{mcp}{one.name}{joint}" for mcp in _BEFORE for joint in _JOINTS) for one in servers}
-    return [name for name, prefixes in begins.items() if not any(form.startswith(prefixes) for form in listed)]
 
 
 VERSION_S = 20.0

@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyMod
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, number, text
 from agentv.extensions.agents.adapters.settings import OnDenied
-from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, DENIED, LIMIT
+from agentv.extensions.agents.adapters.trials import API, DENIED, LIMIT
 from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import canonical_name
@@ -120,7 +120,6 @@ class OpenCodeReader:
         self._message = ""
         self._error: str | None = None
         self._denied = ""
-        self._calls = 0
 
     def read(self, event: JsonObject) -> None:
         """Take the next event."""
@@ -158,7 +157,6 @@ class OpenCodeReader:
         if name == _INVALID:  # a tool that it does not have
             name, error = text(arguments, "tool") or name, text(arguments, "error") or "invalid"
         withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
-        self._calls += 1
         server = next((one for one in self._servers if name.startswith(f"{one}_")), None)
         canonical = "" if server is None else f"{server}.{name[len(server) + 1 :]}"
         self._recorder.tool_call(identity, name, arguments, name=canonical)
@@ -181,8 +179,6 @@ class OpenCodeReader:
             return Failure(DENIED, f"OpenCode stopped at a permission that was denied: {self._denied}")
         if self._reason == "length":
             return Failure(LIMIT, "the model's answer was cut off at its maximum length")
-        if self._reason in {"stop", "unknown", "other"} and not self._answer.strip() and not self._calls:
-            return Failure(AGENT_STOPPED, "OpenCode reports success, and neither said nor did anything")
         return None
 
 

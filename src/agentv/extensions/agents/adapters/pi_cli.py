@@ -95,7 +95,7 @@ class PiReader:
         self._session_id = ""
         self._last: JsonObject = {}
         self._answer = ""
-        self._messages = self._calls = 0
+        self._messages = 0
         self._ended = False
 
     def read(self, event: JsonObject) -> None:
@@ -122,7 +122,6 @@ class PiReader:
         self._recorder.message(self._answer, reasoning=thought, message_id=f"message-{self._messages}")
         for one in blocks:
             if one.get("type") == "toolCall":
-                self._calls += 1
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
         names = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
         given, said, read, written, total = (count(usage, name) for name in names)
@@ -143,6 +142,4 @@ class PiReader:
             return Failure(AGENT_STOPPED, "pi says that its turn was cancelled, which nobody asked for")
         if reason == "length":
             return Failure(LIMIT, "the model's answer was cut off at its maximum length")
-        if reason == "stop" and not self._answer.strip() and not self._calls:
-            return Failure(AGENT_STOPPED, "pi reports success, and neither said nor did anything")
         return None

@@ -23,9 +23,6 @@ INTERRUPT_S = 2.0
 STREAM_LIMIT = 64_000_000
 """Bytes that an agent may print in all."""
 
-NATIVE_LIMIT = 32_000_000
-"""Bytes of a stream that are kept; what follows is left out, and the trace says so."""
-
 LINE_LIMIT = 16_000_000
 """Bytes of one line."""
 
@@ -35,28 +32,6 @@ _LOG_S = 0.2
 
 class TooLargeStreamError(Exception):
     """The agent printed more than it may."""
-
-
-class KeptStream:
-    """A stream as it came, for the trace.
-
-    Attributes:
-        truncated: not all of it is kept.
-    """
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self.truncated = False
-
-    def keep(self, line: bytes) -> None:
-        """Keep a line, if there is room for it."""
-        if len(self._data) + len(line) < NATIVE_LIMIT:
-            self._data += line + b"\n"
-        else:
-            self.truncated = True
-
-    def __bytes__(self) -> bytes:
-        return bytes(self._data)
 
 
 class AgentProcess:
@@ -72,7 +47,6 @@ class AgentProcess:
         self._log = asyncio.ensure_future(self._keep_stderr())
         self._ending: asyncio.Future[None] | None = None
         self._feeding: asyncio.Future[None] | None = None
-        self._discarding: asyncio.Future[None] | None = None
 
     @property
     def stderr(self) -> bytes:
@@ -117,16 +91,11 @@ class AgentProcess:
         return True
 
     def _overfull(self) -> TooLargeStreamError:
-        """The error of too much output. The rest is discarded: its end is seen after that of its pipe."""
-        if self._discarding is None:
-            self._buffer.clear()
-            self._discarding = asyncio.ensure_future(self._discard())
+        """The error of too much output. Its pipe is closed: the end of a program is seen after those of its pipes."""
+        self._buffer.clear()
+        pipe = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001
+        pipe.close()
         return TooLargeStreamError()
-
-    async def _discard(self) -> None:
-        stdout = self._process.stdout
-        while stdout is not None and await stdout.read(_CHUNK):
-            pass
 
     async def write(self, line: bytes) -> None:
         """Send a line.
@@ -191,9 +160,8 @@ class AgentProcess:
                 async with asyncio.timeout(min(_LOG_S, grace_s / 4)):
                     await asyncio.shield(self._log)
             self._log.cancel()
-            for one in (self._feeding, self._discarding):
-                if one is not None:
-                    one.cancel()
+            if self._feeding is not None:
+                self._feeding.cancel()
             transport = getattr(self._process, "_transport", None)
             if transport is not None:
                 transport.close()

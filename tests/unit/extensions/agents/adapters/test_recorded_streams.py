@@ -86,8 +86,6 @@ FAILURES = [
     ("pi-cli", "500", 0, "agent-api", "500 The server had an error"),
     ("gemini-cli", "empty", 0, "agent-api", "empty response"),
     ("copilot-cli", "empty", 1, "agent-api", "No response was returned"),
-    ("pi-cli", "empty", 0, "agent-stopped", "neither said nor did anything"),
-    ("opencode", "empty", 0, "agent-stopped", "neither said nor did anything"),
     ("mini-swe-agent", "empty", 0, "agent-stopped", "RepeatedFormatError"),
     ("gemini-cli", "loop-limit", 53, "agent-limit", "max session turns"),
     ("pi-cli", "length", 0, "agent-limit", "maximum length"),
@@ -108,12 +106,20 @@ def test_what_went_wrong_is_an_error_whatever_the_exit_status_says(agent, scenar
     assert (found.code, said.lower() in found.message.lower()) == (code, True), found.message
 
 
-@pytest.mark.parametrize("agent", ["pi-cli", "opencode", "gemini-cli", "copilot-cli", "mini-swe-agent"])
+@pytest.mark.parametrize("agent", ["gemini-cli", "copilot-cli", "mini-swe-agent"])
 def test_tokens_of_an_errored_turn_are_kept(agent, tmp_path):
     found = asked(played(agent, "empty"), tmp_path)
     used = found.response.token_usage
     calls = {"gemini-cli": 4, "mini-swe-agent": 3}.get(agent, 1)
     assert (used.input, used.output) == (100 * calls, 20 * calls)
+
+
+@pytest.mark.parametrize("agent", ["pi-cli", "opencode"])
+def test_an_agent_that_says_nothing_gives_an_empty_answer(agent, tmp_path):
+    """The engine makes it the error `empty-output`."""
+    found = asked(played(agent, "empty"), tmp_path)
+    assert isinstance(found, TargetResponse), found
+    assert (found.output, found.token_usage.input, found.token_usage.output) == ("", 100, 20)
 
 
 @pytest.mark.parametrize("agent", WITH_MCP)
