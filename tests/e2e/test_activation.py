@@ -2,6 +2,7 @@
 
 import json
 import os
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -55,6 +56,45 @@ def test_a_target_that_reports_no_calls_is_errored_and_never_without_a_skill(sho
     shown, summary = shop("echo", more=", min_recall: 0.1", status=3)
     assert "the skills that the agent loaded are unknown" in shown
     assert [(one["judged"], one["errored"]) for one in summary["activation"]] == [(0, 4)]
+
+
+BOT = """
+from itertools import count
+
+numbers = count()
+
+def sample(prompt):
+    return "yes" if next(numbers) == 1 else "no"
+
+def answer(prompt):
+    skill = "returns" if "lamp" in prompt or "pay" in prompt else "refund" if "money" in prompt else None
+    call = {"name": "Skill", "arguments": {"skill": skill}, "output": "…"}
+    return {"output": [{"role": "assistant", "content": "Done.", "tool_calls": [call] if skill else []}]}
+"""
+SAMPLES = """
+target: {provider: python, function: "bot.py:sample"}
+run: {repeat: 3, aggregate: pass_any}
+tests: [{id: once, input: Hi, assert: [{contains: yes}]}]
+"""
+
+
+@pytest.mark.parametrize("suite", ["gate", "samples"])
+def test_for_ci_a_run_that_passed_has_no_failure(shop, project, suite):
+    """Failed queries that the gate decides, and failed samples of a case that passed, are shown, and turn nothing red."""
+    project.write("bot.py", BOT)
+    bot, minimums = "{name: bot, provider: python, function: 'bot.py:answer'}", ", min_recall: 0.5, min_precision: 0.5"
+    if suite == "gate":
+        shop(bot, more=minimums, status=0)
+    else:
+        project.write("a.eval.yaml", SAMPLES)
+    github = project.run("eval", "a.eval.yaml", "--format", "github", "-o", "a.xml", status=0).stdout
+    assert "::notice file=" in github and "::error" not in github and "case-failed" in github
+    results = json.loads(project.run("eval", "a.eval.yaml", "--format", "sarif", status=0).stdout)["runs"][0]["results"]
+    assert {one["level"] for one in results} == {"note"}
+    root = ET.parse(project.path / "a.xml").getroot()
+    shown = [one.get("message") for one in root.iter("skipped")]
+    why = "the gate 'activation' decides instead" if suite == "gate" else "its case passed by its other samples"
+    assert (root.get("failures"), len(shown), all(why in one for one in shown)) == ("0", len(results), True)
 
 
 @pytest.mark.agents

@@ -148,13 +148,14 @@ def test_merged_shards_are_the_whole_run(suite):
     assert suite.run("compare", "merged", "whole").status == 0
 
 
-def test_merged_shards_keep_their_gates(project):
+def test_gates_decide_merged_shards_as_a_whole(project):
     gated = SUITE.replace("response: hello}", "response: hello}\nrun: {gate: corrected}")
     project.write("evals/s.eval.yaml", gated + CASES)
     for at in (1, 2):
         assert project.run("eval", "evals", "-q", "--shard", f"{at}/2", "--out", f"s{at}").status == 1
-    project.run("results", "merge", "s1", "s2", "--out", "merged", says="those of each shard are of its own cases")
-    assert [gate["passed"] for gate in project.summary("merged")["gates"]] == [False, False]
+    assert project.run("results", "merge", "s1", "s2", "--out", "merged").status == 0
+    (gate,) = project.summary("merged")["gates"]
+    assert (gate["passed"], gate["suite"], "no corrected pass rate" in gate["why"]) == (False, "s", True)
     assert "gate failed" in project.run("results", "show", "merged").stdout
 
 

@@ -26,6 +26,7 @@ from agentv.store.rows.reading import is_torn, key_of_row, not_a_row, replaced_l
 
 if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
+    from agentv.reports.junit import CaseKey
 
 
 class Exported(Struct, frozen=True):
@@ -91,10 +92,11 @@ def _ratings(run: StoredRun) -> Ratings:
 def _junit(exported: Exported) -> Iterator[str]:
     from agentv.reports.junit import JUnitRun, render_junit
 
-    run = exported.run
-    described = JUnitRun(run.run_id, run.root)
-    if exported.run.places is None:
-        totals = exported.totals()
+    run, totals = exported.run, exported.totals()
+    described = JUnitRun(run.run_id, run.root, gates=totals.gates)
+    if totals.samples is not None or totals.early_stops is not None:
+        described = replace(described, passed=frozenset(_passed_cases(run)))
+    if run.places is None:
         described = replace(described, summary=totals)
         if totals.trials.skipped:
             why = "the run ended before they ran, or a case that they depend on did not pass"
@@ -103,7 +105,19 @@ def _junit(exported: Exported) -> Iterator[str]:
             elif totals.budget is not None and totals.budget.used_up:
                 why = "the budget of the run was used up before they ran"
             described = replace(described, not_run=totals.trials.skipped, why=why, suite=_only_suite(run))
-    return render_junit(exported.run.results(), described)
+    return render_junit(run.results(), described)
+
+
+def _passed_cases(run: StoredRun) -> Iterator[CaseKey]:
+    """The cases that passed over their samples."""
+    from agentv.app.compare.gathering import cases_of
+
+    cases = cases_of(run.rows())
+    for number in range(len(cases)):
+        if cases.status(number) == "passed":
+            of, path = cases.place(number), cases.place(number).path
+            at = str(Path(run.root, path)) if path else ""
+            yield of.suite, at, cases.case_id(number), of.prompt, of.target, of.variant
 
 
 def _only_suite(run: StoredRun) -> tuple[str, str] | None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.app.results.stored import find_run
+from agentv.app.labelled_runs import has_gate, labelled_runs
+from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.settings import EvalSettings
 from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares
 from agentv.errors import UsageError
 from agentv.model.run.cases import ClusterId, TrialCluster, cluster_of
-from agentv.model.run.summary import Activation, GateResult, SequentialComparison
+from agentv.model.run.summary import Activation, GateResult, SequentialComparison, Summary
 from agentv.model.run.trial import DEFAULT_ALPHA, Trial
 from agentv.model.suite.suite import SkillMinimums, Suite
 from agentv.model.values.formatting import plural
@@ -249,6 +250,32 @@ def read_base(named: str, root: Path) -> Base:
     for (suite, file, case_id, prompt_id), case in cases.items():
         base.cases[base.named(suite, file), case_id, prompt_id] = case
     return base
+
+
+def with_gates(
+    summary: Summary, suites: Sequence[Suite], run: StoredRun, failed_queries: Callable[[str], int], *, changed: bool
+) -> Summary:
+    """The totals of a run with what the gates of its suites come to.
+
+    Args:
+        summary: of the run.
+        suites: that it ran.
+        run: as it lies on the disk, with the labels that decide it.
+        failed_queries: name of a suite → how many of its queries failed.
+        changed: its labels are others than those before an earlier process of it.
+
+    Raises:
+        StoreError: the run cannot be read.
+    """
+    if any(map(has_gate, suites)):
+        summary = labelled_runs().with_gates(summary, run, suites, changed=changed)
+    queried = {one.suite for one in summary.activation}
+    skills = (
+        activation_gate(one, summary.activation, failed_queries(one.name))
+        for one in suites
+        if one.skill_minimums is not None and one.name in queried
+    )
+    return replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
 
 
 def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int) -> GateResult:

@@ -128,8 +128,9 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     """Write what is wrong with a run to stdout: its totals and causes for GitHub, its trials for code scanners."""
     from agentv.reports.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 
+    passed = outcome.status == ExitStatus.PASSED
     if form != "github":
-        print_as([*warnings, *run_diagnostics(view)], form)
+        print_as([*warnings, *run_diagnostics(view, passed=passed)], form)
         return
     from agentv.reports.run.totals import gate_line, outcomes
 
@@ -138,8 +139,8 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     more = f"; {plural(left, 'more cause')}, in {results}" if left > 0 else ""
     gates = "".join(f"; {gate_line(gate)}" for gate in outcome.summary.gates)
     text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}{gates}"
-    print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
-    print_as([*cause_diagnostics(view), *warnings], form)
+    print_commands(summary_command(text, title="agentv eval", failed=not passed))
+    print_as([*cause_diagnostics(view, passed=passed), *warnings], form)
 
 
 def _root() -> str:

@@ -32,12 +32,16 @@ CUT_ANSWER = "cut-answer"
 """The code of an answer that was cut at its token limit and passed: no mistake of a file, as `CASE_FAILED`."""
 
 _KINDS: tuple[Kind, Kind] = ("errored", "failed")
+_SEVERITY: dict[bool, Severity] = {True: "hint", False: "error"}
 
 
-def cause_diagnostics(view: RunView) -> list[Diagnostic]:
-    """An error for each of the first `CAUSES` causes, at its first trial's assertion; a warning for cut answers."""
+def cause_diagnostics(view: RunView, *, passed: bool = False) -> list[Diagnostic]:
+    """An error for each of the first `CAUSES` causes, at its first trial's assertion; a warning for cut answers.
+
+    In a run that passed, by a gate or by other samples, the causes are hints.
+    """
     words = FailureWords.of(view)
-    causes = [_of_cause(group, words) for group in ran_groups(view)[:CAUSES]]
+    causes = [replace(_of_cause(group, words), severity=_SEVERITY[passed]) for group in ran_groups(view)[:CAUSES]]
     cut = [trial for trial in view.trials("noted") if trial.cut is not None]
     if not cut:
         return causes
@@ -60,13 +64,16 @@ def _of_cause(group: FailureGroup, words: FailureWords) -> Diagnostic:
     return Diagnostic(group.code, message, _start_of(place), notes=tuple(note for note in notes if note))
 
 
-def run_diagnostics(view: RunView) -> list[Diagnostic]:
-    """Errors for the first `SHOWN` trials that did not pass, errored ones first; warnings for cut answers."""
+def run_diagnostics(view: RunView, *, passed: bool = False) -> list[Diagnostic]:
+    """Errors for the first `SHOWN` trials that did not pass, errored ones first; warnings for cut answers.
+
+    In a run that passed, by a gate or by other samples, the trials are hints.
+    """
     trials = [trial for kind in _KINDS for trial in view.trials(kind)][:SHOWN]
     targets = view.several_targets
     cut = [trial for trial in view.trials("noted") if trial.cut is not None][: SHOWN - len(trials)]
     return [
-        *(one for trial in trials for one in _of_trial(trial, targets=targets)),
+        *(replace(one, severity=_SEVERITY[passed]) for trial in trials for one in _of_trial(trial, targets=targets)),
         *(_of_cut(trial, targets=targets) for trial in cut),
     ]
 

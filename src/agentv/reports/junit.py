@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import Struct, field
 
-from agentv.model.run.summary import GateResult, Summary
+from agentv.model.run.summary import TAG, GateResult, Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.reports.run.trial_view import (
@@ -38,6 +38,10 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 """What `safe` leaves, and XML 1.0 cannot say."""
 
 
+CaseKey = tuple[str, str, str, str | None, str, str | None]
+"""Name and absolute path of a suite, id of a case, its prompt, target and variant."""
+
+
 class JUnitRun(Struct, frozen=True):
     """Data of the run itself in the report.
 
@@ -46,6 +50,8 @@ class JUnitRun(Struct, frozen=True):
         not_run: trials that were planned and have no result.
         why: they have none.
         suite: name and path of the suite that they are of; None: it is not known.
+        gates: of the run: a failed trial that a passed one decides is no failure.
+        passed: cases of several samples that passed, as `case_key` names them: no sample of theirs is a failure.
         summary: of the run, where all of its trials are reported; its rates are properties of its suites.
     """
 
@@ -54,6 +60,8 @@ class JUnitRun(Struct, frozen=True):
     not_run: int = 0
     why: str = "they were not run"
     suite: tuple[str, str] | None = None
+    gates: tuple[GateResult, ...] = ()
+    passed: frozenset[CaseKey] = frozenset()
     summary: Summary | None = None
 
 
@@ -87,18 +95,20 @@ class _TestSuite(Struct):
         found = f"<system-out>{_text(gate.why)}</system-out>" if gate.passed else f"<failure{failure}/>"
         self.cases.append(f"<testcase{attributes}>{found}</testcase>\n")
 
-    def add(self, result: TrialResult, case: str) -> None:
-        self.counts[result.status] += 1
+    def add(self, result: TrialResult, run: JUnitRun) -> None:
+        excuse = _excuse(result, run) if result.status == "failed" else None
+        self.counts[result.status if excuse is None else "skipped"] += 1
         self.milliseconds += result.duration_ms
         self.began = min(self.began or result.timestamp, result.timestamp)
         self.targets.add(result.trial.target.name)
-        self.cases.append(case)
+        self.cases.append("".join(_case(result, excuse, run.root)))
 
 
 def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]:
     """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
 
-    A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`. Trials that were not
+    A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`, and so is a failed
+    one for which the run does not fail. Trials that were not
     run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
     look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their
     numbers come first.
@@ -109,7 +119,7 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
         key = (suite.name, suite.path)
         if key not in suites:
             suites[key] = _TestSuite.of(*key, run.root)
-        suites[key].add(result, "".join(_case(result, run.root)))
+        suites[key].add(result, run)
     for gate in run.summary.gates if run.summary is not None else ():
         own = next((suite for suite in suites.values() if suite.name == gate.suite), None)
         (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).decide(gate)
@@ -160,7 +170,25 @@ def _rates(name: str, summary: Summary | None) -> dict[str, str]:
     return {key: json.dumps(value) for key, value in found.items() if value is not None}
 
 
-def _case(result: TrialResult, root: str) -> Iterator[str]:
+def _excuse(result: TrialResult, run: JUnitRun) -> str | None:
+    """Why the run does not fail for a failed trial; None if it does."""
+    case, suite = result.trial.case, result.trial.suite
+    if case_key(result) in run.passed:
+        return "its case passed by its other samples"
+    made = TAG in case.tags and {"query", "skill"} <= case.metadata.keys()
+    query = made and any(score.entry.type == TAG for score in result.scores)
+    decides = ("corrected", TAG) if query else ("corrected",)
+    gates = (one for one in run.gates if one.passed and one.suite == suite.name and one.gate in decides)
+    return next((f"the gate '{one.title}' decides instead, and passed" for one in gates), None)
+
+
+def case_key(result: TrialResult) -> CaseKey:
+    """The name of a case on its target."""
+    trial, case = result.trial, result.trial.case
+    return trial.suite.name, trial.suite.path, case.id, case.prompt_id, trial.target.name, trial.variant_name
+
+
+def _case(result: TrialResult, excuse: str | None, root: str) -> Iterator[str]:
     kind = result.status if result.status != "passed" else "noted"
     view = trial_view(kind, result)
     attributes = {
@@ -170,18 +198,20 @@ def _case(result: TrialResult, root: str) -> Iterator[str]:
     }
     yield f"<testcase{_attributes(attributes)}>"
     if result.status != "passed":
-        yield _outcome(view, root)
+        yield _outcome(view, excuse, root)
     yield f"<system-out>{_text(_facts(result))}</system-out></testcase>\n"
 
 
 _ELEMENTS: dict[Status, str] = {"failed": "failure", "errored": "error", "skipped": "skipped", "shown": "skipped"}
 
 
-def _outcome(view: TrialView, root: str) -> str:
-    element = _ELEMENTS[view.status]
+def _outcome(view: TrialView, excuse: str | None, root: str) -> str:
+    element, why = _ELEMENTS[view.status], reason(view)
+    if excuse is not None:
+        element, why = "skipped", f"failed: {why}; {excuse}"
     kind = view.error.code if view.error is not None else _kinds(view.findings)
-    lines = [reason(view), *(line for finding in view.findings for line in _finding(finding, root))]
-    return f"<{element}{_attributes({'type': kind, 'message': reason(view)})}>{_text(chr(10).join(lines))}</{element}>"
+    lines = [why, *(line for finding in view.findings for line in _finding(finding, root))]
+    return f"<{element}{_attributes({'type': kind, 'message': why})}>{_text(chr(10).join(lines))}</{element}>"
 
 
 def _kinds(findings: tuple[Finding, ...]) -> str:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from agentv.app.exports import Exported, rendered
+from agentv.app.results.merging import merge_runs
+from agentv.app.results.stored import open_run
 from agentv.sdk import evaluate
 from doubles.loading import repository
 
@@ -42,12 +45,12 @@ def test_they_decide_queries_alone(tmp_path, loaded, more, chosen, status, gates
     assert (found.status.name, [gate.passed for gate in found.summary.gates]) == (status, gates)
 
 
-def ran(tmp_path, suite, lamp, money, **chosen):
+def ran(tmp_path, suite, lamp, money, name="out", **chosen):
     skill = "---\nname: {0}\ndescription: For {0}.\n---\nBe kind.\n"
     skills = {f"skills/{name}/SKILL.md": skill.format(name) for name in BOTH}
     agent = AGENT.replace("LAMP", str(lamp)).replace("MONEY", str(money))
     repository(tmp_path, {"a.eval.yaml": suite, "agent.py": agent, **skills})
-    return evaluate(tmp_path / "a.eval.yaml", out=tmp_path / "out", **chosen)
+    return evaluate(tmp_path / "a.eval.yaml", out=tmp_path / name, **chosen)
 
 
 @pytest.mark.parametrize(("minimum", "passed"), [("min_recall: 0.5", True), ("min_precision: 0.5", False)])
@@ -55,3 +58,22 @@ def test_a_query_that_loads_nothing_is_allowed_by_recall_alone(tmp_path, minimum
     suite = SUITE.replace("min_recall: 1", minimum).replace("}]", "}, {query: hat, skill: refund}]")
     (gate,) = ran(tmp_path, suite, ["returns"], ["refund"]).summary.gates
     assert (gate.passed, "1 of 3 queries" in gate.why) == (passed, not passed)
+
+
+def test_merged_shards_are_decided_by_all_of_their_queries(tmp_path, monkeypatch):
+    """A shard with the one query that fails misses the minimum, and the whole run reaches it."""
+    suite = SUITE.replace("min_recall: 1", "min_recall: 0.5\n  min_precision: 0.5").replace(
+        "}]", "}, {query: hat, skill: refund}]"
+    )
+    shards = []
+    for at in (1, 2, 3):
+        found = ran(tmp_path, suite, ["returns"], ["refund"], shard=f"{at}/3", name=f"s{at}")
+        shards.append((str(found.directory), [gate.passed for gate in found.summary.gates]))
+    assert [passed for _, passed in shards] == [[False], [False], [False]]  # no shard has a query of each skill
+    monkeypatch.chdir(tmp_path)
+    merged = merge_runs([path for path, _ in shards], str(tmp_path / "merged"))
+    run = open_run(str(merged.path), action="show")
+    (gate,) = Exported(run).totals().gates
+    assert (gate.gate, gate.passed, gate.failed, merged.notes) == ("activation", True, 1, ())
+    junit = "".join(rendered(".xml", Exported(run)))
+    assert ('failures="0"' in junit, "the gate 'activation' decides instead, and passed" in junit) == (True, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,17 +13,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.app.gates import with_gates
+from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.results.listing import compared_totals_of, listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
-from agentv.app.results.stored import find_run
-from agentv.app.running.run_record import SIGNATURE, signature_of
+from agentv.app.results.stored import StoredRun, find_run
+from agentv.app.running.run_record import SIGNATURE, gated_suite, signature_of
 from agentv.app.settings import shard_of
 from agentv.authoring.source.files import repository_root
-from agentv.errors import UsageError
+from agentv.errors import StoreError, UsageError
 from agentv.model.run.runs import ListedRun
-from agentv.model.run.summary import PartialRun
+from agentv.model.run.summary import PartialRun, Summary
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, objects_in
 from agentv.store.files.directory import (
     ARTIFACTS,
     HISTORY,
@@ -130,12 +133,23 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
                 processes=sum(one.processes for one in summaries),
                 held_back=sum(one.held_back for one in summaries),
                 judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
-                gates=tuple(gate for one in summaries for gate in one.gates),
             )
-            journal.write_summary(found.as_json())
-    gates = "gates are not decided again: those of each shard are of its own cases"
-    has_gates = any(shard.listed.summary is not None and shard.listed.summary.gates for shard in shards)
-    return MergedRun(directory.path, (*incomplete, *([gates] if has_gates else [])))
+            run = StoredRun(directory.path, project, directory.run_id, record, None)
+            journal.write_summary(_with_gates(found, shards, run).as_json())
+    return MergedRun(directory.path, tuple(incomplete))
+
+
+def _with_gates(summary: Summary, shards: Sequence[_Shard], run: StoredRun) -> Summary:
+    """The totals with what the gates of the suites come to: of all cases, and not of those of each shard."""
+    suites = list(map(gated_suite, objects_in(run.record["suites"])))
+    labels = labelled_runs().of_suites((one.name for one in suites), run.project)
+    if labels.problem is not None and any(map(has_gate, suites)):
+        raise StoreError(labels.problem)
+    failed: Counter[str] = Counter()
+    for gate in (gate for one in shards if one.listed.summary is not None for gate in one.listed.summary.gates):
+        failed[gate.suite] += gate.failed if gate.gate == "activation" else 0
+    changed = any(one.record.get("labels_sha256", labels.sha256) != labels.sha256 for one in shards)
+    return with_gates(summary, suites, replace(run, labels=labels), failed.__getitem__, changed=changed)
 
 
 def _not_shards(shards: Sequence[_Shard]) -> Iterator[str]:

@@ -232,22 +232,13 @@ def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int]
 def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summary:
     """The totals with what the gates of the suites come to; labels are those from before the run."""
     run = started.open
-    if summary.is_empty_shard:
+    if summary.is_empty_shard or not (gated or summary.activation):
         return summary
-    changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
-    if gated:
-        summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
-    if not summary.activation:
-        return summary
-    from agentv.app.gates import activation_gate
+    from agentv.app.gates import with_gates
 
-    queried = {one.suite for one in summary.activation}
-    skills = (
-        activation_gate(one, summary.activation, run.totals.counts.failed_queries(one.name))
-        for one in run.prepared.suites
-        if one.skill_minimums is not None and one.name in queried
-    )
-    return replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
+    changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
+    failed = run.totals.counts.failed_queries
+    return with_gates(summary, run.prepared.suites, _stored(started), failed, changed=changed)
 
 
 def _stored(started: StartedRun) -> StoredRun:

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
-from msgspec import to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.workspaces import sandboxes_of
 from agentv.app.settings import resumed_settings
 from agentv.errors import StoreError
 from agentv.model.run.summary import PartialRun
-from agentv.model.suite.suite import Suite
+from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, RunSettings, SkillMinimums, Suite
 from agentv.model.values.formatting import cut, timestamp
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.directory import PreviousRun
@@ -157,7 +157,25 @@ def partial_of(prepared: Prepared) -> PartialRun | None:
     return PartialRun(cases, of, tuple(why), trials, of_trials)
 
 
+class _Gates(Struct, omit_defaults=True):
+    """What gates require of a suite, so that the run of its shards can be decided, too."""
+
+    corrected: float | None = None
+    judge: JudgeMinimums | None = None
+    activation: SkillMinimums | None = None
+
+
+def gated_suite(record: JsonObject) -> Suite:
+    """A suite of a `run.json`: its name and its gates."""
+    found = convert(record.get("gates") or {}, _Gates)
+    run = RunSettings(gate=None if found.corrected is None else "corrected", min_pass_rate=found.corrected)
+    return Suite(str(record["name"]), (), run=run, judge_minimums=found.judge, skill_minimums=found.activation)
+
+
 def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
+    mark = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
+    gates = _Gates(mark if suite.run.gate is not None else None, suite.judge_minimums, suite.skill_minimums)
+    required: Json = to_builtins(gates)
     facts = ({"name": one.name, "sha256": one.sha256, "ref": one.ref} for one in suite.variants)
     variants: list[Json] = [{key: value for key, value in one.items() if value is not None} for one in facts]
     return {
@@ -171,6 +189,7 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
             for identity, label in suite.prompts.items()
         ],
         **({"variants": variants} if variants else {}),
+        **({"gates": required} if required else {}),
         "judge": suite.judge.name if suite.judge else None,
         "default_judge": suite.default_judge.name if suite.default_judge else None,
         "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
