@@ -4,7 +4,6 @@ It runs in a thread of its own, so that tests of commands can use it as well as 
 """
 
 import asyncio
-import gzip
 import json
 import time
 from collections.abc import Iterator
@@ -106,9 +105,6 @@ class MisbehavingServer:
         assert request.transport is not None
         request.transport.close()
         return response
-
-    async def _packed_cut(self, _request: web.Request, _seen: dict[str, Any], _rest: str) -> web.Response:
-        return web.Response(body=gzip.compress(b"half an answer")[:-12], headers={"Content-Encoding": "gzip"})
 
     async def _hang(self, _request: web.Request, _seen: dict[str, Any], _rest: str) -> web.Response:
         await asyncio.sleep(3600)

@@ -1,5 +1,7 @@
+import gzip
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +11,7 @@ from agentv.targets.http.target import Http
 from agentv.targets.litellm.target import LiteLLM
 from agentv.testing import ModelServer, Status
 from doubles.asking import answer
+from doubles.http_server import HttpServer
 from doubles.model_apis import APIS, KEY
 from needs import each
 
@@ -84,6 +87,18 @@ def test_nothing_arrives_where_a_server_redirects_to(name, status):
     assert found.message.startswith(f"HTTP {status} ")
     assert KEY not in repr(found)
     assert "hidden" not in repr(found)
+
+
+@pytest.mark.parametrize(("status", "code", "retryable"), [(200, "bad-answer", False), (429, "http-status", True)])
+@pytest.mark.parametrize("name", each(TARGETS))
+def test_no_compression_is_asked_for_and_a_compressed_reply_is_refused(name, status, code, retryable):
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json", "Retry-After": "7"}
+    with HttpServer(lambda _: (status, headers, gzip.compress(b'{"output": "hi"}'))) as server:
+        apis = SimpleNamespace(**dict.fromkeys(("openai", "azure", "anthropic", "gemini"), server.url))
+        found = answer(TARGETS[name](apis))
+    assert {request.headers.get_all("Accept-Encoding")[0] for request in server.requests} == {"identity"}
+    assert (found.code, found.status, found.retryable, found.retry_after_s) == (code, status, retryable, 7.0)
+    assert "the reply is compressed (gzip), which agentv does not read: the server, or a proxy" in found.message
 
 
 @pytest.mark.parametrize("where", ["ftp://x/", "http://[/", "/elsewhere"])

@@ -216,8 +216,8 @@ def test_texts_go_in_portions_that_a_call_takes():
     def sizes(texts, *, packed=True):
         return [len(batch) for batch in batches(texts, packed=packed)]
 
-    assert sizes(["a"] * 5000) == [2048, 2048, 904]
-    assert sizes(["a"] * 300, packed=False) == [256, 44]
+    assert sizes(["a"] * 2500) == [1024, 1024, 452]
+    assert sizes(["a"] * 150, packed=False) == [128, 22]
     assert sizes(["a" * 200_000] * 3) == [1, 1, 1]
     assert sizes(["a", "b" * 400_000, "c"]) == [1, 1, 1]
     assert sizes([]) == []

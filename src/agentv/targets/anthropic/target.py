@@ -19,7 +19,13 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, response_of, tool_choice_in, tools_in
 from agentv.targets.http.answers import TOO_LARGE, decoded, parsed
-from agentv.targets.http.connection import ENCODINGS, BoundedBody, PackedError, TooLargeError
+from agentv.targets.http.connection import (
+    UNCOMPRESSED,
+    BoundedBody,
+    TooLargeError,
+    UnreadReplyError,
+    refuse_unread,
+)
 from agentv.targets.http.failures import (
     endpoint_of,
     failure_of,
@@ -228,7 +234,7 @@ class _Anthropic:
             return replace(failure, stops=True) if "credit balance" in message else failure
         except APIConnectionError as error:
             return self._connection_failure(error.__cause__ or error)
-        except (HTTPError, TooLargeError, PackedError) as error:
+        except (HTTPError, TooLargeError) as error:
             return self._connection_failure(error)
         except (AnthropicError, ValueError) as error:
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
@@ -274,8 +280,8 @@ class _Anthropic:
 
         if isinstance(cause, TooLargeError):
             return TOO_LARGE
-        if isinstance(cause, PackedError):
-            return unreadable_reply(str(cause), self._settings.secrets)
+        if isinstance(cause, UnreadReplyError):
+            return failure_of(cause.status, "", cause.headers, self._retryable, secrets=self._settings.secrets)
         broken = isinstance(cause, ReadError | RemoteProtocolError)
         return (incomplete_reply if broken else no_connection)(cause, self._settings.secrets)
 
@@ -289,7 +295,7 @@ class _Anthropic:
                 max_retries=0,
                 timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
                 http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False, event_hooks=_hooks()),
-                default_headers=dict(self._settings.headers),
+                default_headers={**UNCOMPRESSED, **self._settings.headers},
                 open_telemetry=False,
             )
         return self._client
@@ -302,20 +308,18 @@ class _Anthropic:
 
 
 def _hooks() -> dict[str, list[Callable[..., Any]]]:
-    """What the SDK's client calls around each request: replies are unpacked a piece at a time, and bounded."""
-    from httpx2 import AsyncByteStream, Request, Response
+    """What the SDK's client calls with each reply: some are not read, and none beyond a limit."""
+    from httpx2 import AsyncByteStream, Response
 
     class BoundedReply(BoundedBody, AsyncByteStream):
         """A body that ends with an error where it is too large."""
 
-    async def before_request(request: Request) -> None:
-        request.headers["Accept-Encoding"] = ENCODINGS
-
     async def on_response(response: Response) -> None:
+        refuse_unread(response.status_code, response.headers)
         assert isinstance(response.stream, AsyncByteStream)  # noqa: S101  # what an async client gets
-        response.stream = BoundedReply(response)
+        response.stream = BoundedReply(response.stream)
 
-    return {"request": [before_request], "response": [on_response]}
+    return {"response": [on_response]}
 
 
 def _fixed_body(settings: Anthropic) -> dict[str, Any]:

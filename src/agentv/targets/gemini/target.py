@@ -25,7 +25,7 @@ from agentv.targets.gemini.messages import (
     tools_in,
 )
 from agentv.targets.http.answers import TOO_LARGE, parsed
-from agentv.targets.http.connection import RedirectError, TooLargeError, session_of_sdk, tls_context
+from agentv.targets.http.connection import TooLargeError, UnreadReplyError, session_of_sdk, tls_context
 from agentv.targets.http.failures import (
     endpoint_of,
     incomplete_reply,
@@ -227,7 +227,7 @@ class _Gemini:
                 return await ask()
         except TimeoutError:
             return no_reply_in_time(timeout_s)
-        except (APIError, RedirectError) as error:
+        except (APIError, UnreadReplyError) as error:
             return self._refused(error)
         except (ClientError, OSError) as error:
             return self._lost(error)
@@ -242,8 +242,8 @@ class _Gemini:
         failed = incomplete_reply if isinstance(error, ClientPayloadError) else no_connection
         return failed(error, self._settings.secrets)
 
-    def _refused(self, error: APIError | RedirectError) -> CallFailure:
-        if isinstance(error, RedirectError):
+    def _refused(self, error: APIError | UnreadReplyError) -> CallFailure:
+        if isinstance(error, UnreadReplyError):
             return refusal_of(error.status, None, error.headers, self._retryable, self._settings.secrets)
         headers = getattr(error.response, "headers", None) or {}
         return refusal_of(error.code, error.details, headers, self._retryable, self._settings.secrets)

@@ -1,16 +1,14 @@
 """HTTP connections of targets: what is sent and what comes back, whole, with every way to fail as a value.
 
-Bodies of replies are unpacked a piece at a time and counted: a megabyte can unpack to gigabytes (a "bomb"). aiohttp
-takes a quarter of a second to import, so that functions import it.
+Every request asks for a reply that is not compressed (`Accept-Encoding: identity`), and a compressed one is refused: a
+megabyte can unpack to gigabytes (a "bomb"). aiohttp takes a quarter of a second to import, so that functions import it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import ssl
-import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import Failure
 from agentv.targets.http.answers import LIMIT, TOO_LARGE
+from agentv.targets.http.failures import is_compressed
 from agentv.user_code.connections import proxy_for, unlimited_connector
 
 if TYPE_CHECKING:
@@ -57,14 +56,13 @@ class Connection:
         """Send a request and read its reply.
 
         Returns:
-            The reply, whatever its status, or a Failure with the code `timeout`, `connection`, `bad-answer` or
-            `output-too-large`.
+            The reply, whatever its status, or a Failure with the code `timeout`, `connection` or `output-too-large`.
             No message holds a header or the URL: they may hold a secret.
         """
         from aiohttp import ClientError
 
         if self._session is None:
-            self._session = unlimited_session(auto_decompress=False)  # aiohttp takes half a packed body for the whole
+            self._session = unlimited_session(auto_decompress=False)
         data = bytearray()
         try:
             async with (
@@ -80,14 +78,12 @@ class Connection:
             ):
                 if (response.content_length or 0) > LIMIT:
                     return TOO_LARGE
-                async for chunk in bounded(response.content.iter_any(), response.headers.get("Content-Encoding", "")):
+                async for chunk in response.content.iter_any():
                     data += chunk
                     if len(data) > LIMIT:
                         return TOO_LARGE
         except TimeoutError:
             return Failure("timeout", f"no response within {timeout_s:g} s", retryable=True)
-        except PackedError as error:
-            return Failure("bad-answer", str(error), retryable=True)
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -100,65 +96,74 @@ class Connection:
             await session.close()
 
 
-class RedirectError(Exception):
-    """A server sends on to another address, with this status and these headers."""
+class UnreadReplyError(Exception):
+    """A reply with this status and these headers that is not read: it leads to another address, or is compressed."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
-        super().__init__(f"HTTP {status}: a redirect")
+        super().__init__(f"HTTP {status}: not read")
         self.status = status
         self.headers = headers
 
 
-async def refuse_redirects(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Middleware that ends a call with `RedirectError`, for SDKs that would follow, with the key, wherever it leads."""
+def refuse_unread(status: int, headers: Mapping[str, str]) -> None:
+    """Check the head of a reply for an SDK, which would follow, with the key, wherever it leads, and decompress it.
+
+    Raises:
+        UnreadReplyError: the body must not be read.
+    """
+    if (300 <= status < 400 and "Location" in headers) or is_compressed(headers):
+        raise UnreadReplyError(status, headers)
+
+
+async def _refuse_unread(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
     response = await handler(request)
-    if 300 <= response.status < 400 and "Location" in response.headers:
+    try:
+        refuse_unread(response.status, response.headers)
+    except UnreadReplyError:
         response.close()
-        raise RedirectError(response.status, response.headers)
+        raise
     return response
 
 
 def session_of_sdk() -> ClientSession:
     """A session for an SDK that would follow redirects, and read replies of any size. It belongs to the loop."""
-    return unlimited_session(response_class=_bounded_response(), middlewares=[refuse_redirects])
+    return unlimited_session(response_class=_bounded_response(), middlewares=[_refuse_unread])
 
 
 @cache
 def _bounded_response() -> type[ClientResponse]:
-    """Responses whose bodies end with an error where they are too large, however small they were before they unpacked.
+    """Responses whose bodies end with an error where they are too large.
 
     Whoever reads such a body, whole or in pieces, gets a ClientPayloadError whose cause is a TooLargeError.
     """
     from aiohttp import ClientPayloadError, ClientResponse, StreamReader
 
-    def counting_reader(size: Size) -> type[StreamReader]:
-        """The class of the body of one response: a StreamReader has no room for what counts it."""
+    class BoundedReader(StreamReader):
+        __slots__ = ()
 
-        class CountingReader(StreamReader):
-            __slots__ = ()
-
-            def feed_data(self, data: bytes, _: int = 0) -> bool:
-                """Take in bytes as they are after unpacking."""
-                if self.exception() is not None:
-                    return True
-                if size.takes(data):
-                    return super().feed_data(data)
+        def feed_data(self, data: bytes, _: int = 0) -> bool:
+            """Take in the next bytes."""
+            if self.total_bytes + len(data) <= LARGEST_BODY:
+                return super().feed_data(data)
+            if self.exception() is None:
                 error = ClientPayloadError("the response is too large")
                 error.__cause__ = TooLargeError()
                 self.set_exception(error)
-                return True
-
-        return CountingReader
+            return True
 
     class BoundedResponse(ClientResponse):
         async def start(self, connection: Any) -> ClientResponse:
             """Read the head, and count what comes behind it from then on."""
             await super().start(connection)
             if type(self.content) is StreamReader:
-                self.content.__class__ = counting_reader(Size())  # it exists already, and the parser holds on to it
+                self.content.__class__ = BoundedReader  # it exists already, and the parser holds on to it
             return self
 
     return BoundedResponse
+
+
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
+"""The header that asks for a reply as it is."""
 
 
 def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSession:
@@ -166,7 +171,7 @@ def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSe
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
     return ClientSession(
-        headers={"Accept-Encoding": ENCODINGS},
+        headers=UNCOMPRESSED,
         connector=unlimited_connector(ssl=ssl),
         cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
         timeout=ClientTimeout(total=None),
@@ -224,101 +229,37 @@ def _trusting_nobody() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-LARGEST_BODY = 32_000_000
-"""Bytes of a reply: an answer of 10 MB, every letter beyond ASCII escaped; more is never read."""
-
-LARGEST_TEXT = 48_000_000
-"""Bytes that a reply may take as text: one letter beyond the first 65,536 of Unicode makes each letter take four."""
-
-ENCODINGS = "gzip, deflate"
-"""In which replies may be packed: what unpacks in pieces with nothing else installed."""
-
-_PIECE = 65_536
-_GZIP = zlib.MAX_WBITS | 16
-_WINDOWS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": zlib.MAX_WBITS}
-
-
-_WIDE = re.compile(rb"[\xf0-\xf7]")
+LARGEST_BODY = 22_000_000
+"""Bytes of a reply that are read: an answer of 10 MB in Chinese, its letters escaped. As text it may take 88 MB."""
 
 
 class TooLargeError(Exception):
     """The body of a reply is larger than is read."""
 
 
-class PackedError(ValueError):
-    """The body of a reply cannot be unpacked."""
-
-
-class Size:
-    """What the body of a reply takes: its bytes, and its text."""
-
-    __slots__ = ("_bytes", "_width")
-
-    def __init__(self) -> None:
-        self._bytes = 0
-        self._width = 1
-
-    def takes(self, piece: bytes) -> bool:
-        """Take in the next bytes after unpacking; False where the body is too large with them."""
-        self._bytes += len(piece)
-        if self._width < 4 and not piece.isascii():  # bytes of the widest letters
-            self._width = 4 if _WIDE.search(piece) else 2
-        return self._bytes <= LARGEST_BODY and self._bytes * self._width <= LARGEST_TEXT
-
-
-async def bounded(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[bytes]:
-    """The body, unpacked.
-
-    Args:
-        chunks: as they come over the network.
-        packed: the header `Content-Encoding`, or an empty text.
+async def bounded(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The body, piece by piece.
 
     Raises:
-        TooLargeError: `Size` refuses it.
-        PackedError: it is packed in another way than was asked for, or not as it says.
+        TooLargeError: it has more than `LARGEST_BODY` bytes.
     """
-    size = Size()
-    async for chunk in _unpacked(chunks, packed.strip().lower()):
-        if not size.takes(chunk):
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > LARGEST_BODY:
             raise TooLargeError
         yield chunk
 
 
 class BoundedBody:
-    """Base of a response stream of httpx or httpx2 whose body is unpacked here, a piece at a time, and counted.
+    """Base of a response stream of httpx or httpx2 that ends with a `TooLargeError` where it is too large."""
 
-    Those libraries unpack all of a piece at once.
-    """
-
-    def __init__(self, response: Any) -> None:
-        self._stream = response.stream
-        self._packed = response.headers.pop("content-encoding", "")
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return bounded(self._stream, self._packed)
+        return bounded(self._stream)
 
     async def aclose(self) -> None:
         """Close the stream below."""
         await self._stream.aclose()
-
-
-async def _unpacked(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[bytes]:
-    unpack: zlib._Decompress | None = None
-    if packed not in ("", "identity", *_WINDOWS):
-        raise PackedError(f"the response is encoded with {packed[:40]!r}, but the request accepts only {ENCODINGS}")
-    async for chunk in chunks:
-        if packed not in _WINDOWS:
-            yield chunk
-            continue
-        rest = chunk
-        try:
-            while rest:
-                if unpack is None:  # some servers send `deflate` without the header that RFC 9110 wants
-                    raw = packed == "deflate" and rest[0] & 0xF != zlib.DEFLATED
-                    unpack = zlib.decompressobj(-zlib.MAX_WBITS if raw else _WINDOWS[packed])
-                yield unpack.decompress(rest, _PIECE)
-                rest = unpack.unconsumed_tail
-        except zlib.error as error:
-            raise PackedError(f"the response cannot be decompressed: {error}") from error
-    if unpack is not None and not unpack.eof:
-        raise PackedError("the compressed response is incomplete")

@@ -36,6 +36,11 @@ _OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages
 _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
 
 
+def is_compressed(headers: Mapping[str, str]) -> bool:
+    """Whether the body of a reply is compressed, by its headers in lower case or in any."""
+    return headers.get("content-encoding", "identity").lower() != "identity"
+
+
 def failure_of(
     status: int | None,
     message: str,
@@ -45,7 +50,9 @@ def failure_of(
     secrets: Iterable[str] = (),
     address: str = "base_url",
 ) -> CallFailure:
-    """The failure that a reply with an error status, or with a redirect, is. No redirect is followed: keys would leave.
+    """The failure that a reply is that has an error status, redirects, or is compressed.
+
+    No redirect is followed: keys would leave. Nothing is decompressed: a megabyte may become gigabytes.
 
     Args:
         status: of HTTP; None where the library does not tell it, which is neither tried again nor final.
@@ -60,13 +67,19 @@ def failure_of(
     if moved is not None:
         moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
         message = f"the server redirects to {moved}: write that as '{address}'"
+    elif is_compressed(known):
+        how = known["content-encoding"][:40]
+        message = (
+            f"the reply is compressed ({how}), which agentv does not read: the server, or a proxy before it, must "
+            "respect 'Accept-Encoding: identity'"
+        )
     if status is not None and retryable_statuses:
         passing = status in retryable_statuses
     else:
         passing = status is not None and (status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
     named = "the API refused the call" if status is None else f"HTTP {status} {_PHRASES.get(status, '')}".rstrip()
     return CallFailure(
-        "http-status",
+        "http-status" if status is None or status >= HTTPStatus.MULTIPLE_CHOICES else "bad-answer",
         f"{named}: {shown(message, secrets) or 'no message'}",
         retryable=passing,
         status=status,

@@ -23,7 +23,7 @@ from agentv.registry.gateway_options import Otel
 from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
-from agentv.targets.http.failures import failure_of, names_user, url_issues
+from agentv.targets.http.failures import failure_of, is_compressed, names_user, url_issues
 from agentv.targets.promptfoo import JavaScriptProcesses, context_of, from_provider
 from agentv.templating import (
     JINJA,
@@ -199,7 +199,7 @@ class _Http:
         )
         if isinstance(reply, Failure):
             return reply
-        if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
+        if not 200 <= reply.status < 300 or is_compressed(reply.headers):  # a redirect is not followed, and no answer
             return self._refused(reply)
         self._answered = True
         return await self._read(request, reply)

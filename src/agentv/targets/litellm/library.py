@@ -7,14 +7,20 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from functools import cache, partialmethod
+from functools import cache
 from json import JSONDecodeError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import CallFailure
 from agentv.targets.http.answers import TOO_LARGE
-from agentv.targets.http.connection import BoundedBody, PackedError, RedirectError, TooLargeError
+from agentv.targets.http.connection import (
+    UNCOMPRESSED,
+    BoundedBody,
+    TooLargeError,
+    UnreadReplyError,
+    refuse_unread,
+)
 from agentv.targets.http.failures import failure_of, no_connection, shown, unreadable_reply
 from agentv.targets.openai_api.replies import filtered
 
@@ -66,38 +72,31 @@ def library() -> ModuleType:
 
 
 def _guard_clients() -> None:
-    """Have the library's clients refuse redirects, and bound replies while they unpack.
-
-    Not all of its providers ask over the session that is given them.
-    """
-    from httpx import AsyncByteStream
-    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+    """Have the library's clients refuse redirects, compressed replies, and replies that are too large."""
+    from httpx import AsyncByteStream, AsyncClient
 
     class BoundedStream(BoundedBody, AsyncByteStream):
         """A body that ends with an error where it is too large."""
 
-    async def bound(response: Response) -> None:
-        """Take the unpacking over before anybody reads."""
-        if asking.get():
-            response.stream = BoundedStream(response)
+    clients: Any = AsyncClient  # of which all of its clients are, whatever they send with
+    send = clients.send
 
-    handler: Any = AsyncHTTPHandler
-    handler.__init__ = partialmethod(handler.__init__, event_hooks={"response": [_stop_at_redirect, bound]})
-    transport: Any = LiteLLMAiohttpTransport
-    sent = transport.handle_async_request
-
-    async def send(self: Any, request: Request) -> Response:
-        response: Response = await sent(self, request)
-        await bound(response)
+    async def guarded(self: Any, request: Request, *, stream: bool = False, **options: Any) -> Response:
+        if not asking.get():
+            return await send(self, request, stream=stream, **options)  # type: ignore[no-any-return]  # as above
+        request.headers.update(UNCOMPRESSED)
+        response: Response = await send(self, request, **{**options, "stream": True, "follow_redirects": False})
+        try:
+            refuse_unread(response.status_code, response.headers)
+            response.stream = BoundedStream(response.stream)
+            if not stream:
+                await response.aread()
+        except BaseException:
+            await response.aclose()
+            raise
         return response
 
-    transport.handle_async_request = send
-
-
-async def _stop_at_redirect(response: Response) -> None:
-    if asking.get() and response.has_redirect_location:
-        raise RedirectError(response.status_code, response.headers)
+    clients.send = guarded
 
 
 def wanted_by(model: str) -> tuple[str, ...]:
@@ -144,14 +143,11 @@ def failure_in(error: Any, retryable: frozenset[int], secrets: tuple[str, ...]) 
         message = message.partition("\nTraceback")[0]
         return CallFailure("timeout", failure_of(None, message, {}, secrets=secrets).message, retryable=True)
     causes = list(_causes(error))
-    redirect = next((one for one in causes if isinstance(one, RedirectError)), None)
-    if redirect is not None:
-        return failure_of(redirect.status, "", redirect.headers, retryable, secrets=secrets)
+    unread = next((one for one in causes if isinstance(one, UnreadReplyError)), None)
+    if unread is not None:
+        return failure_of(unread.status, "", unread.headers, retryable, secrets=secrets)
     if any(isinstance(one, TooLargeError) for one in causes):
         return CallFailure(TOO_LARGE.code, TOO_LARGE.message)
-    packed = next((one for one in causes if isinstance(one, PackedError)), None)
-    if packed is not None:
-        return unreadable_reply(str(packed), secrets)
     made_up = getattr(getattr(error, "response", None), "headers", {})
     headers = getattr(error, "litellm_response_headers", None) or made_up
     given = getattr(error, "status_code", None)

@@ -16,7 +16,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue, Nonempty, Secret, Text, Verbatim, missing_extra
-from agentv.targets.http.connection import session_of_sdk
+from agentv.targets.http.connection import unlimited_session
 from agentv.targets.http.failures import (
     carries_key,
     endpoint_of,
@@ -193,7 +193,7 @@ class _LiteLLM:
         from openai import OpenAIError  # of which LiteLLM's errors are kinds
 
         if self._session is None:
-            self._session = session_of_sdk()
+            self._session = unlimited_session()
         token = asking.set(True)
         try:
             if stream is None:

@@ -174,11 +174,11 @@ def _count(row: Mapping[str, Json], *names: str) -> int | None:
     return count_of(next((row[name] for name in names if row.get(name) is not None), None))
 
 
-MOST_TEXTS = 2048
-"""Texts that OpenAI takes in one call."""
+MOST_TEXTS = 1024
+"""Texts in one call, so that a reply stays within what is read; OpenAI takes 2,048."""
 
-MOST_UNPACKED = 256
-"""As many where vectors come as decimal numbers, so that a reply stays within what is read."""
+MOST_UNPACKED = 128
+"""As many where vectors come as decimal numbers."""
 
 MOST_BYTES = 300_000
 """Bytes of text in one call: OpenAI takes 300,000 tokens, and a token is a byte at least."""

@@ -25,7 +25,6 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, TargetRequest
 from agentv.targets.http.answers import TOO_LARGE, parsed
 from agentv.targets.http.connection import (
-    PackedError,
     TooLargeError,
     bounded,
     reason_of,
@@ -36,6 +35,7 @@ from agentv.targets.http.connection import (
 from agentv.targets.http.failures import (
     carries_key,
     failure_of,
+    is_compressed,
     is_local,
     missing_key,
     names_user,
@@ -332,7 +332,9 @@ class ModelClient:
                 proxy=proxy_for(self.dialect.base_url),
                 allow_redirects=False,  # a key for one server must not reach another
             ) as response:
-                pieces = bounded(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
+                if is_compressed(response.headers):
+                    return self._refused(response, b"")
+                pieces = bounded(response.content.iter_any())
                 if stream is not None and response.status < 300 and is_stream(response.headers):
                     failure = await stream.read(events_in(pieces))
                     failure = reported_error({"error": stream.reply.error}) or failure
@@ -409,8 +411,6 @@ class ModelClient:
 
         if isinstance(error, TooLargeError):
             return TOO_LARGE
-        if isinstance(error, PackedError):
-            return bad_answer(str(error))
         if isinstance(error, ClientPayloadError):
             return bad_answer("the response was cut off")
         if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):

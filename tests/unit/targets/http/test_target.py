@@ -227,7 +227,6 @@ def test_any_other_status_than_success_is_a_failure(server, status, retryable):
     [
         ("closed", "connection", True),
         ("cut", "connection", True),
-        ("packed-cut", "bad-answer", True),
         ("hang", "timeout", True),
         ("huge", "output-too-large", False),
         ("huge-stream", "output-too-large", False),
