@@ -104,7 +104,7 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
         if entry is None:
             hinted = (replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
             raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
-        grade = redactor.redact_grade(asyncio.run(_graded(entry, context)))
+        grade = redactor.redacted(asyncio.run(_graded(entry, context)))
     if grade.error is not None:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED

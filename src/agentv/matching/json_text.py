@@ -11,20 +11,15 @@ from msgspec import Struct
 
 from agentv.model.values.values import Json, lazy_pattern
 
-Span = tuple[int, int]
-
 DEEPEST = 1000
-"""Objects and arrays inside each other that a search follows; Python's own reader stops about there."""
+"""Objects and arrays inside each other that Python's reader follows, about."""
 
 STEPS = 500_000
-"""Values that a search may pass over, and tokens of JSON that is broken that it may read: a second or two."""
-
-_TRIES = 20
-"""Objects and arrays that a search first gives to Python's reader, which is quicker, even where others are broken."""
+"""What a search may do: values found, brackets that begin none, and every 100 characters read behind one of these."""
 
 
 class UnsearchableError(Exception):
-    """A text has more brackets or values than the limit, so its content is unknown; the message says which."""
+    """A text has more brackets and values than the limit, so its content is unknown."""
 
 
 class NotJson(Struct, frozen=True):
@@ -73,30 +68,58 @@ def parse(text: str) -> Json | NotJson:
     return value
 
 
-def containers(text: str) -> Iterator[Json]:
-    """Every outermost JSON object and array in a text: in prose, in a fenced block, or alone.
+class _WithoutLines(str):
+    """A text of which an error is not told by line and column: to count them takes as long as the text is."""
 
-    The time is linear in the length of the text, whatever it holds.
+    count = rfind = lambda *_: 0
+
+
+def containers(text: str) -> Iterator[Json]:
+    """Every outermost JSON object and array in a text, in order: in prose, in a fenced block, or alone.
+
+    Where a bracket begins no value, the search goes on behind it.
 
     Raises:
         UnsearchableError: before the first value or behind one; what was yielded till then is right.
     """
-    at = passed = 0
+    refused: list[str] = []
+
+    def number(digits: str) -> float:
+        found = float(digits)
+        if math.isinf(found):
+            refused.append(digits)
+        return found
+
+    decode = JSONDecoder(parse_constant=refused.append, parse_float=number).raw_decode
+    lineless = _WithoutLines(text)
+    at = steps = 0
     while (opening := _OPENING.search(text, at)) is not None:
-        passed += 1
-        if passed > STEPS:
-            raise UnsearchableError(f"more than {STEPS:,} objects and arrays")
+        start = opening.start()
+        at = start + 1
+        refused.clear()
+        value: Json = None
         try:
-            value, at = _DECODER.raw_decode(text, opening.start())
-        except (ValueError, RecursionError):
-            break
-        yield value
-    else:
-        return
-    for start, end in _spans(text, opening.start()):
-        value = parse(text[start:end])
-        if not isinstance(value, NotJson):
+            value, end = decode(lineless, start)
+        except RecursionError:
+            end = start + 2 * DEEPEST  # a level takes longer than a character
+            at = _behind_too_deep(text, start) or at
+        except ValueError as error:  # without a place: a number with more digits than Python reads
+            end = getattr(error, "pos", start)
+        found = isinstance(value, list | dict) and not refused
+        steps += 1 if found else 1 + (end - start) // 100
+        if steps > STEPS:
+            raise UnsearchableError(f"more than {STEPS:,} brackets and values")
+        if found:
+            at = end
             yield value
+
+
+def _behind_too_deep(text: str, start: int) -> int:
+    """The first of nested brackets that does not hold more of them than are followed; 0 where they are no row."""
+    behind, run = 0, _NESTED.match(text, start)
+    while run is not None and (beyond := _NESTED.match(text, run.end())) is not None:
+        behind, run = run.end(), beyond
+    return behind
 
 
 def json_in(text: str, like: Json = None) -> Json | NotJson:
@@ -116,113 +139,3 @@ def json_in(text: str, like: Json = None) -> Json | NotJson:
         if like is None or isinstance(value, Mapping) is isinstance(like, Mapping):
             return value
     return whole
-
-
-_TOKEN = lazy_pattern(
-    r"""[ \t\n\r]*+(?:
-          (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
-        | (?P<scalar>true|false|null|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)
-        | (?P<mark>[\[\]{},:])
-    )""",
-    re.VERBOSE,
-)
-
-_NEXT: dict[tuple[str, str], str] = {
-    **{(state, kind): "after" for state in ("value", "item") for kind in ("string", "scalar")},
-    **{(state, "["): "item" for state in ("value", "item")},
-    **{(state, "{"): "member" for state in ("value", "item")},
-    ("member", "string"): "colon",
-    ("key", "string"): "colon",
-    ("colon", ":"): "value",
-    ("item", "]"): "after",
-    ("member", "}"): "after",
-    ("after", "]"): "after",
-    ("after", "}"): "after",
-    ("after", ","): "next",
-}
-"""JSON's grammar: (what is expected, what comes) → what is expected then. What is missing is a mistake.
-
-`item` is a value or the end of an array, `member` a key or the end of an object, `next` what follows a comma.
-"""
-
-_CLOSES = {"]": "[", "}": "{"}
-
-
-def _spans(text: str, at: int) -> Iterator[Span]:
-    """Where the outermost objects and arrays of a text stand.
-
-    Where a reading fails, whatever is open there can never be closed, and whatever was closed inside is JSON. So no
-    bracket is read twice as a bracket: once as such, at most once more as part of what another reading took for a
-    string. That is what keeps `[[[[…` linear.
-    """
-    seen = bytearray(len(text))
-    left, tries = STEPS, _TRIES
-    while (opening := _OPENING.search(text, at)) is not None:
-        start = opening.start()
-        at = start + 1
-        if seen[start]:
-            continue
-        if tries:
-            try:
-                at = _DECODER.raw_decode(text, start)[1]
-            except (ValueError, RecursionError):
-                tries -= 1
-            else:
-                yield start, at
-                continue
-        if (behind := _too_deep(text, start)) > start:
-            at = behind
-            continue
-        closed, read = _closed_from(text, start, seen, left)
-        left -= read
-        if left < 0:
-            raise UnsearchableError(f"more than {STEPS:,} brackets and values of JSON that is broken")
-        for span in closed:
-            yield span
-            seen[span[0] : span[1]] = b"\x01" * (span[1] - span[0])
-
-
-def _too_deep(text: str, start: int) -> int:
-    """The first of nested brackets that does not hold more of them than are followed; `start` itself where it is that.
-
-    What stands before it is open beyond that depth, so that no reading which begins there closes.
-    """
-    run = _NESTED.match(text, start)
-    while run is not None and (beyond := _NESTED.match(text, run.end())) is not None:
-        start, run = run.end(), beyond
-    return start
-
-
-def _closed_from(text: str, start: int, seen: bytearray, most: int) -> tuple[list[Span], int]:
-    """The outermost spans that close properly when reading from a bracket on, until it closes or JSON ends.
-
-    And how many tokens were read; more than `most` where that is why the reading ended.
-    """
-    open_at: list[int] = []
-    closed: list[Span] = []
-    state, at, read = "value", start, 1
-    while read <= most and (token := _TOKEN.match(text, at)) is not None:
-        at = token.end()
-        read += 1
-        kind = token.lastgroup if token.lastgroup != "mark" else text[at - 1]
-        following = _NEXT.get((state, kind or ""))
-        if following is None:
-            break
-        if kind in ("[", "{"):
-            if len(open_at) == DEEPEST:
-                break  # and what begins here is read from here
-            open_at.append(at - 1)
-            seen[at - 1] = 1
-        elif kind in ("]", "}"):
-            if text[open_at[-1]] != _CLOSES[kind]:
-                break
-            begin = open_at.pop()
-            while closed and closed[-1][0] > begin:
-                closed.pop()
-            closed.append((begin, at))
-            if not open_at:
-                break
-        elif following == "next":
-            following = "value" if text[open_at[-1]] == "[" else "key"
-        state = following
-    return closed, read

@@ -9,26 +9,15 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.model.run.grade import AskedJudge, Grade
-from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.values.message import (
-    Block,
-    Content,
-    DocumentBlock,
-    FileBlock,
-    ImageBlock,
-    Message,
-    TextBlock,
-    ToolCall,
-)
-from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
-from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.values import Json, JsonObject, lazy_pattern
+from agentv.model.run.grade import AskedJudge
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.values import Json, lazy_pattern
 
 if TYPE_CHECKING:
     from agentv.errors import Diagnostic
@@ -80,6 +69,19 @@ _FOR_URLS = str.maketrans("+/", "-_")
 
 REDACTED = "[redacted]"
 
+_OWN_WORDS = frozenset({"code", "status", "role", "trace", "logs"})
+"""Fields that hold words of the program; and what is redacted where it is stored."""
+
+_OF_CASE = (
+    *("id", "vars", "prompt_id", "cluster_key", "cluster", "metadata", "tags", "conversation_id", "expected_output"),
+)
+_OF_RESULT = (
+    *("output", "input", "error", "messages", "metadata", "context", "response_metadata", "turns", "retries", "notes"),
+    *("thoughts", "finish_reason"),
+)
+
+T = TypeVar("T")
+
 
 class Redactor:
     """Removes the values of secrets from text; does nothing without secrets.
@@ -125,45 +127,45 @@ class Redactor:
     def redact_diagnostic(self, found: Diagnostic) -> Diagnostic:
         """What is wrong in a file, without the secrets that it may quote. The file's own path stays."""
         notes = tuple(map(self.redact, found.notes))
-        return replace(found, message=self.redact(found.message), hint=self._maybe(found.hint), notes=notes)
+        return replace(found, message=self.redact(found.message), hint=self.redacted(found.hint), notes=notes)
 
-    def redact_answer(self, answer: TargetResponse) -> TargetResponse:
-        """The answer of a target without secrets."""
-        return replace(
-            answer,
-            output=self._maybe(answer.output),
-            messages=self._messages(answer.messages),
-            finish_reason=self._maybe(answer.finish_reason),
-            attempts=self._attempts(answer.attempts),
-            metadata=self._object(answer.metadata),
-            context=self._context(answer.context),
-            ignored=tuple(map(self.redact, answer.ignored)),
-            thoughts=self.redact(answer.thoughts),
-        )
+    def redacted(self, value: T) -> T:
+        """The value without secrets in any of its texts, but for those of the program itself, such as a status.
+
+        A Struct of the model, a tuple, plain data or a text.
+        """
+        made: Any = value
+        if not self._values:
+            return value
+        if isinstance(value, tuple):
+            made = tuple(map(self.redacted, value))
+        elif isinstance(value, Struct):
+            told = {name: getattr(value, name) for name in value.__struct_fields__ if name not in _OWN_WORDS}
+            made = replace(value, **{name: self.redacted(one) for name, one in told.items()})
+            if isinstance(made, AskedJudge) and made.rubric != value.rubric:  # type: ignore[attr-defined]  # as `made`
+                made = replace(made, rubric_sha256=sha256(made.rubric.encode()).hexdigest())
+        elif isinstance(value, str | list | Mapping):
+            made = self.redact_json(value)
+        return cast("T", made)
 
     def redact_result(self, result: TrialResult) -> TrialResult:
         """A finished trial without secrets in anything that is written or shown of it."""
-        output = self._maybe(result.output)
-        scores = tuple(self._score(score) for score in result.scores)
-        if output != result.output:  # so that places in it have moved
-            scores = tuple(replace(score, grade=score.grade.without_spans()) for score in scores)
-        return replace(
+        trial, case = result.trial, result.trial.case
+        turns = tuple(replace(turn, expected_output=self.redacted(turn.expected_output)) for turn in case.turns)
+        suite = replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path))
+        case = replace(case, turns=turns, **{name: self.redacted(getattr(case, name)) for name in _OF_CASE})
+        target = replace(trial.target, name=self.redact(trial.target.name))
+        variant = trial.variant and replace(trial.variant, name=self.redact(trial.variant.name))
+        made = replace(
             result,
-            trial=self._trial(result.trial),
-            output=output,
-            input=self._messages(result.input),
-            scores=scores,
-            error=self._failure(result.error),
-            messages=self._messages(result.messages),
-            metadata=self._object(result.metadata),
-            context=self._context(result.context),
-            response_metadata=self._object(result.response_metadata),
-            turns=tuple(self.redact_answer(answer) for answer in result.turns),
-            retries=self._attempts(result.retries),
-            notes=tuple(map(self.redact, result.notes)),
-            thoughts=self.redact(result.thoughts),
-            finish_reason=self._maybe(result.finish_reason),
+            trial=replace(trial, suite=suite, case=case, target=target, variant=variant),
+            scores=tuple(map(self._score, result.scores)),
+            **{name: self.redacted(getattr(result, name)) for name in _OF_RESULT},
         )
+        if made.output == result.output:
+            return made
+        # places in it have moved
+        return replace(made, scores=tuple(replace(one, grade=one.grade.without_spans()) for one in made.scores))
 
     def redact_json(self, value: Json) -> Json:
         """Plain data with every text in it redacted, keys included; a number that is a secret becomes text."""
@@ -177,110 +179,8 @@ class Redactor:
             return [self.redact_json(inner) for inner in value]
         return REDACTED if self.redact(str(value)) == REDACTED else value
 
-    def _context(self, context: tuple[RetrievedText, ...]) -> tuple[RetrievedText, ...]:
-        if not self._values:
-            return context
-        return tuple(
-            replace(
-                one, text=self.redact(one.text), source=self._maybe(one.source), metadata=self._object(one.metadata)
-            )
-            for one in context
-        )
-
-    def _maybe(self, text: str | None) -> str | None:
-        return None if text is None else self.redact(text)
-
-    def _object(self, value: JsonObject) -> JsonObject:
-        return cast("JsonObject", self.redact_json(value))
-
-    def _trial(self, trial: Trial) -> Trial:
-        case = trial.case
-        return replace(
-            trial,
-            suite=replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
-            case=replace(
-                case,
-                id=self.redact(case.id),
-                vars=self._object(case.vars),
-                prompt_id=self._maybe(case.prompt_id),
-                cluster_key=self._maybe(case.cluster_key),
-                cluster=self._maybe(case.cluster),
-                metadata=self._object(case.metadata),
-                tags=tuple(self.redact(tag) for tag in case.tags),
-                conversation_id=self._maybe(case.conversation_id),
-                expected_output=self._messages(case.expected_output),
-                turns=tuple(replace(turn, expected_output=self._messages(turn.expected_output)) for turn in case.turns),
-            ),
-            target=replace(trial.target, name=self.redact(trial.target.name)),
-            variant=trial.variant and replace(trial.variant, name=self.redact(trial.variant.name)),
-        )
-
     def _score(self, score: Score) -> Score:
         entry = score.entry
         settings = replace(entry.settings, name=self.redact(entry.name))
-        span = entry.span and replace(entry.span, file=self.redact(entry.span.file))
-        return replace(score, entry=replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade))
-
-    def _asked(self, asked: AskedJudge | None) -> AskedJudge | None:
-        """The judge that was asked. A rubric with a secret is known by the hash of what is shown of it."""
-        if asked is None:
-            return None
-        rubric = self.redact(asked.rubric)
-        digest = asked.rubric_sha256 if rubric == asked.rubric else sha256(rubric.encode()).hexdigest()
-        judge, model = self.redact(asked.judge), self.redact(asked.model)
-        return replace(asked, judge=judge, model=model, rubric=rubric, rubric_sha256=digest)
-
-    def redact_grade(self, grade: Grade) -> Grade:
-        """What an assertion says of an answer, without secrets."""
-        return replace(
-            grade,
-            checks=tuple(
-                replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
-                for check in grade.checks
-            ),
-            reason=self._maybe(grade.reason),
-            details=self._object(grade.details),
-            error=self._failure(grade.error),
-            asked_judge=self._asked(grade.asked_judge),
-        )
-
-    def _failure(self, failure: Failure | None) -> Failure | None:
-        if isinstance(failure, CallFailure):
-            failure = replace(failure, attempts=self._attempts(failure.attempts))
-        return failure and replace(failure, message=self.redact(failure.message))
-
-    def _attempts(self, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-        return tuple(replace(one, message=self.redact(one.message)) for one in attempts)
-
-    def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        return tuple(
-            replace(
-                message,
-                content=self._content(message.content),
-                name=self._maybe(message.name),
-                tool_calls=tuple(self._call(call) for call in message.tool_calls),
-            )
-            for message in messages
-        )
-
-    def _content(self, content: Content) -> Content:
-        if isinstance(content, str):
-            return self.redact(content)
-        return tuple(self._block(block) for block in content) if isinstance(content, tuple) else self._object(content)
-
-    def _block(self, block: Block) -> Block:
-        if isinstance(block, TextBlock):
-            return TextBlock(self.redact(block.value))
-        value, path = self.redact(block.value), self._maybe(block.path)
-        if isinstance(block, ImageBlock):
-            return replace(block, value=value, path=path)
-        if isinstance(block, DocumentBlock):
-            return replace(block, value=value, path=path or "", media_type=self.redact(block.media_type))
-        return FileBlock(value, path or "", self.redact(block.text))
-
-    def _call(self, call: ToolCall) -> ToolCall:
-        name, arguments = self.redact(call.name), self._object(call.arguments)
-        output, native_name = self._maybe(call.output), self._maybe(call.native_name)
-        return replace(
-            call, name=name, arguments=arguments, id=self._maybe(call.id), output=output, native_name=native_name
-        )
+        entry = replace(entry, settings=settings, span=self.redacted(entry.span))
+        return replace(score, entry=entry, grade=self.redacted(score.grade))

@@ -121,7 +121,7 @@ def test_without_secrets_nothing_is_looked_at():
     redactor = Redactor()
     assert not redactor
     assert redactor.stretches(TOLD) == []
-    assert redactor.redact_answer(TargetResponse(TOLD, context=CONTEXT)) == TargetResponse(TOLD, context=CONTEXT)
+    assert redactor.redacted(TargetResponse(TOLD, context=CONTEXT)) == TargetResponse(TOLD, context=CONTEXT)
     assert not redactor.found_in(b"anything")
     value = {"a": [SECRET]}
     assert redactor.redact_json(value) is value
@@ -149,7 +149,7 @@ def test_an_answer_is_redacted_in_every_field(redactor):
         DocumentBlock("a.pdf", "/a.pdf", "0"),
     )
     messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
-    answer = redactor.redact_answer(
+    answer = redactor.redacted(
         TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}, context=CONTEXT, ignored=(TOLD,))
     )
     assert SECRET not in repr(answer)
@@ -261,11 +261,11 @@ def test_words_of_the_program_are_no_secrets():
 
 def test_a_rubric_with_a_secret_is_redacted_and_its_hash_tells_nothing(redactor):
     told = AskedJudge(TOLD, TOLD, TOLD, "a" * 64, "b" * 64)
-    asked = redactor.redact_grade(Grade(1.0, passed=True, asked_judge=told)).asked_judge
+    asked = redactor.redacted(Grade(1.0, passed=True, asked_judge=told)).asked_judge
     assert (asked.judge, asked.model, asked.rubric) == (KEPT, KEPT, KEPT)
     assert asked.rubric_sha256 != told.rubric_sha256
     plain = AskedJudge("judge", "openai:small", "is polite", "a" * 64, "b" * 64)
-    assert redactor.redact_grade(Grade(1.0, passed=True, asked_judge=plain)).asked_judge == plain
+    assert redactor.redacted(Grade(1.0, passed=True, asked_judge=plain)).asked_judge == plain
 
 
 def test_places_in_an_answer_go_if_a_secret_in_it_moved_them(redactor):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.model.redaction import REDACTED, Redactor
@@ -68,7 +67,7 @@ class Artifacts(Struct):
         from agentv.store.files.traces import write  # few runs have traces
 
         self._make(place)
-        clean = self._redacted(trace)
+        clean = self.directory.redactor.redacted(trace)
         files = write(replace(clean, native=self._bytes(trace.native)), place)
         named = replace(
             stored,
@@ -113,17 +112,6 @@ class Artifacts(Struct):
             return data
         text = redacted_stream(data, redactor).decode(errors="surrogateescape")
         return redactor.redact(text).encode(errors="surrogateescape")
-
-    def _redacted(self, value: Any) -> Any:
-        """A trace, or a part of one, without secrets."""
-        redactor = self.directory.redactor
-        if not redactor:
-            return value
-        if isinstance(value, Struct):
-            return replace(value, **{name: self._redacted(one) for name, one in structs.asdict(value).items()})
-        if isinstance(value, tuple):
-            return tuple(map(self._redacted, value))
-        return redactor.redact_json(value) if isinstance(value, str | list | Mapping) else value
 
 
 def name_of(trial: Trial) -> str:

@@ -82,7 +82,7 @@ class Webhook(DeclaredAssertion):
             return Grade.errored(BAD_RESULT, f"the webhook did not respond with JSON: {excerpt}")
         if not isinstance(answer, Mapping):
             return Grade.errored(BAD_RESULT, "the webhook must respond with an object that has 'pass' or 'score'")
-        return redactor.redact_grade(grade_of(with_checks(answer), "webhook"))
+        return redactor.redacted(grade_of(with_checks(answer), "webhook"))
 
     async def _post(self, body: bytes) -> bytes | Failure:
         """The body of a reply with a status of success. No message holds the address or a header."""

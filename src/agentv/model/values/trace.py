@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from agentv.model.values.message import Role
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject
 
 TRACE_VERSION = 1
 
@@ -48,7 +48,7 @@ class MessageStep(Struct, frozen=True, tag="message", tag_field="type", omit_def
     parent: str | None = None
 
 
-class ToolCallStep(Struct, frozen=True):
+class ToolCallStep(Struct, frozen=True, tag="tool_call", tag_field="type", omit_defaults=True):
     """A call of a tool.
 
     Attributes:
@@ -59,10 +59,10 @@ class ToolCallStep(Struct, frozen=True):
     """
 
     name: str
-    arguments: JsonObject
+    arguments: Mapping[str, Any] = {}
     native_name: str = ""
     id: str | None = None
-    result: Json = None
+    result: Any = None
     error: str | None = None
     status: ToolStatus = "unknown"
     started_ms: float | None = None

@@ -11,47 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from agentv.model.values.json_text import TOO_DEEP, plain, text
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import (
-    TRACE_VERSION,
-    Evidence,
-    MessageStep,
-    PermissionStep,
-    Step,
-    ToolCallStep,
-    ToolStatus,
-    Trace,
-    UsageStep,
-)
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.trace import TRACE_VERSION, Step, ToolCallStep, Trace, UsageStep
 
 TRACE_FILE = "trace.json"
 LARGEST_FILE = 256_000_000
 """Bytes up to which a trace.json is read."""
 
 
-class _ToolCall(msgspec.Struct, tag="tool_call", tag_field="type", omit_defaults=True):
-    """A `ToolCallStep` in the order of the file."""
-
-    name: str
-    native_name: str = ""
-    id: str | None = None
-    arguments: dict[str, Any] = {}
-    status: ToolStatus = "unknown"
-    result: Any = None
-    error: str | None = None
-    started_ms: float | None = None
-    duration_ms: float | None = None
-    parent: str | None = None
-    evidence: Evidence = "agent"
-
-
-_Step = MessageStep | _ToolCall | UsageStep | PermissionStep
-
-
 class _Document(msgspec.Struct, kw_only=True):
+    """What the file holds before `steps`: the attributes of `Trace` in their order there."""
+
     version: int
     source: str = ""
     agent: str = ""
@@ -67,28 +40,19 @@ class _Document(msgspec.Struct, kw_only=True):
     steps: msgspec.Raw
 
 
+_ATTRIBUTES = tuple(name for name in _Document.__struct_fields__ if name not in ("version", "native", "steps"))
+_OPTIONAL = ("error", "session_cost_usd")
 _encode = msgspec.json.Encoder().encode
 _decode_document = msgspec.json.Decoder(_Document).decode
-_decode_step: Any = msgspec.json.Decoder(_Step).decode
+_decode_step: Any = msgspec.json.Decoder(Step).decode
 _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def document(trace: Trace) -> bytes:
     """The content of `trace.json`."""
-    head = {
-        "version": TRACE_VERSION,
-        "source": text(trace.source),
-        "agent": text(trace.agent),
-        "agent_version": text(trace.agent_version),
-        "session_id": text(trace.session_id),
-        "stop_reason": text(trace.stop_reason),
-        **({"error": text(trace.error)} if trace.error else {}),
-        **({} if trace.session_cost_usd is None else {"session_cost_usd": plain(trace.session_cost_usd)}),
-        "duration_ms": plain(trace.duration_ms),
-        "partial": text(trace.partial),
-        "metadata": plain(trace.metadata, cut=True),
-        "native": native_name(trace),
-    }
+    attributes = {name: plain(getattr(trace, name), cut=True) for name in _ATTRIBUTES}
+    said = {name: one for name, one in attributes.items() if one not in ("", None) or name not in _OPTIONAL}
+    head = {"version": TRACE_VERSION, **said, "native": native_name(trace)}
     lines = b"".join(b'  "%s": %s,\n' % (name.encode(), _encode(value)) for name, value in head.items())
     rows = b",\n".join(b"    " + _encode(_plain_step(step)) for step in trace.steps)
     return b"{\n" + lines + (b'  "steps": [\n' + rows + b"\n  ]\n}\n" if rows else b'  "steps": []\n}\n')
@@ -120,24 +84,13 @@ def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
         begin = data.find(raw, end)
         end = begin + len(raw)
         try:
-            steps.append(_step_of(_decode_step(raw)))
+            steps.append(_checked(_decode_step(raw)))
         except (ValueError, RecursionError) as error:
             line = data.count(b"\n", 0, max(begin, 0)) + 1
             return _failure(name, line, TOO_DEEP if isinstance(error, RecursionError) else str(error))
-    return Trace(
-        steps=tuple(steps),
-        source=found.source,
-        agent=found.agent,
-        agent_version=found.agent_version,
-        session_id=found.session_id,
-        stop_reason=found.stop_reason,
-        error=found.error,
-        session_cost_usd=found.session_cost_usd,
-        duration_ms=found.duration_ms,
-        metadata=plain(found.metadata, cut=True),
-        native_name=found.native,
-        partial=found.partial,
-    )
+    found.metadata = plain(found.metadata, cut=True)
+    said = {name: getattr(found, name) for name in _ATTRIBUTES}
+    return Trace(tuple(steps), native_name=found.native, **said)
 
 
 def _failure(name: str, line: int, message: str) -> Failure:
@@ -156,31 +109,27 @@ def _line_of(data: bytes, message: str) -> int:
     return data.count(b"\n", 0, at) + 1
 
 
-def _step_of(row: _Step) -> Step:
-    """The step that a row holds.
+def _checked(step: Step) -> Step:
+    """A step of a file.
 
     Raises:
-        ValueError: it is nested too deeply.
+        ValueError: it is nested too deeply, or counts less than no tokens.
     """
-    if isinstance(row, _ToolCall):
-        values = msgspec.structs.asdict(row)
-        return ToolCallStep(**{**values, "arguments": plain(row.arguments), "result": plain(row.result)})
-    if isinstance(row, UsageStep) and row.tokens is not None:
-        for name, count in msgspec.structs.asdict(row.tokens).items():
+    if isinstance(step, ToolCallStep):
+        return replace(step, arguments=plain(step.arguments), result=plain(step.result))
+    if isinstance(step, UsageStep) and step.tokens is not None:
+        for name, count in asdict(step.tokens).items():
             if count is not None and count < 0:
                 raise ValueError(f"Expected `int` >= 0 - at `$.tokens.{name}`")
-    return row
+    return step
 
 
 def _plain_step(step: Step) -> msgspec.Struct:
-    values: dict[str, Any] = {}
-    for name, value in msgspec.structs.asdict(step).items():
-        if isinstance(value, TokenUsage):
-            counts = msgspec.structs.asdict(value)
-            values[name] = {which: plain(count) for which, count in counts.items() if count is not None}
-        else:
-            values[name] = plain(value, cut=True)
-    return _ToolCall(**values) if isinstance(step, ToolCallStep) else type(step)(**values)
+    values: dict[str, Any] = {name: plain(value, cut=True) for name, value in asdict(step).items() if name != "tokens"}
+    if isinstance(step, UsageStep) and step.tokens is not None:
+        counts = asdict(step.tokens)
+        values["tokens"] = {which: plain(count) for which, count in counts.items() if count is not None}
+    return type(step)(**values)
 
 
 def native_name(trace: Trace) -> str:

@@ -84,7 +84,7 @@ class Journal(Closing):
         line = answer_line(call.key, case, answer, target=call.target, judge=judge)
         if redactor.found_in(line):
             case, target = redactor.redact(case), redactor.redact(call.target)
-            redacted = redactor.redact_answer(answer)
+            redacted = redactor.redacted(answer)
             line = answer_line(call.key, case, redacted, target=target, redacted=True, judge=judge)
         self._files.append_answer(line)
 
