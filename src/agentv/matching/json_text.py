@@ -71,6 +71,8 @@ def parse(text: str) -> Json | NotJson:
 class _WithoutLines(str):
     """A text of which an error is not told by line and column: to count them takes as long as the text is."""
 
+    __slots__ = ()
+
     count = rfind = lambda *_: 0
 
 
