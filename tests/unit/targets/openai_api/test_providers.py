@@ -388,7 +388,7 @@ def test_many_texts_go_in_several_calls_and_keep_their_order(server):
     calls = len(server.calls)
     texts = [f"text {number}" for number in range(600)]
     found = embedded(openai(server, "embedder"), texts)
-    assert [len(call.body["input"]) for call in server.calls[calls:]] == [256, 256, 88]
+    assert [len(call.body["input"]) for call in server.calls[calls:]] == [128, 128, 128, 128, 88]
     assert len(found.vectors) == 600
     assert found.vectors[599] == embedded(openai(server, "embedder"), ["text 599"]).vectors[0]
 
