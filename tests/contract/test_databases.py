@@ -4,7 +4,7 @@ import itertools
 import json
 import shutil
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from hashlib import sha256
 
@@ -30,7 +30,7 @@ from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels import labels_directory
 from doubles.postgresql import postgres_server
-from doubles.team_servers import known, pushed_summary, with_project
+from doubles.team_servers import with_project
 from doubles.waiting import until
 
 RUN_ID = "20261121T140322Z-7f3a"
@@ -80,7 +80,7 @@ def batch(start, lines, generation=1, replace=False):
 
 @pytest.fixture
 def replica(database, tmp_path):
-    with closing(Replica(database, tmp_path / "copies", pushed_summary)) as found:
+    with closing(Replica(database, tmp_path / "copies")) as found:
         yield found
 
 
@@ -208,7 +208,7 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     assert replica.update() == 1
     assert replica.update() == 0
     with pytest.raises(StoreError, match="another server uses"):
-        Replica(database, tmp_path / "copies", pushed_summary)
+        Replica(database, tmp_path / "copies")
     with pytest.raises(UploadConflictError):
         uploads.add_rows(NAME, batch(len(first), third, replace=True))  # all rows are replaced, or none
     replaced = uploads.add_rows(NAME, batch(0, first + third, replace=True))
@@ -261,7 +261,7 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     content = b"\x00\xffdiff"
     digest = sha256(content).hexdigest()
     uploads.put_record(NAME, RECORD, writing=True)
-    replica = Replica(database, tmp_path / "copies", pushed_summary)
+    replica = Replica(database, tmp_path / "copies")
     replica.update()
     run = replica.root("support") / ".agentv/results" / RUN_ID
     assert is_being_written(run)
@@ -283,63 +283,23 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     assert (run / "summary.json").exists()
     assert not is_being_written(run)
     replica.close()
-    replica = Replica(database, tmp_path / "copies", pushed_summary)  # another process finds what is there
+    replica = Replica(database, tmp_path / "copies")  # another process finds what is there
     assert replica.update() == 0
     replica.close()
 
 
-def test_a_copy_without_its_totals_counts_as_running(uploads, database, tmp_path):
+def test_totals_of_copies_are_computed_from_their_rows(uploads, database, tmp_path, replica):
     uploads.put_record(NAME, RECORD, writing=False)
     uploads.add_rows(NAME, batch(0, row("a")))
-    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
-    seen = []
-
-    def totals_of(run, _):
-        seen.append((is_being_written(run), (run / "summary.json").exists()))
-        return known(json.dumps({"number": len(seen)}).encode())
-
-    replica = Replica(database, tmp_path / "copies", totals_of)
+    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID, "pass_rate": 0.5}).encode(), writing=False)
     copy = replica.root("support") / ".agentv/results" / RUN_ID
     for number in (1, 2):
         assert replica.update() == 1
         found = stored_summary(copy)
-        assert (json.loads(found.content), found.verified) == ({"number": number}, True)
+        assert (json.loads(found.content)["cases"]["passed"], found.verified) == (number, True)
+        check_rows(copy)
         assert not is_being_written(copy)
         uploads.add_rows(NAME, batch(len(row("a")) * number, row("b")))
-    assert seen == [(True, False)] * 2, "no totals of fewer rows are shown"
-    replica.close()
-
-
-def test_totals_that_are_computed_for_long_hold_no_other_run_up(uploads, database, tmp_path):
-    other = replace(NAME, run="20261122T140322Z-7f3a")
-    totals = {RUN_ID: Future(), other.run: known(b'{"pass_rate": 0.5}')}
-    for name in (NAME, other):
-        uploads.put_record(name, RECORD.replace(RUN_ID.encode(), name.run.encode()), writing=False)
-        uploads.add_rows(name, batch(0, row("a")))
-        uploads.put_summary(name, json.dumps({"run_id": name.run}).encode(), writing=False)
-    replica = Replica(database, tmp_path / "copies", lambda run, _: totals[run.name])
-    copy, second = (replica.root("support") / ".agentv/results" / name for name in (RUN_ID, other.run))
-    assert (replica.update(), replica.update()) == (2, 0)
-    assert (is_being_written(copy), (copy / "summary.json").exists()) == (True, False)
-    assert stored_summary(second).content == b'{"pass_rate": 0.5}'
-    assert not is_being_written(second)
-    late, totals[RUN_ID] = totals[RUN_ID], Future()
-    uploads.add_rows(NAME, batch(len(row("a")), row("b")))
-    assert replica.update() == 1
-    assert late.cancelled(), "these would be the totals of fewer rows"
-    assert (copy / "index.jsonl").read_bytes() == row("a") + row("b")
-    totals[RUN_ID].set_result(b'{"pass_rate": 1.0}')
-    replica.complete()
-    found = stored_summary(copy)
-    assert (found.content, found.verified, is_being_written(copy)) == (b'{"pass_rate": 1.0}', True, False)
-    check_rows(copy)
-    assert replica.update() == 0
-    totals[RUN_ID] = Future()
-    uploads.add_rows(NAME, batch(len(row("a") + row("b")), row("c")))
-    replica.update()
-    uploads.delete(NAME)
-    assert (replica.update(), totals[RUN_ID].cancelled(), copy.exists()) == (1, True, False)
-    replica.close()
 
 
 def test_every_change_is_seen_by_servers(uploads, database):
@@ -431,7 +391,7 @@ def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
         copying(states[0], tmp_path / "one", problems.append) as one,
         copying(states[1], tmp_path / "two", problems.append) as two,
     ):
-        until(lambda: all(state.copied for state in states))
+        until(lambda: all(state.copied >= 0 for state in states))
         first = row("a")
         states[0].uploads.put_record(NAME, RECORD, writing=False)
         states[0].uploads.add_rows(NAME, batch(0, first))
@@ -448,7 +408,7 @@ def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
     migrate(database)
     state, problems = TeamState(database), []
     with copying(state, tmp_path, problems.append) as replica:
-        until(lambda: state.copied)
+        until(lambda: state.copied >= 0)
         server.stop()
         try:
             with pytest.raises(DatabaseUnavailableError, match="cannot reach the database"):

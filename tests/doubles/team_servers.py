@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -71,18 +70,6 @@ def with_project(database: Database, name: str) -> None:
     """Create a project if it is missing."""
     with database.transaction() as transaction:
         create_project(transaction, name, "tester")
-
-
-def known(totals: bytes) -> Future[bytes]:
-    """Totals that are computed already."""
-    found: Future[bytes] = Future()
-    found.set_result(totals)
-    return found
-
-
-def pushed_summary(_: Path, pushed: bytes) -> Future[bytes]:
-    """The totals of a copy, taken from the pusher."""
-    return known(pushed)
 
 
 def row(number: int, text: str = "x") -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -280,9 +279,6 @@ def health_routes(state: TeamState) -> list[Route]:
             "# TYPE agentv_answers_total counter",
             *(f'agentv_answers_total{{status="{status}"}} {n}' for status, n in sorted(state.answered.items())),
         ]
-        if state.copied:
-            copied = time.time() - state.copied
-            found = [*found, ("agentv_copied_seconds", "Seconds since the copies were complete.", copied)]
         for name, purpose, value in found:
             lines += [f"# HELP {name} {purpose}", f"# TYPE {name} gauge", f"{name} {value:g}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from threading import Timer
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -34,12 +31,6 @@ _OF_SENDER = frozenset({401, 403, 404, 405})
 _NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _SMALL = 512
 """Bytes of a body that is sent as it is."""
-
-_SLOWEST = 50_000
-"""Bytes a second of the slowest network: a request with a long body may last longer."""
-
-_LONGEST_ANSWER = 64 << 20
-"""Bytes of an answer."""
 
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message from the server."""
@@ -67,42 +58,6 @@ class ConflictError(Exception):
     """The server has other rows than this client thought; it asks again."""
 
 
-class _Deadline:
-    """Ends the connections of a client at a time: the timeouts of httpx are for one read, which a byte ends."""
-
-    def __init__(self) -> None:
-        self._open: list[socket.socket] = []
-        self._passed = False
-
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """Raise TimeoutError if the block lasts longer."""
-        self._passed = False
-        timer = Timer(seconds, self._end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            if self._passed:  # whatever the block raised, or got: an answer without a length would look complete
-                raise TimeoutError(f"it did not answer within {seconds:.3g} seconds")
-
-    def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Note a connection, as httpx reports it."""
-        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            found = info["return_value"].get_extra_info("socket")
-            self._open = [*(one for one in self._open if one.fileno() >= 0), found]
-            if self._passed:
-                self._end()
-
-    def _end(self) -> None:
-        self._passed = True
-        for one in self._open:
-            with suppress(OSError):
-                socket.socket.shutdown(one, socket.SHUT_RDWR)  # the way of TLS would wait for the other side
-
-
 class Connection(Closing):
     """Requests to a remote, tried again while the server is away for a moment. A context manager.
 
@@ -111,7 +66,7 @@ class Connection(Closing):
         transport: in place of the network.
         sleep: waits so many seconds.
         attempts: of a request that the server does not answer; 1: whoever calls tries again.
-        timeout_s: seconds to wait for a part of an answer; a whole request may take twice as long.
+        timeout_s: seconds to wait for a part of an answer.
     """
 
     def __init__(
@@ -125,8 +80,6 @@ class Connection(Closing):
         self._remote = remote
         self._sleep = sleep
         self._attempts = attempts
-        self._deadline_s = 2 * timeout_s
-        self._deadline = _Deadline()
         self.sent = 0
         headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
         self._client = httpx.Client(
@@ -159,11 +112,8 @@ class Connection(Closing):
         headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
         address = f"{self._remote.address}/api/{quote(path)}"
-        traced = {"trace": self._deadline.trace}
-        request = self._client.build_request(
-            method, address, params=texts, content=packed, headers=headers, extensions=traced
-        )
-        response = self._tried(request, self._deadline_s + len(packed) / _SLOWEST)
+        request = self._client.build_request(method, address, params=texts, content=packed, headers=headers)
+        response = self._tried(request)
         self.sent += len(packed)
         if response.status_code == 409:
             raise ConflictError(_message(response))
@@ -174,14 +124,11 @@ class Connection(Closing):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._is_no_server() from error
 
-    def _tried(self, request: httpx.Request, deadline_s: float) -> httpx.Response:
+    def _tried(self, request: httpx.Request) -> httpx.Response:
         wait = 0.5
         for attempt in range(1, self._attempts + 1):
             try:
-                with self._deadline.within(deadline_s):
-                    response = self._received(request)
-            except TimeoutError as error:  # trying again would take as long
-                raise RemoteError(f"cannot reach {self._remote.address}: {error}", passing=True) from error
+                response = self._client.send(request)
             except httpx.DecodingError as error:
                 raise self._is_no_server() from error
             except httpx.TransportError as error:
@@ -198,17 +145,6 @@ class Connection(Closing):
             self._sleep(min(wait, _LONGEST_WAIT_S))
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
-
-    def _received(self, request: httpx.Request) -> httpx.Response:
-        """An answer with its body."""
-        body = bytearray()
-        with closing(self._client.send(request, stream=True)) as response:
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > _LONGEST_ANSWER:
-                    raise self._is_no_server()
-        headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-        return httpx.Response(response.status_code, headers=headers, content=bytes(body))
 
     def _is_no_server(self) -> RemoteError:
         what = "what answers there is not an agentv server, or a much newer one"

@@ -83,7 +83,7 @@ class TeamState:
         proxies: IP addresses or networks whose `X-Forwarded-For` says who sent a request.
         answered: requests by status, for the metrics.
         writers: threads that change something. Others stay for readers, who must not wait where writers do.
-        copied: `time.time()` when the copies were last brought up to date; 0: never.
+        copied: how many changes of the database its copies show; -1: they were never compared.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TeamState:
         self.failed_sign_ins = FailedSignIns()
         self.answered: Counter[int] = Counter()
         self.writers = CapacityLimiter(_WRITERS)
-        self.copied = 0.0
+        self.copied = -1
 
 
 Purpose = Literal["session", "sign-in"]

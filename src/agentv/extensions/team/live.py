@@ -14,7 +14,7 @@ from msgspec import Struct
 from agentv.errors import AgentvError, StoreError
 from agentv.extensions.team.remote import Remote
 from agentv.model.values.response import Failure
-from agentv.store.files.directory import INDEX, RUN, read_document
+from agentv.store.files.directory import RUN, read_document
 from agentv.user_code.guard import attempt
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Waits(Struct, frozen=True):
     Attributes:
         first, longest: between two batches; they become rarer in a long run, so that they stay few.
         retry, longest_retry: until the server is tried again; each time twice as long.
-        idle, end: after the run, for the last rows: without progress, and altogether.
+        end: after the run, for the last rows.
         away: after the run, if the server was away before.
     """
 
@@ -49,12 +49,13 @@ class Waits(Struct, frozen=True):
     longest: float = 2.0
     retry: float = 1.0
     longest_retry: float = 15.0
-    idle: float = 5.0
-    end: float = 30.0
+    end: float = 10.0
     away: float = 1.5
 
 
 WAITS = Waits()
+
+_WITHOUT = "the run goes on without it"
 
 
 class LivePushed(Struct, frozen=True):
@@ -65,14 +66,12 @@ class LivePushed(Struct, frozen=True):
         page: address of the page that shows it.
         rows: lines that were sent.
         problem: why the server does not have all of it; None: it has.
-        missing: how many rows the server lacks, and how many there are.
     """
 
     path: Path
     page: str
     rows: int
     problem: str | None = None
-    missing: tuple[int, int] = (0, 0)
 
 
 class LivePush:
@@ -103,7 +102,8 @@ class LivePush:
         self._push: RunPush | None = None
         self._failed: str | None = None
         self._told: set[str] = set()
-        self._steps = 0
+        self._news = time.monotonic()
+        self._artifacts_at = 0.0
         self._run_ended = Event()
         self._given_up = Event()
         self._done = Event()
@@ -124,40 +124,16 @@ class LivePush:
         """
         if self._path is None:
             return None
-        with suppress(KeyboardInterrupt):
-            self._wait(waiting)
-        self._given_up.set()
-        return self._pushed(self._path)
-
-    def _wait(self, waiting: Callable[[], object]) -> None:
-        began = moved = time.monotonic()
-        idle = self._waits.idle if self._failed is None else self._waits.away
-        steps, announced = self._steps, False
+        longest = self._waits.end if self._failed is None else self._waits.away
         self._run_ended.set()
-        while not self._done.wait(0.05):
-            now = time.monotonic()
-            if self._steps != steps:
-                steps, moved = self._steps, now
-            if now - moved > idle or now - began > self._waits.end:
-                return
-            if not announced and now - began > 1:
-                announced = True
+        with suppress(KeyboardInterrupt):
+            if not self._done.wait(min(1.0, longest)):
                 waiting()
-
-    def _pushed(self, path: Path) -> LivePushed:
-        push = self._push
-        run_id, rows = (path.name, 0) if push is None else (push.run_id, push.rows)
-        page = self._remote.page_of(run_id)
-        if self._complete:
-            return LivePushed(path, page, rows)
-        problem = self._failed or f"{self._remote.address} did not take them in time"
-        size = 0 if push is None else push.size
-        missing = number = 0
-        with suppress(OSError), (path / INDEX).open("rb") as file:
-            for number, line in enumerate(file, 1):  # noqa: B007  # the last one counts
-                missing += size <= 0
-                size -= len(line)
-        return LivePushed(path, page, rows, problem, (missing, number))
+                self._done.wait(longest - 1.0)
+        self._given_up.set()
+        run_id, rows = (self._path.name, 0) if self._push is None else (self._push.run_id, self._push.rows)
+        problem = None if self._complete else self._failed or f"{self._remote.address} did not take them in time"
+        return LivePushed(self._path, self._remote.page_of(run_id), rows, problem)
 
     def _work(self, path: Path) -> None:
         try:
@@ -168,73 +144,47 @@ class LivePush:
             self._done.set()
 
     def _pushes(self, path: Path) -> None:
+        """Push what is new until the run has ended and the server has all of it, or trying again is of no use."""
         from agentv.extensions.team.connection import Connection  # the client of HTTP takes a moment to load
+        from agentv.extensions.team.pushing import RunPush, redactor_of
 
+        began, retry = time.monotonic(), self._waits.retry
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
-            self._follow(connection, path)
-            self._run_ended.wait()
-            self._end(connection, path)
+            while not self._given_up.is_set():
+                ended, was_away = self._run_ended.is_set(), self._failed is not None
+                try:
+                    if self._push is None and (ended or _is_described(path)):
+                        self._push = RunPush(path, connection, redactor_of(self._env, self._remote.token))
+                    if self._push is not None and not ended:
+                        self._push_new(self._push)
+                    elif self._push is not None:
+                        self._push.push()
+                        self._complete = True
+                        return
+                    self._failed, retry = None, self._waits.retry
+                    wait = min(self._waits.longest, max(self._waits.first, (time.monotonic() - began) / _BATCH_SHARE))
+                except AgentvError as error:
+                    passing = getattr(error, "passing", False)
+                    self._fail(str(error), "trying again while the run goes on" if passing else _WITHOUT)
+                    if not passing or (ended and was_away):
+                        return
+                    wait, retry = retry, min(2 * retry, self._waits.longest_retry)
+                (self._given_up if ended else self._run_ended).wait(wait)
 
-    def _follow(self, connection: Any, path: Path) -> None:
-        """Push what is new until the run ends, or trying again is of no use."""
-        began = news = time.monotonic()
-        artifacts_at, retry = 0.0, self._waits.retry
-        while not self._run_ended.is_set():
-            now = time.monotonic()
-            try:
-                if self._push is not None or _is_described(path):  # else the run is about to write what it is
-                    push = self._opened(connection, path)
-                    if push.push_new_rows():
-                        news = now
-                    if now >= artifacts_at:
-                        looked = time.monotonic()
-                        push.push_new_artifacts()
-                        artifacts_at = looked + max(1.0, _ARTIFACTS_SHARE * (time.monotonic() - looked))
-                    if now - news > _GOES_ON_S:
-                        push.say_that_it_goes_on()
-                        news = now
-            except AgentvError as error:
-                if not getattr(error, "passing", False):
-                    self._fail(str(error))
-                    return
-                self._fail(str(error), "trying again while the run goes on")
-                self._run_ended.wait(retry)
-                retry = min(2 * retry, self._waits.longest_retry)
-                continue
-            self._failed, retry = None, self._waits.retry
-            self._run_ended.wait(min(self._waits.longest, max(self._waits.first, (now - began) / _BATCH_SHARE)))
+    def _push_new(self, push: RunPush) -> None:
+        now = time.monotonic()
+        if push.push_new_rows():
+            self._news = now
+        if now >= self._artifacts_at:
+            looked = time.monotonic()
+            push.push_new_artifacts()
+            self._artifacts_at = looked + max(1.0, _ARTIFACTS_SHARE * (time.monotonic() - looked))
+        if now - self._news > _GOES_ON_S:
+            push.say_that_it_goes_on()
+            self._news = now
 
-    def _end(self, connection: Any, path: Path) -> None:
-        """Push the rest of a run that has ended, until it is complete or nobody waits any more."""
-        retry = self._waits.retry / 4
-        was_away = self._failed is not None
-        while not self._given_up.is_set():
-            try:
-                self._opened(connection, path).push()
-            except AgentvError as error:
-                self._fail(str(error))
-                if was_away or not getattr(error, "passing", False):
-                    return
-                self._given_up.wait(retry)
-                retry *= 2
-                continue
-            self._complete = True
-            return
-
-    def _opened(self, connection: Any, path: Path) -> RunPush:
-        """The push of the run, which has its `run.json`."""
-        if self._push is None:
-            from agentv.extensions.team.pushing import RunPush, redactor_of
-
-            redactor = redactor_of(self._env, self._remote.token)
-            self._push = RunPush(path, connection, redactor, self._moved)
-        return self._push
-
-    def _moved(self, *_: int) -> None:
-        self._steps += 1
-
-    def _fail(self, reason: str, then: str = "the run goes on without it") -> None:
+    def _fail(self, reason: str, then: str = _WITHOUT) -> None:
         if reason != self._failed:
             self._failed = reason
             if not self._run_ended.is_set() and reason not in self._told:

@@ -247,10 +247,7 @@ def live_report(pushed: LivePushed, command: str) -> str:
     """What became of a run that was pushed while it went on. `command` pushes the rest."""
     if pushed.problem is None:
         return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
-    missing, rows = pushed.missing
-    of, were = "row" if rows == 1 else "rows", "was" if missing == 1 else "were"
-    what = f"{missing:,} of {rows:,} {of} {were} not pushed" if missing else "the end of the run was not pushed"
-    return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"
+    return f"warning: not all of the run was pushed: {one_line(pushed.problem)}. Push the rest with:\n  {command}"
 
 
 def _print_waiting() -> None:

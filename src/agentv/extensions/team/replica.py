@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from hashlib import file_digest
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -30,7 +25,6 @@ from agentv.store.journal.answers import HEADER, row_checksum_line, summary_chec
 from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
 from agentv.user_code.files import store_error
-from agentv.user_code.memory import map_large_blocks
 
 _AT_ONCE = 4 << 20
 """Bytes of rows that are read from the database at once."""
@@ -44,20 +38,6 @@ class _Copied(Struct):
     generation: int = 0
     size: int = 0
     journal: int = 0
-
-
-class _Unsummed(Struct, frozen=True):
-    """A copy that lacks nothing but its totals.
-
-    Attributes:
-        copied: how far it is.
-        totals: content of `summary.json`, once it is computed; None: the run has none yet.
-        goes_on: whether the run does.
-    """
-
-    copied: _Copied
-    totals: Future[bytes] | None
-    goes_on: bool
 
 
 class _Source(Struct, frozen=True):
@@ -105,20 +85,15 @@ class Replica:
     Args:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
-        totals_of: computes the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
-            totals are not used: they may disagree with the rows. Until they are computed, the copy is locked as that of
-            a run that goes on, and others are copied.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
     """
 
-    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], Future[bytes]]) -> None:
+    def __init__(self, database: Database, directory: Path) -> None:
         self._database = database
-        self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
-        self._unsummed: dict[Path, _Unsummed] = {}
         self._locks = _RunLocks()
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
@@ -158,28 +133,9 @@ class Replica:
                 except OSError as error:
                     problems.append(store_error("write", path, error))
             changed += self._remove_others(projects, sources.keys())
-        self.complete()
         if problems:
             raise problems[0]
         return changed
-
-    def complete(self) -> None:
-        """Complete the copies whose totals have been computed.
-
-        Raises:
-            StoreError: a file cannot be written.
-        """
-        for path, found in list(self._unsummed.items()):
-            if found.totals is None or found.totals.done():
-                del self._unsummed[path]
-                copied = found.copied
-                with refusals("write", path):
-                    if found.totals is not None:
-                        copied.journal += self._write_summary(path, found.totals)
-                    write_private(path / _COPIED, msgspec.json.encode(copied))
-                self._copied[path] = copied
-                if not found.goes_on:
-                    self._locks.unlock(path)
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -203,30 +159,35 @@ class Replica:
         os.close(self._lock)
 
     def _copy(self, path: Path, source: _Source) -> bool:
-        """Bring all but the totals of one copy up to date; return whether it was not."""
-        goes_on = bool(source.writing) and source.pushed > silent_since()
-        unsummed = self._unsummed.get(path)
-        before = unsummed.copied if unsummed else self._copied.get(path)
-        if before is None:
+        """Bring one copy up to date; return whether it was not."""
+        copied = self._copied.get(path)
+        if copied is None:
             try:
-                before = msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
+                copied = msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
             except (OSError, msgspec.DecodeError):
-                before = _Copied()
-        if before.revision == source.revision:
-            if unsummed is None:
-                self._copied[path] = before
-                change_lock = self._locks.lock if goes_on else self._locks.unlock
-                change_lock(path)
-            return False
+                copied = _Copied()
+        changed = copied.revision != source.revision
+        if changed:
+            found = self._copy_changed(path, source, copied)
+            if found is None:
+                return False
+            copied = found
+        self._copied[path] = copied
+        goes_on = bool(source.writing) and source.pushed > silent_since()
+        change_lock = self._locks.lock if goes_on else self._locks.unlock
+        change_lock(path)
+        return changed
+
+    def _copy_changed(self, path: Path, source: _Source, before: _Copied) -> _Copied | None:
+        """Copy a run that has changed; None: it was deleted just now."""
         with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
             query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
             ended = transaction.rows(query, id=source.id)
-        if not documents:  # the run was deleted just now
-            return False
+        if not documents:
+            return None
         ((record, given, summary),) = documents
-        self._forget_totals(path)
         self._locks.lock(path)
         (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
         size, journal = self._copy_rows(path, source, before)
@@ -236,28 +197,11 @@ class Replica:
             _, time, actor = ended[-1]
             replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
         write_private(path / RUN, copied_record(record, given, replaced))
+        if summary is not None and not source.writing:
+            journal += _write_summary(path, summary)
         copied = _Copied(source.revision, source.generation, size, journal)
-        totals = None if source.writing or summary is None else self._totals_of(path, summary)
-        self._unsummed[path] = _Unsummed(copied, totals, goes_on)
-        return True
-
-    def _forget_totals(self, path: Path) -> None:
-        """Forget what is being computed from rows that are no longer all."""
-        unsummed = self._unsummed.pop(path, None)
-        if unsummed is not None and unsummed.totals is not None:
-            unsummed.totals.cancel()
-
-    def _write_summary(self, path: Path, totals: Future[bytes]) -> int:
-        """Write the totals of the rows, after their checksum; return how many bytes that added to the journal."""
-        try:
-            content = totals.result()
-        except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
-            return 0
-        line = summary_checksum_line(content, (path / INDEX).stat().st_size)
-        with (path / JOURNAL).open("ab") as journal:
-            journal.write(line)
-        write_private(path / SUMMARY, content)
-        return len(line)
+        write_private(path / _COPIED, msgspec.json.encode(copied))
+        return copied
 
     def _copy_rows(self, path: Path, source: _Source, before: _Copied) -> tuple[int, int]:
         """Write the rows that a copy lacks, all of them where rows were dropped; the bytes of rows, and of checksums.
@@ -293,26 +237,14 @@ class Replica:
     def _copy_files(self, path: Path, project: str, files: list[tuple[str, str]]) -> None:
         for name, digest in files:
             target = path / PurePosixPath(name)
-            if target.is_file() and self._digest(target) == digest:
+            if target.is_file() and self._files.get(target) == digest:
                 continue
             query = "SELECT content FROM contents WHERE project = :project AND sha256 = :sha256"
             with self._database.reading() as transaction:
                 found = transaction.rows(query, project=project, sha256=digest)
-            # what lies in the way was there before the run had this file
-            for above in (one for one in target.parents if one.is_relative_to(path) and one.is_file()):
-                above.unlink()
-            if target.is_dir():
-                shutil.rmtree(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             write_private(target, found[0][0] if found else b"")
             self._files[target] = digest
-
-    def _digest(self, file: Path) -> str:
-        """The SHA-256 of a file's content, read once: only copying changes it."""
-        if file not in self._files:
-            with file.open("rb") as content:
-                self._files[file] = file_digest(content, "sha256").hexdigest()
-        return self._files[file]
 
     def _remove_others(self, projects: list[str], known: Collection[Path]) -> int:
         """Remove copies of runs that were deleted; how many."""
@@ -322,7 +254,6 @@ class Replica:
                 if path not in known and path.is_dir():
                     self._locks.unlock(path)
                     self._copied.pop(path, None)
-                    self._forget_totals(path)
                     shutil.rmtree(path)
                     removed += 1
         return removed
@@ -338,64 +269,17 @@ def _checksum(line: bytes) -> bytes:
     return b"" if line.isspace() else row_checksum_line(key_of_row(row) or "", row)
 
 
-_LARGE = 16_000_000
-"""Bytes of rows whose totals take about half a second; those of more are computed by a process of their own."""
+def _write_summary(path: Path, pushed: bytes) -> int:
+    """Write the totals of the rows, after their checksum; return how many bytes that added to the journal.
 
-_NICENESS = 5
-"""Pages come first."""
-
-
-class UploadTotals:
-    """Computes the totals of copies. Those of large runs wait for each other.
-
-    Args:
-        large: bytes of rows from which a process of its own computes.
+    The pushed totals may disagree with the rows.
     """
-
-    def __init__(self, large: int = _LARGE) -> None:
-        self._large = large
-        self._worker = ThreadPoolExecutor(1, "agentv-totals")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._closed = False
-
-    def of(self, run: Path, pushed: bytes) -> Future[bytes]:
-        """The `summary.json` to store for a copy; a `StoreError` if its rows are malformed.
-
-        Args:
-            run: directory of the copy.
-            pushed: the `summary.json` that was pushed.
-        """
-        if (run / INDEX).stat().st_size >= self._large:
-            return self._worker.submit(self._of_process, run, pushed)
-        found: Future[bytes] = Future()
-        try:
-            found.set_result(totals_of_upload(run, pushed))
-        except Exception as error:  # noqa: BLE001  # rows may hold anything
-            found.set_exception(error)
-        return found
-
-    def close(self) -> None:
-        """End what is being computed."""
-        self._closed = True
-        if self._process is not None:
-            self._process.kill()
-        self._worker.shutdown(cancel_futures=True)
-
-    def _of_process(self, run: Path, pushed: bytes) -> bytes:
-        # -P: nothing is imported from the working directory
-        command = [sys.executable, "-P", "-m", __name__, str(run)]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as self._process:
-            if self._closed:  # while the process began
-                self._process.kill()
-            found, _ = self._process.communicate(pushed)
-        if self._process.returncode:
-            raise StoreError(f"no totals: their process ended with {self._process.returncode}")
-        return found
-
-
-if __name__ == "__main__":
-    os.nice(_NICENESS)
-    map_large_blocks()
-    gc.set_threshold(100_000, 50, 100)  # as every command: rows are many objects and next to no cycles
-    sys.stdout.buffer.write(totals_of_upload(Path(sys.argv[1]), sys.stdin.buffer.read()))
+    try:
+        content = totals_of_upload(path, pushed)
+    except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
+        return 0
+    line = summary_checksum_line(content, (path / INDEX).stat().st_size)
+    with (path / JOURNAL).open("ab") as journal:
+        journal.write(line)
+    write_private(path / SUMMARY, content)
+    return len(line)

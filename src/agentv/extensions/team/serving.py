@@ -26,12 +26,11 @@ from agentv.errors import AgentvError, UsageError
 from agentv.extensions.team.api import ENDPOINTS, health_routes
 from agentv.extensions.team.endpoints import TeamState, checked_identity, failed, routes_of
 from agentv.extensions.team.labels import TeamLabels
-from agentv.extensions.team.replica import Replica, UploadTotals
+from agentv.extensions.team.replica import Replica
 from agentv.extensions.team.sign_in import SIGN_IN, sign_in_routes
-from agentv.extensions.team.uploaded import RunName, UploadRefusedError, name_in
-from agentv.extensions.team.uploads import Uploads
+from agentv.extensions.team.uploaded import RunName
 from agentv.registry.extensions import PAGES, loaded
-from agentv.store.files.directory import RUN, is_being_written, results_directory
+from agentv.store.files.directory import is_being_written, results_directory
 from agentv.user_code.memory import map_large_blocks
 from agentv.web.answers import RefusedError, no_route
 from agentv.web.documents import document, message_page
@@ -48,13 +47,13 @@ class DatabaseRuns:
     """The runs of one project.
 
     Args:
-        uploads: of the database.
+        state: of the server.
         project: whose runs they are.
         copies: directory of this server's copies of them.
     """
 
-    def __init__(self, uploads: Uploads, project: str, copies: Path) -> None:
-        self._uploads = uploads
+    def __init__(self, state: TeamState, project: str, copies: Path) -> None:
+        self._state = state
         self._project = project
         self._copies = copies
 
@@ -65,9 +64,9 @@ class DatabaseRuns:
             DatabaseUnavailableError: the database cannot be reached.
         """
         given = checked_name(name)
-        if not self._uploads.give_name(RunName(self._project, run_id, person, is_admin=True), given):
+        if not self._state.uploads.give_name(RunName(self._project, run_id, person, is_admin=True), given):
             raise NoSuchRunError("this project has no such run; it may have been deleted")
-        _wait(lambda: self._has_name(run_id, given))
+        self._wait_for_copies()
         return NamedRun(run_id, given)
 
     def delete(self, run_id: str, person: str) -> DeletedRun:
@@ -79,22 +78,15 @@ class DatabaseRuns:
         name = RunName(self._project, run_id, person, is_admin=True)
         if (self._copies / run_id).is_dir() and is_being_written(self._copies / run_id):
             raise UsageError("the run is still being uploaded", "wait until it ends")
-        if not self._uploads.delete(name):
+        if not self._state.uploads.delete(name):
             raise NoSuchRunError("this project has no such run; it may have been deleted")
-        _wait(lambda: not (self._copies / run_id).exists())
+        self._wait_for_copies()
         return DeletedRun(run_id, [])
 
-    def _has_name(self, run_id: str, given: str) -> bool:
-        try:
-            return bool(name_in((self._copies / run_id / RUN).read_bytes()) == given)
-        except (OSError, UploadRefusedError):
-            return False  # it is not copied yet, or was deleted just now
-
-
-def _wait(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + _WAIT_S
-    while not done() and time.monotonic() < end:
-        time.sleep(_POLL_S)
+    def _wait_for_copies(self) -> None:
+        changes, end = self._state.uploads.changes(), time.monotonic() + _WAIT_S
+        while self._state.copied < changes and time.monotonic() < end:
+            time.sleep(_POLL_S)
 
 
 PROJECTS = "projects.js"
@@ -152,7 +144,7 @@ class ProjectPages:
             context = ProjectContext(
                 Project(root),
                 lambda request: self._viewer(project, request),
-                editor=DatabaseRuns(self._state.uploads, project, results_directory(root)),
+                editor=DatabaseRuns(self._state, project, results_directory(root)),
                 labels_of=lambda person: TeamLabels(self._state.database, project, person),
                 writers=self._state.writers,
             )
@@ -343,8 +335,7 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
     """Keep the copies of runs up to date, for as long as the block."""
     ended = Event()
-    totals = UploadTotals()
-    replica = Replica(state.database, data, totals.of)
+    replica = Replica(state.database, data)
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:
@@ -352,21 +343,19 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
     finally:
         ended.set()
         thread.join(timeout=5)
-        totals.close()
         state.database.close()
         replica.close()
 
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
-    said, seen, at = "", -1, 0.0
+    said, at = "", 0.0
     while not ended.wait(_LOOK_S):
         try:
             found = state.uploads.changes()
-            if found != seen or time.monotonic() - at > _COMPARE_S:
+            if found != state.copied or time.monotonic() - at > _COMPARE_S:
                 replica.update()
-                seen, at = found, time.monotonic()
-            replica.complete()
-            state.copied, said = time.time(), ""
+                state.copied, at = found, time.monotonic()
+            said = ""
         except AgentvError as error:
             if str(error) != said and not ended.is_set():
                 said = str(error)

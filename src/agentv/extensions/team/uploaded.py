@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -249,8 +249,8 @@ def copied_record(record: bytes, given: str | None, replaced: Replaced | None) -
     return record if found == pushed else msgspec.json.encode(found)
 
 
-def check_files(files: Mapping[str, str]) -> None:
-    """Refuse paths that lead elsewhere, and what is no hash.
+def check_files(files: Mapping[str, str], known: Iterable[str]) -> None:
+    """Refuse paths that lead elsewhere or cannot lie beside those that are known, and what is no hash.
 
     Raises:
         UploadRefusedError: the text says why.
@@ -269,14 +269,9 @@ def check_files(files: Mapping[str, str]) -> None:
             raise UploadRefusedError(f"the name of an artifact may have {_LONGEST_NAME} bytes at most")
         if _SHA256.fullmatch(digest) is None:
             raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")
-    if not _directories(files).isdisjoint(files):
+    paths = {*known, *files}
+    if not _directories(paths).isdisjoint(paths):
         raise UploadRefusedError("an artifact cannot be both a file and a directory")
-
-
-def displaced_files(before: Collection[str], new: Collection[str]) -> list[str]:
-    """Those of the files before that cannot lie beside new ones: a directory is there now, or a file was one before."""
-    directories = _directories(new)
-    return [one for one in before if one in directories or not _directories([one]).isdisjoint(new)]
 
 
 def _directories(paths: Iterable[str]) -> set[str]:

@@ -25,7 +25,6 @@ from agentv.extensions.team.uploaded import (
     check_files,
     checked_record,
     checked_rows,
-    displaced_files,
     name_in,
     object_in,
     started_in,
@@ -172,20 +171,16 @@ class Uploads:
             UploadRefusedError: a path leads elsewhere.
             UploadConflictError: the run was not begun.
         """
-        check_files(files)
         with self._changing_begun(name) as (transaction, run):
             known = transaction.rows("SELECT path, sha256 FROM files WHERE run = :run", run=run.id)
             before: dict[str, str] = dict(known)
+            check_files(files, before)
             new = {path: digest for path, digest in files.items() if before.get(path) != digest}
             query = "SELECT 1 FROM contents WHERE project = :project AND sha256 = :sha256"
             wanted = dict.fromkeys(new.values())
             missing = [one for one in wanted if not transaction.rows(query, project=name.project, sha256=one)]
             if missing or not new:
                 return missing
-            transaction.run_many(
-                "DELETE FROM files WHERE run = :run AND path = :path",
-                ({"run": run.id, "path": path} for path in displaced_files(before, new.keys())),
-            )
             transaction.run_many(
                 "INSERT INTO files (run, path, sha256) VALUES (:run, :path, :sha256) "
                 "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",

@@ -169,7 +169,7 @@ def test_a_run_is_pushed_while_it_goes_on_and_its_result_never_depends_on_it(pro
         for arguments, token, said in (
             (("--no-push",), None, ""),
             ((), server.token(), f"pushed 2 rows: {server.address}/#/run/"),
-            ((), server.token("read"), "warning: 2 of 2 rows were not pushed: the server refused (403)"),
+            ((), server.token("read"), "warning: not all of the run was pushed: the server refused (403)"),
         ):
             if token is not None:
                 monkeypatch.setenv("AGENTV_TOKEN", token)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team import pushing
-from agentv.extensions.team.connection import Connection, PushError, RemoteError
+from agentv.extensions.team.connection import Connection, PushError
 from agentv.extensions.team.pushing import RunPush, pull_labels, push_labels, redactor_of
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.replica import Replica
@@ -17,9 +17,8 @@ from agentv.extensions.team.uploaded import RunName
 from agentv.model.run.labels import Label
 from agentv.store.journal.verification import check_rows
 from agentv.store.labels import label_line, labels_file
-from doubles.dripping_server import dripping_server
 from doubles.http_server import HttpServer
-from doubles.team_servers import RUN_ID, pushed_summary, row, team_server_in, write_rows, write_run
+from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def pushed(run, remote, env=None, **options):
 
 
 def copy_of(server, tmp_path):
-    replica = Replica(server.state.database, tmp_path / "copies", pushed_summary)
+    replica = Replica(server.state.database, tmp_path / "copies")
     replica.update()
     replica.close()
     return tmp_path / "copies/support/.agentv/results" / RUN_ID
@@ -74,8 +73,9 @@ def test_a_run_reaches_the_server_whole_and_the_same_again_sends_nothing(server,
     (run / "summary.json").write_text(json.dumps({"run_id": RUN_ID}))
     first, _ = pushed(run, remote)
     assert (first.rows, first.artifacts, first.changed) == (40, 1, True)
-    shown = files_in(copy_of(server, tmp_path))
-    assert shown == {name: content for name, content in files_in(run).items() if not name.endswith("link")}
+    shown, own = files_in(copy_of(server, tmp_path)), files_in(run)
+    assert shown.keys() == own.keys() - {"artifacts/trial/link"}
+    assert all(shown[name] == own[name] for name in shown if name != "summary.json")
     again, sent = pushed(run, remote)
     assert (again.rows, again.changed) == (0, False)
     assert sent < 500  # the list of artifacts
@@ -210,32 +210,6 @@ def test_a_server_that_always_has_other_rows_ends_the_push(remote, tmp_path):
 
     with pytest.raises(PushError, match="other pushes of this run always come first"):
         pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(claiming))
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"HTTP/1.1 200 OK\r\nX: ",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
-    ],
-    ids=["header", "body", "body without a length"],
-)
-def test_a_request_ends_at_its_deadline_however_slowly_its_answer_comes(tmp_path, head):
-    run, waited = write_run(tmp_path, row(1)), []
-    with (
-        dripping_server(head) as address,
-        pytest.raises(RemoteError, match=r"did not answer within 0\.8 sec") as raised,
-    ):
-        pushed(run, Remote(f"{address}/projects/support", "agentv_x"), timeout_s=0.4, sleep=waited.append)
-    assert (raised.value.passing, waited) == (True, [])
-
-
-def test_no_more_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
-    monkeypatch.setattr("agentv.extensions.team.connection._LONGEST_ANSWER", 1_000)
-    endless = httpx.MockTransport(lambda _: httpx.Response(200, content=b"{}" + b" " * 1_000))
-    with pytest.raises(PushError, match="not an agentv server"):
-        pushed(write_run(tmp_path, row(1)), remote, transport=endless)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
