@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from secrets import compare_digest, token_urlsafe
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 import httpx
@@ -40,18 +38,10 @@ _TIMEOUT_S = 5.0
 SIGN_IN_S = 10.0
 """Seconds for all requests of one sign-in together."""
 
-_LONGEST_ANSWER = 1 << 20
-"""Bytes of an answer, decompressed."""
-
-_KEEP_S = 3600.0
-"""Seconds for which metadata and keys are kept."""
-
 _KEY_TYPES: Mapping[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\\x7f]*")
 _LONGEST_PATH = 800
-
-T = TypeVar("T")
 
 
 class OpenIdError(Exception):
@@ -132,26 +122,24 @@ class OpenIdProvider:
         issuer: address of the provider, exactly as it names itself.
         client_id: how the provider knows this server.
         secret: empty: the provider knows the server as a public client.
-        sign_in_s: see `SIGN_IN_S`.
 
     Raises:
         UsageError: the issuer is not the address of a provider.
     """
 
-    def __init__(self, issuer: str, client_id: str, secret: str = "", sign_in_s: float = SIGN_IN_S) -> None:
+    def __init__(self, issuer: str, client_id: str, secret: str = "") -> None:
         if not _is_safe(issuer) or "?" in issuer or "#" in issuer:
             hint = "for example --oidc-issuer https://accounts.example.org"
             raise UsageError("the OpenID issuer must be an https:// address without a query", hint)
         self.issuer = issuer
         self._client_id = client_id
         self._secret = secret
-        self._sign_in_s = sign_in_s
         self._client = httpx.AsyncClient(
             timeout=_TIMEOUT_S,
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            headers={"Accept": "application/json"},
             limits=httpx.Limits(max_keepalive_connections=0),  # people sign in rarely
         )
-        self._kept: dict[str, tuple[float, Any]] = {}
+        self._metadata: Metadata | None = None
 
     async def address(self, attempt: Attempt, redirect: str) -> str:
         """Where the browser goes to sign in.
@@ -159,7 +147,7 @@ class OpenIdProvider:
         Raises:
             ProviderUnavailableError: the provider cannot be reached.
         """
-        metadata = await self._within_deadline(self.metadata())
+        metadata = await self._current_metadata()
         query = {
             "response_type": "code",
             "client_id": self._client_id,
@@ -184,44 +172,7 @@ class OpenIdProvider:
             OpenIdError: nobody has, or the answer is not valid.
             ProviderUnavailableError: the provider cannot be reached.
         """
-        return await self._within_deadline(self._person(attempt, answer, redirect))
-
-    async def _within_deadline(self, work: Awaitable[T]) -> T:
-        try:
-            return await asyncio.wait_for(work, self._sign_in_s)
-        except TimeoutError as error:
-            message = f"the OpenID provider did not answer within {self._sign_in_s:g} seconds"
-            raise ProviderUnavailableError(message) from error
-
-    async def metadata(self) -> Metadata:
-        """What the provider says of itself, at most an hour old.
-
-        Raises:
-            ProviderUnavailableError: it cannot be reached, or is another one.
-        """
-        found: Metadata = await self._recent("metadata", self._fetched_metadata)
-        return found
-
-    async def _recent(self, name: str, fetch: Callable[[], Awaitable[Any]]) -> Any:
-        """What was fetched within the last hour, else fetch it."""
-        at, found = self._kept.get(name, (0.0, None))
-        if found is None or time.monotonic() - at > _KEEP_S:
-            found = await fetch()
-            self._kept[name] = time.monotonic(), found
-        return found
-
-    async def _fetched_metadata(self) -> Metadata:
-        found: Metadata = await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", Metadata)
-        if found.issuer != self.issuer:
-            raise ProviderUnavailableError(f"the OpenID provider names itself '{found.issuer}', not '{self.issuer}'")
-        used = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.userinfo_endpoint)
-        for address in filter(None, used):
-            if not _is_safe(address):
-                raise ProviderUnavailableError(f"the OpenID provider names an address without https: {address}")
-        return found
-
-    async def _person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
-        metadata = await self.metadata()
+        metadata = await self._current_metadata()
         issuer = answer.get("iss")
         if issuer != self.issuer and (issuer is not None or metadata.authorization_response_iss_parameter_supported):
             raise OpenIdError("the answer comes from another OpenID provider")
@@ -240,6 +191,20 @@ class OpenIdProvider:
         email, verified = claims.get("email"), claims.get("email_verified")
         known = email_in_lower_case(email) if isinstance(email, str) and verified is True else None
         return Person(self.issuer, claims["sub"], known or "")
+
+    async def _current_metadata(self) -> Metadata:
+        """What the provider says of itself, fetched once."""
+        if self._metadata is not None:
+            return self._metadata
+        found: Metadata = await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", Metadata)
+        if found.issuer != self.issuer:
+            raise ProviderUnavailableError(f"the OpenID provider names itself '{found.issuer}', not '{self.issuer}'")
+        used = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.userinfo_endpoint)
+        for address in filter(None, used):
+            if not _is_safe(address):
+                raise ProviderUnavailableError(f"the OpenID provider names an address without https: {address}")
+        self._metadata = found
+        return found
 
     async def _exchanged(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
         form = {
@@ -285,20 +250,17 @@ class OpenIdProvider:
         return claims
 
     async def _signed(self, metadata: Metadata, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the claims of a token with a valid signature. An unknown key may be a new one."""
+        """The header and the claims of a token with a valid signature."""
         try:
             key_id = extract_compact(text.encode()).headers().get("kid")
         except (JoseError, ValueError, TypeError, RecursionError) as error:
             raise OpenIdError("the ID token of the OpenID provider cannot be read") from error
         registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
-        for _ in range(2):
-            keys = await self._recent("keys", lambda: self._fetched_keys(metadata.jwks_uri))
-            for key in keys:
-                if key_id in (None, key.kid):
-                    with suppress(JoseError, ValueError, TypeError):
-                        found = jwt.decode(text, key, registry=registry)
-                        return found.header, found.claims
-            self._kept.pop("keys", None)
+        for key in await self._fetched_keys(metadata.jwks_uri):
+            if key_id in (None, key.kid):
+                with suppress(JoseError, ValueError, TypeError):
+                    found = jwt.decode(text, key, registry=registry)
+                    return found.header, found.claims
         raise OpenIdError("the ID token is not signed by the OpenID provider with a key that it publishes")
 
     async def _fetched_keys(self, address: str) -> list[RSAKey | ECKey]:
@@ -317,29 +279,21 @@ class OpenIdProvider:
 
     async def _sent(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
         """The status and the body of an answer."""
-        body = bytearray()
         try:
-            async with self._client.stream(method, address, **given) as response:
-                async for piece in response.aiter_raw():
-                    body += piece
-                    if len(body) > _LONGEST_ANSWER:
-                        raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is too long")
-                return response.status_code, bytes(body)
+            response = await self._client.request(method, address, **given)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = type(error).__name__ if isinstance(error, httpx.TimeoutException) else str(error)
             raise ProviderUnavailableError(f"the OpenID provider cannot be reached at {address}: {reason}") from error
+        return response.status_code, response.content
 
 
-def opened_provider(
-    issuer: str | None, client_id: str | None, env: Mapping[str, str], problem: Callable[[str], None]
-) -> OpenIdProvider | None:
+def opened_provider(issuer: str | None, client_id: str | None, env: Mapping[str, str]) -> OpenIdProvider | None:
     """The provider; None: people sign in with API tokens.
 
     Args:
         issuer: address of the provider.
         client_id: how it knows this server.
         env: has the client secret; without it, the provider must know the server as a public client.
-        problem: called soon afterwards if the provider cannot be used at present.
 
     Raises:
         UsageError: only one of them is given, or the issuer is not the address of a provider.
@@ -348,16 +302,7 @@ def opened_provider(
         return None
     if not issuer or not client_id:
         raise UsageError("sign-in with OpenID Connect needs two options", "give --oidc-issuer and --oidc-client-id")
-    found = OpenIdProvider(issuer, client_id, env.get(SECRET_VARIABLE, ""))
-
-    def check() -> None:
-        try:
-            asyncio.run(found.metadata())
-        except OpenIdError as error:
-            problem(str(error))
-
-    Thread(target=check, name="agentv-openid", daemon=True).start()
-    return found
+    return OpenIdProvider(issuer, client_id, env.get(SECRET_VARIABLE, ""))
 
 
 def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:

@@ -174,7 +174,7 @@ def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
     host, port, given = options["host"], options["port"], options["addresses"]
     public_addresses(given, host, port)
     proxies = trusted_proxies(options["proxies"])
-    openid = opened_provider(options["oidc_issuer"], options["oidc_client_id"], os.environ, problem)
+    openid = opened_provider(options["oidc_issuer"], options["oidc_client_id"], os.environ)
     listening = listening_socket(host, port)
     database, applied = open_team_database(address)
     addresses = public_addresses(given, host, listening.getsockname()[1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from asyncio import timeout
+from collections.abc import Awaitable, Callable
 from html import escape
 from typing import Annotated, Any, TypeVar
 
@@ -26,7 +27,7 @@ from agentv.extensions.team.endpoints import (
     session_identity,
     set_cookie,
 )
-from agentv.extensions.team.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
+from agentv.extensions.team.openid import SIGN_IN_S, Attempt, OpenIdError, ProviderUnavailableError, own_path
 from agentv.extensions.team.people import PREFIX, Person, Token
 from agentv.registry.extensions import PAGES, loaded
 from agentv.reports.text import safe
@@ -84,8 +85,6 @@ CALLBACK = "/sign-in/openid/callback"
 
 _DATABASE_AWAY = (503, "The server cannot reach its database. Try again.")
 _BODY = 16 << 10
-_AT_ONCE = 16
-"""Sign-ins that may wait for the provider at the same time."""
 
 Path = Annotated[str, Meta(max_length=2000)]
 T = TypeVar("T")
@@ -121,7 +120,6 @@ class SignIn:
 
     def __init__(self, state: TeamState) -> None:
         self._state = state
-        self._waiting = 0
 
     async def page(self, request: Request) -> Response:
         """The page. Who is signed in already may go on, or sign out."""
@@ -236,24 +234,22 @@ class SignIn:
         set_cookie(response, "session", origin, "")
         return response
 
-    async def _asked(self, answer: Coroutine[Any, Any, T]) -> T:
+    async def _asked(self, answer: Awaitable[T]) -> T:
         """What the provider answers.
 
         Raises:
-            RefusedError: it refuses or cannot be reached, or too many others wait for it.
+            RefusedError: it refuses, cannot be reached, or takes too long.
         """
-        if self._waiting >= _AT_ONCE:
-            answer.close()
-            raise RefusedError(503, "busy", "Many people are signing in. Try again.", 1.0)
-        self._waiting += 1
         try:
-            return await answer
+            async with timeout(SIGN_IN_S):
+                return await answer
+        except TimeoutError as error:
+            message = f"The OpenID provider did not answer within {SIGN_IN_S:g} seconds."
+            raise RefusedError(502, "provider-unavailable", message) from error
         except OpenIdError as error:
             unavailable, text = isinstance(error, ProviderUnavailableError), str(error)
             status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
             raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
-        finally:
-            self._waiting -= 1
 
     def _check_attempts(self, request: Request) -> None:
         if wait := self._state.failed_sign_ins.wait_s(_client(request)):
