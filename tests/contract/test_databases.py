@@ -23,7 +23,7 @@ from agentv.extensions.team.people import Members, Person, Sessions, Tokens, mem
 from agentv.extensions.team.postgresql import PostgresDatabase
 from agentv.extensions.team.replica import Replica
 from agentv.extensions.team.serving import copying
-from agentv.extensions.team.uploaded import OtherTokenError, RowBatch, RunName, UploadConflictError, UploadRefusedError
+from agentv.extensions.team.uploaded import RowBatch, RunName, UploadConflictError, UploadRefusedError
 from agentv.extensions.team.uploads import Uploads
 from agentv.model.run.labels import Label
 from agentv.store.files.directory import is_being_written
@@ -172,7 +172,6 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         batch(0, whole[:-1]),
         batch(0, row("a") + b'{"no": "row"}\n'),
         batch(0, row("a")[:-2] + b',"schema_version":99}\n'),
-        batch(-5, whole),
         batch(0, b"\n" * 1_100_000),
         batch(0, row("a\nb")),
     ]
@@ -227,34 +226,6 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     uploads.delete(NAME)
     assert replica.update() == 1
     assert not index.parent.exists()
-
-
-def test_runs_of_an_older_database_belong_to_who_began_them_and_keep_their_rows(address, tmp_path):
-    database, lines = open_database(address), row("a")
-    migrate(database, migrations()[:5])
-    with database.transaction() as transaction:
-        transaction.run("INSERT INTO projects (name, created) VALUES ('support', '2026')")
-        transaction.run(
-            "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record) "
-            "VALUES (1, 'support', :run, 1, 1, :size, 0, '2026', :record)",
-            run=RUN_ID,
-            size=len(lines),
-            record=RECORD,
-        )
-        transaction.run("INSERT INTO rows (run, start, trial, line) VALUES (1, 0, 'x', :line)", line=lines)
-        transaction.run(
-            "INSERT INTO audit (id, time, actor, action, project, detail) "
-            "VALUES ('1', '2026', 'tester', 'run begun', 'support', :run)",
-            run=RUN_ID,
-        )
-    assert migrate(database) == ("0006 replaced", "0007 rows")
-    uploads = Uploads(database)
-    assert uploads.state(NAME).rows == sha256(lines).hexdigest()
-    with pytest.raises(OtherTokenError, match="was begun by tester"):
-        uploads.put_summary(replace(NAME, actor="other"), None, writing=True)
-    assert uploads.put_summary(NAME, None, writing=True)
-    assert uploads.add_rows(NAME, batch(0, row("b"), replace=True)).generation == 2
-    database.close()
 
 
 def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):
@@ -351,7 +322,6 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     assert sorted(labels.read(["support"])[:2], key=lambda one: one.person) == two_people
     assert labels.read(["support"])[2:] == [again]
     assert len(labels.read()) == 4
-    assert [number for number, _ in labels.lines(1, 2)] == [2, 3]
     assert TeamLabels(database, "other", "tester").read() == []
     replica.update()
     files = LabelFiles(replica.root("support"))

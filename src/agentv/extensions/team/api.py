@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
-from anyio import CapacityLimiter, fail_after, to_thread
 from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -15,7 +14,6 @@ from starlette.routing import Route
 from agentv.errors import StoreError
 from agentv.extensions.team.database import AuditLine, audit_lines
 from agentv.extensions.team.endpoints import (
-    RETRY_S,
     TeamCall,
     TeamEndpoint,
     TeamState,
@@ -48,7 +46,7 @@ ENDPOINTS: list[TeamEndpoint] = []
 _PROJECT = "/projects/{project}/api"
 _UPLOAD = f"{_PROJECT}/uploads/{{run}}"
 _DOCUMENT = 64 << 20
-"""Bytes of a `run.json`, a `summary.json`, or a list of artifacts."""
+"""Bytes of a `run.json`, a `summary.json`, a list of artifacts, or labels."""
 
 
 endpoint = declaring(ENDPOINTS, TeamEndpoint)
@@ -113,7 +111,8 @@ def _put_summary(state: TeamState, call: TeamCall) -> Changed:
 @endpoint(f"{_UPLOAD}/files", method="POST", scope="push", limit=_DOCUMENT, body=dict[str, str])
 def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
     """Say which artifacts a run has."""
-    return MissingContents(state.uploads.put_files(_name(state, call), call.decoded(dict[str, str])))
+    files = msgspec.json.decode(call.body, type=dict[str, str])
+    return MissingContents(state.uploads.put_files(_name(state, call), files))
 
 
 @endpoint(f"{_PROJECT}/contents/{{sha256}}", method="PUT", scope="push", limit=LARGEST_BATCH, body=bytes)
@@ -129,29 +128,17 @@ def _delete(state: TeamState, call: TeamCall) -> Changed:
     return Changed(state.uploads.delete(_name(state, call)))
 
 
-_AT_ONCE = 500
-
-
-class LinesQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`after`: `cursor` of the answer before; 0: from the first label on."""
-
-    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
-
-
-@endpoint(f"{_PROJECT}/labels/lines", scope="read", query=LinesQuery)
+@endpoint(f"{_PROJECT}/labels/lines", scope="read")
 def _label_lines(state: TeamState, call: TeamCall) -> LabelLines:
     """Labels of a project, in the order of their arrival."""
-    query: LinesQuery = call.query
-    found = _labels(state, call).lines(query.after, _AT_ONCE)
-    cursor = found[-1][0] if found else query.after
-    return LabelLines([msgspec.Raw(line) for _, line in found], cursor, len(found) == _AT_ONCE)
+    return LabelLines([msgspec.Raw(line) for _, line in _labels(state, call).lines()])
 
 
 def _labels(state: TeamState, call: TeamCall) -> TeamLabels:
     return TeamLabels(state.database, existing_project(state, call), call.actor)
 
 
-@endpoint(f"{_PROJECT}/labels/lines", method="POST", scope=None, body=bytes)
+@endpoint(f"{_PROJECT}/labels/lines", method="POST", scope=None, limit=_DOCUMENT, body=bytes)
 def _add_labels(state: TeamState, call: TeamCall) -> AddedLabels:
     """Add labels, one line of JSON each; needs the scope label or push."""
     may_push = call.identity.allows("push", call.of_project)
@@ -208,7 +195,7 @@ def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
 @endpoint(f"{_PROJECT}/tokens", method="POST", scope="admin", body=NewToken)
 def _create_token(state: TeamState, call: TeamCall) -> CreatedToken:
     """Create a token."""
-    wanted: NewToken = call.decoded(NewToken)
+    wanted: NewToken = msgspec.json.decode(call.body, type=NewToken)
     return CreatedToken(*state.tokens.create(wanted.name, call.of_project, wanted.scopes, wanted.days, call.actor))
 
 
@@ -244,34 +231,20 @@ _METRICS = (
 )
 
 
-_WITHIN_S = 0.8
-"""Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
-
-
 def health_routes(state: TeamState) -> list[Route]:
-    """`/health` and `/metrics`. Threads that wait for others to write are never in the way."""
-    threads = CapacityLimiter(4)
-
-    async def in_time(function: Callable[..., Any], *given: Any) -> Any:
-        """What a function returns that waits for the database. A late one goes on: a thread cannot be ended."""
-        try:
-            with fail_after(_WITHIN_S):
-                return await to_thread.run_sync(function, *given, limiter=threads, abandon_on_cancel=True)
-        except TimeoutError as error:
-            message = f"database busy: it did not answer within {_WITHIN_S} seconds"
-            raise RefusedError(503, "database-busy", message, RETRY_S) from error
+    """`/health` and `/metrics`."""
 
     async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
         try:
-            await in_time(_numbers, state, _METRICS[-1:])
-        except (StoreError, RefusedError) as error:
+            await run_in_threadpool(_numbers, state, _METRICS[-1:])
+        except StoreError as error:
             return failed(state, error)
         return json_response(state, {"status": "ok", "version": __version__})
 
     async def metrics(request: Request) -> Response:
         try:
-            await in_time(checked_identity, state, request, None, None)
-            found = await in_time(_numbers, state, _METRICS)
+            await run_in_threadpool(checked_identity, state, request, None, None)
+            found = await run_in_threadpool(_numbers, state, _METRICS)
         except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
             return failed(state, error)
         lines = [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import compare_digest
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -38,7 +37,6 @@ _FAILURES = 20
 """Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""
 
 _WINDOW_S = 60.0
-_ADDRESSES = 10_000
 
 
 _WRITERS = 16
@@ -46,27 +44,23 @@ _WRITERS = 16
 
 
 class FailedSignIns:
-    """Counts wrong tokens for each address, so that nobody tries many. Forgets those that tried longest ago."""
+    """Counts wrong tokens of each address in the current minute or so, so that nobody tries many."""
 
     def __init__(self) -> None:
-        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        self._lock = Lock()
+        self._began = 0.0
+        self._failures: Counter[str] = Counter()
 
     def wait_s(self, address: str) -> float:
         """Seconds until requests of an address are taken again; 0: they are."""
-        with self._lock:
-            since, count = self._failures.get(address, (0.0, 0))
-        left = since + _WINDOW_S - time.monotonic()
-        return left if count >= _FAILURES and left > 0 else 0.0
+        left = self._began + _WINDOW_S - time.monotonic()
+        return left if left > 0 and self._failures[address] >= _FAILURES else 0.0
 
     def add(self, address: str) -> None:
         """A request of an address had a wrong token."""
-        with self._lock:
-            since, count = self._failures.pop(address, (0.0, 0))
-            moment = time.monotonic()
-            self._failures[address] = (since, count + 1) if moment - since < _WINDOW_S else (moment, 1)
-            while len(self._failures) > _ADDRESSES:
-                self._failures.popitem(last=False)
+        if time.monotonic() - self._began > _WINDOW_S:
+            self._began = time.monotonic()
+            self._failures.clear()
+        self._failures[address] += 1
 
 
 class TeamState:
@@ -167,23 +161,6 @@ class Identity(Struct, frozen=True):
         return self.scopes.get(None, frozenset()) | self.scopes.get(project, frozenset())
 
 
-def identify(state: TeamState, request: Request) -> Identity | None:
-    """Who sends a request; None: it does not say, or its session has ended. Called in a thread.
-
-    A token counts more than a session. The scopes of a session are looked up with each request: those that its token or
-    its person has now.
-
-    Raises:
-        RefusedError: its token is wrong, expired or revoked, or its address sent too many of those.
-        DatabaseUnavailableError: it cannot be looked up.
-    """
-    token = _bearer_token(state, request)
-    if token is not None:
-        return Identity(token.actor, {token.project: frozenset(token.scopes)})
-    text = cookie_of(request, "session", origin_of(state.addresses, request))
-    return session_identity(state, text) if text else None
-
-
 def session_identity(state: TeamState, text: str) -> Identity | None:
     """Who is signed in with a session; None: nobody is any more. Called in a thread.
 
@@ -197,11 +174,15 @@ def session_identity(state: TeamState, text: str) -> Identity | None:
         token = state.tokens.by_id(session.token)
         if token is None or token.problem is not None:
             return None
-        return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf_of(text))
+        return _of_token(token, csrf_of(text))
     if state.openid is None or session.person.issuer != state.openid.issuer:
         return None
     scopes = state.members.scopes(session.person)
     return Identity(session.person.actor, scopes, csrf_of(text)) if scopes else None
+
+
+def _of_token(token: Token, csrf: str = "") -> Identity:
+    return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf)
 
 
 def csrf_of(text: str) -> str:
@@ -211,6 +192,9 @@ def csrf_of(text: str) -> str:
 
 def checked_identity(state: TeamState, request: Request, scope: Scope | None, project: str | None) -> Identity:
     """Who sends a request, and may do what it asks for: something with a scope in a project. Called in a thread.
+
+    A token counts more than a session. The scopes of a session are looked up with each request: those that its token or
+    its person has now.
 
     Args:
         state: of the server.
@@ -222,7 +206,8 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
         RefusedError: the request does not say who sends it, or they may not; or another page sent it with a session.
         DatabaseUnavailableError: it cannot be looked up.
     """
-    found = identify(state, request)
+    token, text = _bearer_token(state, request), cookie_of(request, "session", origin_of(state.addresses, request))
+    found = _of_token(token) if token is not None else session_identity(state, text)
     if found is None:
         raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
     if scope is not None:
@@ -241,13 +226,9 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
         RefusedError: the message says which.
     """
     if not identity.knows(project):
-        own = ", ".join(f"'{name}'" for name in sorted(filter(None, identity.scopes)))
-        not_this = "" if project is None else f", not for '{project}'"
-        of_token = f"the token is for the project {own}{not_this}"
-        raise RefusedError(403, "other-project", "you have no access to this project" if identity.csrf else of_token)
+        raise RefusedError(403, "other-project", f"you have no access to the project '{project}'")
     if not identity.allows(scope, project):
-        who = "you do" if identity.csrf else "the token does"
-        raise RefusedError(403, "missing-scope", f"{who} not have the scope '{scope}'")
+        raise RefusedError(403, "missing-scope", f"this needs the scope '{scope}'")
 
 
 def _bearer_token(state: TeamState, request: Request) -> Token | None:
@@ -303,17 +284,6 @@ class TeamCall(Struct, frozen=True):
         assert self.project is not None  # noqa: S101  # its route has one
         return self.project
 
-    def decoded(self, into: Any) -> Any:
-        """The body as JSON.
-
-        Raises:
-            RefusedError: the body is not JSON, or of another type.
-        """
-        try:
-            return msgspec.json.decode(self.body, type=into)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RefusedError(400, "bad-request", f"the body is not what this address takes: {error}") from error
-
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The body, decompressed.
@@ -324,29 +294,29 @@ async def read_body(request: Request, limit: int) -> bytes:
     encoding = request.headers.get("content-encoding", "identity")
     if encoding not in ("identity", "gzip"):
         raise RefusedError(415, "unknown-encoding", "a body may be sent as it is, or as gzip")
-    unpacked = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
-    found, received = bytearray(), 0
+    too_large = RefusedError(413, "too-large", f"the body may have {limit:,} bytes at most")
+    received = bytearray()
     async for piece in request.stream():
-        received += len(piece)
+        received += piece
+        if len(received) > limit + _PACKED:
+            raise too_large
+    found, is_whole = bytes(received), True
+    if encoding == "gzip":
+        unpacked = zlib.decompressobj(wbits=31)
         try:
-            found += piece if unpacked is None else unpacked.decompress(piece, limit + 1 - len(found))
+            found = unpacked.decompress(received, limit + 1)
         except zlib.error as error:
             raise RefusedError(400, "bad-request", "the body is no gzip: it was cut or changed") from error
-        if len(found) > limit or received > limit + _PACKED:
-            raise RefusedError(413, "too-large", f"the body may have {limit:,} bytes at most")
-        if unpacked is not None and unpacked.unused_data:  # zlib would keep all of it
-            raise RefusedError(400, "bad-request", "the body goes on after the end of its gzip")
-    if unpacked is not None and not unpacked.eof:
-        raise RefusedError(400, "bad-request", "the body was cut")
-    return bytes(found)
+        is_whole = unpacked.eof and not unpacked.unused_data
+    if len(found) > limit:
+        raise too_large
+    if not is_whole:
+        raise RefusedError(400, "bad-request", "the body was cut, or goes on after the end of its gzip")
+    return found
 
 
 RETRY_S = 2.0
 """Seconds after which a client may try again where the database was away."""
-
-
-_SLOW_S = 2.0
-"""Seconds that a body may take before its sender is checked again, who may have lost access meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,10 +350,7 @@ def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], An
         try:
             sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
             query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
-            began = time.monotonic()
             body = await read_body(request, endpoint.limit)
-            if time.monotonic() - began > _SLOW_S:
-                sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
             call = TeamCall(sender, project, names, query, body)
             limiter = None if endpoint.method == "GET" else state.writers
             return json_response(state, await to_thread.run_sync(endpoint.handler, state, call, limiter=limiter))
@@ -413,7 +380,9 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     UploadConflictError: (409, "conflict"),
     OtherTokenError: (403, "other-token"),
     AgentvError: (422, "refused"),
-    msgspec.ValidationError: (400, "bad-request"),
+    msgspec.DecodeError: (400, "bad-request"),  # of a body or a query
+    UnicodeDecodeError: (400, "bad-request"),
+    RecursionError: (400, "bad-request"),
     ClientDisconnect: (400, "cut"),  # nobody reads this answer, but the metrics count it
 }
 """Exception → the status and the code of its answer; the first that fits."""

@@ -25,10 +25,6 @@ class LabelRefusedError(StoreError):
     """A label that is wrong in itself."""
 
 
-NumberedLine = tuple[int, bytes]
-"""The number of a label, and its line without an end."""
-
-
 class TeamLabels:
     """The labels of one project, as one person or program reads and adds them; a `LabelStore`.
 
@@ -53,10 +49,13 @@ class TeamLabels:
 
     def read_all(self, suites: Collection[str] | None = None) -> list[Label]:
         """Labels and ratings, in the order of their arrival."""
+        return [label_in(line) for suite, line in self.lines() if suites is None or suite in suites]
+
+    def lines(self) -> list[tuple[str, bytes]]:
+        """The suite of each label and its line without an end, in the order of arrival."""
         query = "SELECT suite, line FROM labels WHERE project = :project ORDER BY number"
         with self._database.reading() as transaction:
-            found = transaction.rows(query, project=self._project)
-        return [label_in(line) for suite, line in found if suites is None or suite in suites]
+            return [(suite, line) for suite, line in transaction.rows(query, project=self._project)]
 
     def add(self, labels: Sequence[Label]) -> None:
         """Add labels; those that are there already change nothing.
@@ -101,15 +100,6 @@ class TeamLabels:
     def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
         """Where the labels lie, for messages."""
         return [f"the server's labels of {self._project}"]
-
-    def lines(self, after: int, limit: int) -> list[NumberedLine]:
-        """The lines behind a number, in the order of arrival."""
-        query = (
-            "SELECT number, line FROM labels WHERE project = :project AND number > :after ORDER BY number LIMIT :limit"
-        )
-        with self._database.reading() as transaction:
-            found = transaction.rows(query, project=self._project, after=after, limit=limit)
-        return [(number, line) for number, line in found]
 
 
 def _checked_line(label: Label) -> bytes:

@@ -314,12 +314,6 @@ def _members(transaction: Transaction) -> list[Member]:
 LONGEST = timedelta(days=7)
 """How long a session lasts at most."""
 
-LONGEST_IDLE = timedelta(hours=12)
-"""How long a session lasts without any request."""
-
-_USED_EVERY = timedelta(minutes=1)
-"""How exactly the database knows when a session was last used."""
-
 
 class Session(Struct, frozen=True):
     """Who is signed in.
@@ -351,7 +345,7 @@ class Sessions:
         with self._database.transaction() as transaction:
             begun = time_text(moment)
             transaction.run("DELETE FROM sessions WHERE expires <= :now", now=begun)
-            times = {"created": begun, "used": begun, "expires": time_text(moment + LONGEST)}
+            times = {"created": begun, "expires": time_text(moment + LONGEST)}
             columns: dict[str, Any] = {"sha256": secret_hash(text), "token": token, **asdict(person), **times}
             insert(transaction, "sessions", **columns)
             record(transaction, signed_in.actor, "signed in", None, person.issuer or "with the token")
@@ -359,21 +353,13 @@ class Sessions:
 
     def find(self, text: str) -> Session | None:
         """The session of a browser; None: it has none, or it has ended or expired."""
-        moment, key = self._clock(), secret_hash(text)
-        query = (
-            "SELECT token, issuer, subject, email, used FROM sessions "
-            "WHERE sha256 = :key AND expires > :now AND used > :idle"
-        )
+        query = "SELECT token, issuer, subject, email FROM sessions WHERE sha256 = :key AND expires > :now"
         with self._database.reading() as transaction:
-            idle = time_text(moment - LONGEST_IDLE)
-            found = transaction.rows(query, key=key, now=time_text(moment), idle=idle)
+            found = transaction.rows(query, key=secret_hash(text), now=time_text(self._clock()))
         if not found:
             return None
-        token, issuer, subject, email, used = found[0]
-        if used < time_text(moment - _USED_EVERY):
-            with self._database.transaction() as transaction:
-                transaction.run("UPDATE sessions SET used = :now WHERE sha256 = :key", now=time_text(moment), key=key)
-        return Session(token, Person(issuer, subject, email))
+        token, *person = found[0]
+        return Session(token, Person(*person))
 
     def end(self, text: str, actor: str) -> bool:
         """End a session; whether there was one."""

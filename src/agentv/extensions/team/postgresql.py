@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import psycopg
 from psycopg import Connection
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from agentv.errors import StoreError
 from agentv.extensions.team.database import DatabaseUnavailableError, Transaction
@@ -68,7 +68,7 @@ class PostgresDatabase:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (PoolTimeout, PoolClosed, TooManyRequests) as error:
+        except (PoolTimeout, PoolClosed) as error:
             raise DatabaseUnavailableError("cannot reach the database: no connection can be made") from error
         except psycopg.OperationalError as error:
             raise DatabaseUnavailableError(f"cannot reach the database: {_first_line(error)}") from error

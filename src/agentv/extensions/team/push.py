@@ -83,25 +83,30 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
 
 def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
     """Push runs and say what was done; a run that cannot be pushed does not keep others from it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     from agentv.extensions.team.connection import RemoteError
     from agentv.extensions.team.pushing import RunPush
 
     failed = unchanged = 0
-    for path in paths:
-        shown = PushProgress(path)
-        try:
-            pushed = RunPush(path, connection, redactor, shown.update).push()
-        except AgentvError as error:
-            shown.clear()
-            if len(paths) == 1 or isinstance(error, RemoteError):  # which refuses all of them
-                raise
-            failed += 1
-            print_error(error)
-            continue
-        shown.clear()
-        if pushed.changed or pushed.skipped or len(paths) == 1:
-            click.echo(_report(pushed), err=True)
-        unchanged += not pushed.changed
+    with Progress(console=Console(stderr=True), transient=True, disable=not for_people()) as progress:
+        for path in paths:
+            task = progress.add_task(f"pushing {path.name}", total=None)
+            shown = partial(progress.update, task)
+            try:
+                pushed = RunPush(path, connection, redactor, shown).push()
+            except AgentvError as error:
+                if len(paths) == 1 or isinstance(error, RemoteError):  # which refuses all of them
+                    raise
+                failed += 1
+                print_error(error)
+                continue
+            finally:
+                progress.remove_task(task)
+            if pushed.changed or pushed.skipped or len(paths) == 1:
+                click.echo(_report(pushed), err=True)
+            unchanged += not pushed.changed
     if len(paths) > 1 and unchanged:
         click.echo(f"the server already has {plural(unchanged, 'run')}", err=True)
     if failed:
@@ -117,39 +122,6 @@ def _report(pushed: Pushed) -> str:
     if not pushed.skipped:
         return line
     return f"{line}\nwarning: too large to push: {listed(pushed.skipped, _SHOWN)}"
-
-
-class PushProgress:
-    """One line on a terminal that says how far a run is, several times a second at most.
-
-    Args:
-        path: the run's directory.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._shown = for_people()
-        self._next = time.monotonic() + 0.3
-        self._width = 0
-
-    def update(self, size: int, rows: int) -> None:
-        """Show that the server has so many bytes, and that so many rows were sent."""
-        now = time.monotonic()
-        if not self._shown or now < self._next:
-            return
-        self._next = now + 0.1
-        of = max(size, (self._path / "index.jsonl").stat().st_size)
-        text = f"pushing {self._path.name}: {plural(rows, 'row')}, {size / 1e6:,.1f} of {of / 1e6:,.1f} MB"
-        sys.stderr.write(f"\r{text:<{self._width}}")
-        sys.stderr.flush()
-        self._width = len(text)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._width:
-            sys.stderr.write(f"\r{'':<{self._width}}\r")
-            sys.stderr.flush()
-            self._width = 0
 
 
 def wait_for_server(seconds: float) -> None:

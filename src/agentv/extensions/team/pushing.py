@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from io import BytesIO
@@ -45,76 +45,14 @@ _SETTLED_S = 1.0
 """Seconds after which a file is not being written any more."""
 
 
-class Artifacts:
-    """The artifacts of one run. Links are left out.
-
-    Args:
-        run: its directory.
-
-    Attributes:
-        sent: path below the run → SHA-256, of those that the server has.
-    """
-
-    def __init__(self, run: Path) -> None:
-        self._run = run
-        self.sent: dict[str, str] = {}
-        self._hashed: dict[str, tuple[tuple[int, int], str]] = {}
-        self._too_large: dict[str, None] = {}
-
-    @property
-    def too_large(self) -> tuple[str, ...]:
-        """Paths of files that cannot be sent."""
-        return tuple(self._too_large)
-
-    def new(self, *, settled: bool = False) -> dict[str, str]:
-        """Path below the run → SHA-256, of all files that were not sent with this content.
-
-        Args:
-            settled: leave out what was written a moment ago.
-
-        Raises:
-            StoreError: a file cannot be read.
-        """
-        latest = time.time() - _SETTLED_S if settled else float("inf")
-        found: dict[str, str] = {}
-        for path in self._files():
-            shown = path.relative_to(self._run).as_posix()
-            with refusals("read", path):
-                stat = path.stat()
-                if stat.st_size > LARGEST_BATCH:
-                    self._too_large[shown] = None
-                elif stat.st_mtime <= latest:
-                    digest = self._digest(path, shown, (stat.st_mtime_ns, stat.st_size))
-                    if self.sent.get(shown) != digest:
-                        found[shown] = digest
-        return found
-
-    def _files(self) -> Iterator[Path]:
-        if (self._run / ARTIFACTS).is_symlink():
-            return
-        for directory, _, names in os.walk(self._run / ARTIFACTS):
-            for path in (Path(directory, name) for name in sorted(names)):
-                if not path.is_symlink() and path.is_file():
-                    yield path
-
-    def _digest(self, path: Path, shown: str, state: tuple[int, int]) -> str:
-        known = self._hashed.get(shown)
-        if known is not None and known[0] == state:
-            return known[1]
-        with path.open("rb") as file:
-            digest = file_digest(file, "sha256").hexdigest()
-        self._hashed[shown] = state, digest
-        return digest
-
-
 _BATCH = 1 << 20
 """Bytes of rows after which a batch ends."""
 
-_CONFLICTS = 20
-"""Times in a row that another push of the same run may come first without bringing the run further."""
+_CONFLICTS = 100
+"""Times that another push of the same run may come first."""
 
-Progress = Callable[[int, int], object]
-"""Called with the bytes of rows that the server has, and how many rows were sent."""
+Progress = Callable[..., object]
+"""Called with the bytes of rows that the server has, `completed`, and those of the file, `total`."""
 
 
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
@@ -156,13 +94,14 @@ class RunPush:
     """
 
     def __init__(
-        self, path: Path, connection: Connection, redactor: Redactor, progress: Progress = lambda *_: None
+        self, path: Path, connection: Connection, redactor: Redactor, progress: Progress = lambda **_: None
     ) -> None:
         self._path = path
         self._connection = connection
         self._redactor = redactor
         self._progress = progress
-        self._artifacts = Artifacts(path)
+        self._sent: dict[str, tuple[int, int]] = {}  # artifact → when it was changed and its size, as it was sent
+        self._too_large: dict[str, None] = {}
         self._generation: int | None = None
         self._checked = False
         self._changed = False
@@ -184,8 +123,7 @@ class RunPush:
             StoreError: a file cannot be read, or rows were changed after they had been written.
         """
         writing = is_being_written(self._path) if writing is None else writing
-        conflicts, known = 0, -1
-        while conflicts < _CONFLICTS:
+        for _ in range(_CONFLICTS):
             state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
             try:
                 state = self._begin(state, writing=writing)
@@ -193,9 +131,8 @@ class RunPush:
                 artifacts = self._send_artifacts(state.files)
                 self._finish(state, writing=writing)
             except ConflictError:
-                conflicts, known = (0 if state.size > known else conflicts + 1), state.size
                 continue
-            return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, self._artifacts.too_large)
+            return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, tuple(self._too_large))
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
 
     def push_new_rows(self) -> bool:
@@ -274,7 +211,7 @@ class RunPush:
         received: Received = self._send("POST", "rows", query, lines, Received)
         self._generation, self.size = received.generation, received.size
         self.rows += lines.count(b"\n")
-        self._progress(received.size, self.rows)
+        self._progress(completed=self.size, total=(self._path / INDEX).stat().st_size)
 
     def _send_artifacts(self, known: int = 0, *, settled: bool = False) -> int:
         """Send the artifacts that were not sent before; how many contents.
@@ -283,9 +220,13 @@ class RunPush:
             known: how many files the server has.
             settled: leave out files that may still be written.
         """
-        files = self._artifacts.new(settled=settled)
-        if not files:
+        states = self._unsent_artifacts(settled=settled)
+        if not states:
             return 0
+        files = {}
+        for name in states:
+            with refusals("read", self._path / name), (self._path / name).open("rb") as file:
+                files[name] = file_digest(file, "sha256").hexdigest()
         listed = msgspec.json.encode(files)
         self._refuse_secrets(listed, f"the name of an artifact of {self.run_id}")
         missing = self._send("POST", "files", {}, listed, MissingContents).missing
@@ -298,9 +239,24 @@ class RunPush:
             self._connection.send("PUT", f"contents/{digest}", {}, content, dict[str, Any])
         if missing and self._send("POST", "files", {}, listed, MissingContents).missing:
             raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
-        self._artifacts.sent.update(files)
+        self._sent |= states
         self._changed = self._changed or known != len(files)
         return len(missing)
+
+    def _unsent_artifacts(self, *, settled: bool) -> dict[str, tuple[int, int]]:
+        """Path below the run → its state, of all artifacts that were not sent so. Links are left out."""
+        latest, found = time.time() - _SETTLED_S if settled else float("inf"), {}
+        top = self._path / ARTIFACTS
+        for directory, _, names in () if top.is_symlink() else os.walk(top):
+            for path in (Path(directory, name) for name in sorted(names)):
+                if path.is_symlink() or not path.is_file():
+                    continue
+                name, stat = path.relative_to(self._path).as_posix(), path.stat()
+                if stat.st_size > LARGEST_BATCH:
+                    self._too_large[name] = None
+                elif stat.st_mtime <= latest and self._sent.get(name) != (stat.st_mtime_ns, stat.st_size):
+                    found[name] = stat.st_mtime_ns, stat.st_size
+        return found
 
     def _finish(self, state: UploadState, *, writing: bool) -> None:
         stored = stored_summary(self._path)
@@ -352,9 +308,6 @@ def _batches(file: IO[bytes], path: Path) -> Iterator[bytes]:
             return
 
 
-_LABEL_BATCH = 2 << 20
-"""Bytes of labels after which a batch ends."""
-
 _ADDRESS = "labels/lines"
 
 
@@ -365,33 +318,31 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
         PushError: the server refuses or cannot be reached, or a label contains a secret.
         StoreError: a file of labels cannot be read.
     """
-    added = 0
-    for batch in _label_batches(_lines(root, redactor)):
-        found: AddedLabels = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), AddedLabels)
-        added += found.added
-    return added
+    found: AddedLabels = connection.send("POST", _ADDRESS, {}, b"\n".join(_lines(root, redactor)), AddedLabels)
+    return found.added
 
 
 def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ...]]:
     """Append the labels of the server that a project lacks; how many, and the files that they were added to.
-
-    Labels that cannot have been given at their time are left out.
 
     Raises:
         PushError: the server refuses or cannot be reached, or sends what is no label.
         StoreError: a file cannot be written.
     """
     by_file: dict[Path, list[Label]] = {}
-    for label in _of_server(connection):
-        if time_problem(label, datetime.now(UTC)) is None:  # else it could not be pushed again
-            by_file.setdefault(labels_file(root, label.suite), []).append(label)
+    found: LabelLines = connection.get(_ADDRESS, LabelLines)
+    for line in found.labels:
+        try:
+            label = label_in(bytes(line))
+        except (ValueError, RecursionError) as error:
+            raise PushError(f"the server sent what is no label: {error}") from error
+        by_file.setdefault(labels_file(root, label.suite), []).append(label)
     added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
     return sum(added.values()), tuple(path for path, count in added.items() if count)
 
 
 def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
-    """The labels of a project as lines, each once, in the order of its files."""
-    seen: set[bytes] = set()
+    """The labels of a project as lines, in the order of its files."""
     for path in sorted(labels_directory(root).glob("*.jsonl")):
         for label in read_labels_and_ratings([path]):
             line = label_line(label)
@@ -402,34 +353,4 @@ def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
             if redactor.found_in(line):
                 what = "a label contains a secret of this environment, so the labels were not pushed"
                 raise PushError(f"{path}: {what}: remove the secret from its line")
-            if line not in seen:
-                seen.add(line)
-                yield line
-
-
-def _label_batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The pieces in their order, each batch not much longer than may be sent at once."""
-    batch: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        if batch and size + len(piece) > _LABEL_BATCH:
-            yield batch
-            batch, size = [], 0
-        batch.append(piece)
-        size += len(piece) + 1
-    if batch:
-        yield batch
-
-
-def _of_server(connection: Connection) -> Iterator[Label]:
-    after, more = 0, True
-    while more:
-        found: LabelLines = connection.get(_ADDRESS, LabelLines, {"after": after})
-        if found.more and (found.cursor <= after or not found.labels):
-            raise PushError("the server sends the same labels again and again: upgrade it")
-        after, more = found.cursor, found.more
-        for line in found.labels:
-            try:
-                yield label_in(bytes(line))
-            except (ValueError, RecursionError) as error:
-                raise PushError(f"the server sent what is no label: {error}") from error
+            yield line

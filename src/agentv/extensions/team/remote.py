@@ -27,6 +27,7 @@ from agentv.store.files.directory import results_directory
 TOKEN_VARIABLE = "AGENTV_TOKEN"  # noqa: S105  # the name of a variable
 REMOTE_VARIABLE = "AGENTV_REMOTE"
 
+_NO_TOKEN = f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one, and 'agentv eval --no-push' needs none"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _KEYS = ("remote", "token")
 _PROJECT = lazy_pattern(r"/projects/[^/]+/?\Z")
@@ -102,8 +103,8 @@ class Remote(Struct, frozen=True):
     token: str
 
     @classmethod
-    def of(cls, address: str, token: str, or_else: str = "") -> Remote:
-        """A checked address and token. `or_else` ends the hint where there is no token.
+    def of(cls, address: str, token: str) -> Remote:
+        """A checked address and token.
 
         Raises:
             UsageError: they cannot be used; the text never contains the token.
@@ -113,17 +114,12 @@ class Remote(Struct, frozen=True):
             raise UsageError(*problem)
         if not token.strip() or not token.strip().isascii() or len(token.split()) != 1:
             what = "the token is not one word of ASCII letters" if token.strip() else "there is no token for the server"
-            raise UsageError(what, f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}")
+            raise UsageError(what, _NO_TOKEN)
         return cls(address.strip().rstrip("/"), token.strip())
 
     def page_of(self, run_id: str) -> str:
         """The address of the page that shows a run."""
         return f"{self.address}/#/run/{run_id}/"
-
-    @property
-    def is_unencrypted(self) -> bool:
-        """Whether the server is spoken to without TLS."""
-        return urlsplit(self.address).scheme == "http"
 
     @property
     def is_exposed(self) -> bool:
@@ -179,15 +175,13 @@ def remote_of_run(directory: str, env: Mapping[str, str], env_file: str | None =
         UsageError: AGENTV_REMOTE is no address, or has no token.
         LoadError: the configuration is wrong, or a variable that it names is not set.
     """
-    return _remote(None, directory, env, env_file, "; --no-push runs without pushing")
+    return _remote(None, directory, env, env_file)
 
 
-def _remote(
-    given: str | None, directory: str, env: Mapping[str, str], env_file: str | None = None, or_else: str = ""
-) -> Remote | None:
+def _remote(given: str | None, directory: str, env: Mapping[str, str], env_file: str | None = None) -> Remote | None:
     """The server that is given, else that of the environment, else of the configuration of a directory.
 
-    `.env` files are part of the environment. `or_else` ends hints.
+    `.env` files are part of the environment.
     """
     reading = library_reading(directory, env)
     if env_file is not None:
@@ -206,13 +200,8 @@ def _remote(
                 at = node.items.get("remote")
         token = token or written.token or ""
         if not (reading.report.failed or address or token) and written.remote:
-            hint = f"set {TOKEN_VARIABLE}; 'agentv serve token create' makes one{or_else}"
-            reading.report.error("missing-key", at, "there is no token for the server", hint=hint)
+            reading.report.error("missing-key", at, "there is no token for the server", hint=_NO_TOKEN)
         if reading.report.failed:
-            # `or_else` is the way out where a variable is not set
-            raise LoadError(
-                replace(one, hint=f"set it{or_else}") if or_else and one.code == "unset-environment" else one
-                for one in reading.report.diagnostics
-            )
+            raise LoadError(reading.report.diagnostics)
         address = address or written.remote or ""
-    return Remote.of(address, token, or_else) if address else None
+    return Remote.of(address, token) if address else None

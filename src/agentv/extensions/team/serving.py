@@ -247,19 +247,11 @@ def listening_socket(host: str, port: int) -> socket.socket:
         UsageError: the address cannot be used.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)[0]
-        made = socket.socket(*found[:3])
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
     except OSError as error:
-        raise UsageError(f"cannot listen on {host}: {error.strerror}", "give another --host") from error
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind(found[4])
-        made.listen(128)
-    except OSError as error:
-        made.close()
         message = f"cannot listen on {host}:{port}: {error.strerror}"
         raise UsageError(message, "give another --host or --port") from error
-    return made
 
 
 def serve_team(

@@ -154,8 +154,6 @@ class SignIn:
                 self._check_own_page(request)
                 wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
                 return await handler(request, wanted)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
             except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
                 return failed(self._state, error)
 

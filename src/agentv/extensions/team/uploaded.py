@@ -92,11 +92,9 @@ class MissingContents(Struct, frozen=True):
 
 
 class LabelLines(Struct, frozen=True):
-    """Labels in the order of their arrival. `cursor`: pass it as `after` for those that follow."""
+    """Labels in the order of their arrival."""
 
     labels: list[msgspec.Raw]
-    cursor: int
-    more: bool
 
 
 class AddedLabels(Struct, frozen=True):
@@ -143,13 +141,11 @@ def checked_rows(batch: RowBatch) -> list[Line]:
     """The lines of a batch.
 
     Raises:
-        UploadRefusedError: it is too large, or a line is no row.
+        UploadRefusedError: it has too many lines, or one is no row.
     """
-    if len(batch.lines) > LARGEST_BATCH:
-        raise UploadRefusedError(f"a batch may have {LARGEST_BATCH >> 20} MB at most")
     if batch.lines.count(b"\n") > _MOST_LINES:
         raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
-    if batch.start < 0 or (batch.lines and not batch.lines.endswith(b"\n")):
+    if batch.lines and not batch.lines.endswith(b"\n"):
         raise UploadRefusedError("a batch must contain whole lines")
     found, place = list[Line](), batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
@@ -205,11 +201,6 @@ def checked_record(run: str, record: bytes) -> Any:
     if not name.replace("\u200d", "").isprintable():  # which joins emoji
         raise UploadRefusedError("the name of the run has a character that cannot be printed; name it again")
     return found.get("started")
-
-
-def started_in(record: bytes) -> Any:
-    """When the run of a stored `run.json` started."""
-    return object_in(record, "run.json").get("started")
 
 
 def name_in(record: bytes) -> Any:

@@ -27,7 +27,6 @@ from agentv.extensions.team.uploaded import (
     checked_rows,
     name_in,
     object_in,
-    started_in,
 )
 
 SILENT_S = 120
@@ -92,9 +91,8 @@ class Uploads:
                 insert(transaction, "runs", project=name.project, name=name.run, pushed=now(), **asdict(begun))
                 audit(transaction, name.actor, "run begun", name.project, name.run)
                 return True
-            started = started_in(run.record)
-            pushed_early = run.size == 0 and started is None  # before it wrote what it is
-            if started != began and not pushed_early:
+            started = object_in(run.record, "run.json").get("started")
+            if started != began:
                 hint = "delete one of them on the server, or push to another project"
                 raise UploadRefusedError(f"the project has another run {name.run}, which started at {started}: {hint}")
             changed = run.record != record or bool(run.writing) != writing
@@ -252,7 +250,7 @@ class _StoredRun(Struct, frozen=True):
     record: bytes
     summary: bytes | None
     given: str | None
-    begun_by: str | None
+    begun_by: str
 
 
 def _stored(transaction: Transaction, name: RunName) -> _StoredRun | None:
@@ -263,7 +261,7 @@ def _stored(transaction: Transaction, name: RunName) -> _StoredRun | None:
 
 def _check_owner(name: RunName, run: _StoredRun) -> None:
     if not name.is_admin and name.actor != run.begun_by:
-        began = f"the run {name.run} was begun by {run.begun_by or 'somebody else'}"
+        began = f"the run {name.run} was begun by {run.begun_by}"
         raise OtherTokenError(f"{began}: push it with that token, or with one that has the scope 'admin'")
 
 

@@ -1,32 +1,27 @@
-import asyncio
 import gzip
 import json
 import re
 import socket
-import time
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
-from threading import Event
 
 import httpx
 import pytest
 from msgspec.structs import replace
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 
 from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.labels.ratings import ratings_of_run
 from agentv.extensions.team import endpoints
 from agentv.extensions.team.connection import Connection
 from agentv.extensions.team.database import DatabaseUnavailableError, audit_lines
-from agentv.extensions.team.endpoints import TeamState, read_body
+from agentv.extensions.team.endpoints import TeamState
 from agentv.extensions.team.pushing import RunPush, pull_labels, redactor_of
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.serving import copying, team_routes
 from agentv.model.run.labels import Label
 from agentv.store.labels import label_line
-from agentv.web.answers import RefusedError
 from doubles.judged_runs import judged_run
 from doubles.stored_runs import write_run
 from doubles.team_servers import RUN_ID, is_complete, row, team_server_in
@@ -102,42 +97,6 @@ def test_bodies_that_are_cut_or_too_large_or_bombs_change_nothing(client, server
     assert client.get(base).json()["size"] == 0
     assert client.post(f"{base}/rows", params=query, content=packed, headers=gz).json()["size"] == len(lines)
     assert client.delete(base).json() == {"changed": True}
-
-
-def test_a_body_that_goes_on_after_its_gzip_is_not_read_on():
-    """zlib keeps what follows the end, and blocks without content never end: nobody may send those for ever."""
-    packer = zlib.compressobj(wbits=31)
-    start = packer.compress(b"") + packer.flush(zlib.Z_SYNC_FLUSH)
-    for first, piece, code in (
-        (gzip.compress(b"{}"), b"more", "bad-request"),
-        (start, b"\0\0\0\xff\xff" * 1000, "too-large"),
-    ):
-        left = [piece] * 1_000
-
-        async def receive(left=left, first=[first]):  # noqa: B006  # sent once
-            body = first.pop() if first else left.pop()
-            return {"type": "http.request", "body": body, "more_body": bool(left)}
-
-        request = Request({"type": "http", "headers": [(b"content-encoding", b"gzip")]}, receive)
-        with pytest.raises(RefusedError) as raised:
-            asyncio.run(read_body(request, 1_000))
-        assert raised.value.code == code
-        assert len(left) > 900
-
-
-def test_a_token_that_is_revoked_while_its_body_arrives_changes_nothing(server, monkeypatch):
-    monkeypatch.setattr(endpoints, "_SLOW_S", 0.0)
-    text, token = server.state.tokens.create("ci", "support", ("push",), None, "test")
-
-    def body():
-        yield RECORD[:10]
-        time.sleep(0.2)  # the server has begun to read
-        server.state.tokens.revoke(token.id, "test")
-        yield RECORD[10:]
-
-    headers = {"Authorization": f"Bearer {text}"}
-    answer = httpx.put(f"{server.address}/api/uploads/{RUN_ID}/record", content=body(), headers=headers)
-    assert code(answer) == (401, "wrong-token")
 
 
 def test_tokens_are_made_and_revoked_by_admins_of_the_project(client, server):
@@ -217,9 +176,8 @@ def test_people_add_labels_of_their_own_and_those_who_push_add_any(server, clien
             answer = client.post("/api/labels/lines", content=label("ben") + b"\n" + line)
             assert code(answer) == (422, "refused"), number
         assert client.post("/api/labels/lines", content=label("ben")).json() == {"added": 1}
-        found = other.get("/api/labels/lines", params={"after": 1}).json()
-        assert [one["person"] for one in found["labels"]] == ["ben"], "a batch with a wrong line added nothing"
-        assert (found["cursor"], found["more"]) == (2, False)
+        found = other.get("/api/labels/lines").json()["labels"]
+        assert [one["person"] for one in found] == [token.actor, "ben"], "a batch with a wrong line added nothing"
         reader = {"Authorization": f"Bearer {server.token('read')}"}
         assert code(other.post("/api/labels/lines", content=own, headers=reader)) == (403, "missing-scope")
 
@@ -329,45 +287,6 @@ def test_names_of_artifacts_are_bounded_and_printable(client, path):
 
 def test_a_client_that_goes_away_is_no_error_of_the_server(server):
     assert endpoints.failed(server.state, ClientDisconnect()).status_code == 400
-
-
-@pytest.fixture(scope="module")
-def anyone():
-    with httpx.Client(timeout=30) as found:
-        yield found
-
-
-def timed(anyone, address, **options):
-    began = time.monotonic()
-    answer = anyone.get(address, **options)
-    return answer, time.monotonic() - began
-
-
-def test_a_database_that_hangs_is_busy(server, anyone, monkeypatch):
-    going_on = Event()
-    reading = server.state.database.reading
-
-    @contextmanager
-    def hanging():
-        going_on.wait(20)
-        with reading() as transaction:
-            yield transaction
-
-    token = server.token("read")
-    monkeypatch.setattr(server.state.database, "reading", hanging)
-    with ThreadPoolExecutor(12) as threads:
-        answers = list(threads.map(lambda _: timed(anyone, f"{server.root}/health"), range(12)))
-        assert {one.status_code for one, _ in answers} == {503}
-        assert max(took for _, took in answers) < 2
-        error = answers[0][0].json()["error"]
-        assert (error["code"], error["message"][:13]) == ("database-busy", "database busy")
-        headers = {"Authorization": f"Bearer {token}"}
-        answers = list(threads.map(lambda _: timed(anyone, f"{server.root}/metrics", headers=headers), range(12)))
-        assert {one.json()["error"]["code"] for one, _ in answers} == {"database-busy"}
-        assert max(took for _, took in answers) < 2
-    monkeypatch.undo()
-    going_on.set()
-    until(lambda: timed(anyone, f"{server.root}/health")[0].status_code == 200)
 
 
 class Person(httpx.Client):
