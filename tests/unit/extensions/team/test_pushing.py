@@ -343,9 +343,9 @@ def test_a_label_with_an_impossible_time_is_refused(tmp_path, time, why):
         answer = httpx.post(f"{server.address}/api/labels/lines", content=lines, headers=headers)
         assert (answer.status_code, why in answer.text, time in answer.text) == (422, True, True)
         LabelFiles(tmp_path).add([BEN, wrong])
-        with Connection(lone_remote) as connection:
-            with pytest.raises(PushError, match=f"s.jsonl: the time '{time}' of a label of ana is {why}"):
-                push_labels(tmp_path, connection, NOBODY)
+        refusal = f"s.jsonl: the time '{time}' of a label of ana is {why}"
+        with Connection(lone_remote) as connection, pytest.raises(PushError, match=refusal):
+            push_labels(tmp_path, connection, NOBODY)
 
 
 def many(count, person="ana", day="2026-11-21"):
