@@ -21,6 +21,7 @@ from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.shapes import MODES, ReadVerdict, UnreadableError, speakable
 from agentv.model.run.grade import PLACES, Check
 from agentv.model.run.rubric import JudgeFailure, Verdict
+from agentv.model.values.formatting import shorten
 from agentv.model.values.response import MOST_BROKEN, TargetResponse, is_cut, spoken
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
@@ -80,17 +81,20 @@ def verdicts_in(said: str, key: str, word: str) -> tuple[list[JsonObject], bool]
     Those with the word count if alone on their lines; without it, only one that is the whole reply counts.
 
     Raises:
-        UnreadableError: the reply has none.
+        UnreadableError: the reply has none, or one that reports an error.
     """
-    confirmed = [row for row in _with_word(said, word) if key in row]
-    if confirmed:
-        return confirmed, True
-    try:
-        row = _DECODER.decode(said)
-    except (ValueError, RecursionError):
-        row = None
-    if isinstance(row, dict) and key in row:
-        return [row], False
+    rows = confirmed = [row for row in _with_word(said, word) if key in row]
+    if not confirmed:
+        try:
+            row = _DECODER.decode(said)
+        except (ValueError, RecursionError):
+            row = None
+        rows = [row] if isinstance(row, dict) and key in row else []
+    error = next((row["error"] for row in rows if row.get("error")), None)
+    if error is not None:
+        raise UnreadableError(f"it reports an error: {shorten(str(error), 100)}")
+    if rows:
+        return rows, bool(confirmed)
     if f'"{key}"' not in said:
         raise UnreadableError(f"it contains no JSON object with the key '{key}'")
     raise UnreadableError(f"its verdict is not the whole reply, and does not carry the word for '{CONFIRM}'")

@@ -106,6 +106,18 @@ def test_a_verdict_with_the_word_counts_on_lines_of_its_own(question, reply, ind
         assert read_reply(reply.replace("{}", verdict).replace("{{", "{").replace("}}", "}"), question).score == 0.7
 
 
+@pytest.mark.parametrize(
+    ("error", "shown"), [("no file", "no file"), ({"code": 1}, "{'code': 1}"), (None, None), ("", None)]
+)
+def test_a_verdict_that_reports_an_error_is_none(question, error, shown):
+    for reply in (json.dumps({"score": 0.9, "error": error}), confirmed(question, score=0.9, error=error)):
+        if shown is None:
+            assert read_reply(reply, question).score == 0.9
+            continue
+        with pytest.raises(UnreadableError, match=f"^it reports an error: {re.escape(shown)}$"):
+            read_reply(reply, question)
+
+
 def test_a_key_that_stands_twice_is_no_verdict():
     assert problem('{"score": 0, "score": 1}') == "a key appears twice in one of its objects"
 
