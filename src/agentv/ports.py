@@ -256,6 +256,7 @@ class CodeCall(PartlyShown, frozen=True):
         env: the environment of the worker; None: this process's.
         handler: answers what the call asks this process for.
         processes: how many workers calls of the function are divided among, where they turn out to compute.
+        continues: it goes on with what an earlier call began, so that no other worker can make it.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"env", "handler"})
@@ -272,6 +273,7 @@ class CodeCall(PartlyShown, frozen=True):
     env: Mapping[str, str] | None = None
     handler: Handler | None = None
     processes: int = 1
+    continues: bool = False
 
 
 class Returned(Struct, frozen=True):

@@ -104,6 +104,7 @@ def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: fl
         call,
         adapter=f"{ADAPTERS}:take_series",
         payload={"series": begun, "convert": convert, "arguments": arguments},
+        continues=True,
     )
     ended = False
     while not ended:

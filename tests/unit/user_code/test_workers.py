@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.ports import CodeCall, Raised, Returned
+from agentv.user_code.blocking import close_blocking, series_of
 from agentv.user_code.deadline import LIMIT, Deadline
 from agentv.user_code.functions import load_function, load_module
 from agentv.user_code.guard import ForeignError
@@ -397,3 +398,14 @@ def test_what_contains_itself_is_refused():
     held.append(held)
     with pytest.raises(RecursionError):
         plain(held)
+
+
+def test_a_series_that_takes_long_goes_on_where_it_began(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentv.user_code.workers.workers.LONGEST_S", 0.05)
+    file = tmp_path / "cases.py"
+    file.write_text("import time\n\ndef slow():\n    for one in (1, 2):\n        time.sleep(0.2)\n        yield one\n")
+    call = CodeCall("authoring", "", None, code="bad", what="slow", function="slow", file=str(file))
+    try:
+        assert list(series_of(call, "operator:add", (1,), 10.0)) == [2, 3]
+    finally:
+        close_blocking()

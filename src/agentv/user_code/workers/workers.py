@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -100,6 +101,8 @@ class Workers:
             except LostError as lost:
                 took_ms = round((perf_counter() - began) * 1000, 3)
                 attempts.append(Attempt(DIED, f"{call.what}: {lost.how} before it answered", took_ms))
+                if call.continues:
+                    return Raised(DIED, attempts[-1].message)
                 break
             except OSError as error:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
@@ -133,7 +136,7 @@ class Workers:
         if self._debug:
             with limit.held(loop.time) if limit is not None else nullcontext():
                 return await worker.call(message, call.handler or _refuse)
-        patience_s = LONGEST_S if limit is None else limit.patience_s
+        patience_s = inf if call.continues else LONGEST_S if limit is None else limit.patience_s
         looking = loop.call_later(patience_s, self._look, worker, pool)
         try:
             return await worker.call(message, call.handler or _refuse)

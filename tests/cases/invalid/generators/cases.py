@@ -37,3 +37,8 @@ def nothing():
 
 def asks(config):
     return config
+
+
+def breaks_off():
+    yield {"id": "first", "input": "x", "assert": [{"contains": "x"}]}
+    os._exit(3)
