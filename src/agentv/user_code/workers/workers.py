@@ -85,7 +85,6 @@ class Workers:
         after a quarter of its time limit, since another blocks the event loop, begins in a further worker.
         """
         pool = self._pool(call)
-        attempts: list[Attempt] = []
         message = self._message(call)
         limit, loop, is_withdrawn = LIMIT.get(), asyncio.get_running_loop(), False
         while True:
@@ -100,10 +99,7 @@ class Workers:
                 continue
             except LostError as lost:
                 took_ms = round((perf_counter() - began) * 1000, 3)
-                attempts.append(Attempt(DIED, f"{call.what}: {lost.how} before it answered", took_ms))
-                if call.continues:
-                    return Raised(DIED, attempts[-1].message)
-                break
+                return await self._alone(pool, call, Attempt(DIED, _died(call, lost), took_ms))
             except OSError as error:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
             except (TypeError, RecursionError) as error:
@@ -113,7 +109,12 @@ class Workers:
                 and reply.cpu_ms > _COMPUTES_MS
                 and reply.cpu_ms * (worker.load + 1) > reply.duration_ms * _COMPUTES_SHARE
             )
-            return self._outcome(call, reply, tuple(attempts))
+            return self._outcome(call, reply)
+
+    async def _alone(self, pool: _Pool, call: CodeCall, lost: Attempt) -> Returned | Raised:
+        """What a call comes to that is made again in a worker of its own, if it can be."""
+        if call.continues:
+            return Raised(DIED, lost.message)
         async with self._alone_slots:
             worker = pool.alone.pop() if pool.alone else pool.start()
             if worker.has_ended:
@@ -121,13 +122,13 @@ class Workers:
             await _started(worker)
             try:
                 reply = await worker.call(self._message(call), call.handler or _refuse)
-            except LostError as lost:
-                return Raised(DIED, f"{call.what}: {lost.how} before it answered", attempts=tuple(attempts))
+            except LostError as again:
+                return Raised(DIED, _died(call, again), attempts=(lost,))
             except asyncio.CancelledError:
                 worker.retire()
                 raise
             pool.alone.append(worker)
-            return self._outcome(call, reply, tuple(attempts))
+            return self._outcome(call, reply, (lost,))
 
     async def _patiently(self, worker: WorkerProcess, pool: _Pool, message: Call, call: CodeCall) -> Any:
         limit = LIMIT.get()
@@ -209,13 +210,17 @@ class Workers:
         return Call(number, call.adapter, call.file, call.module, call.function, call.payload, call.code, call.what)
 
     @staticmethod
-    def _outcome(call: CodeCall, reply: Any, attempts: tuple[Attempt, ...]) -> Returned | Raised:
+    def _outcome(call: CodeCall, reply: Any, attempts: tuple[Attempt, ...] = ()) -> Returned | Raised:
         if isinstance(reply, Failed):
             return Raised(reply.code, reply.message, cause=reply.cause, attempts=attempts)
         if isinstance(reply, Unsendable):
             message = f"{call.what} returned a value of the type '{reply.kind}', which is not plain data"
             return Raised("bad-result", message, cause=reply.kind, attempts=attempts)
         return Returned(reply.value, reply.duration_ms, attempts)
+
+
+def _died(call: CodeCall, lost: LostError) -> str:
+    return f"{call.what}: {lost.how} before it answered"
 
 
 async def _started(worker: WorkerProcess) -> None:
