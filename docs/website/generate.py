@@ -73,7 +73,7 @@ from agentv.registry.extensions import (
 from agentv.registry.extensions import OPTIONS as FLAGS
 from agentv.registry.fields import Command, is_declared
 from agentv.registry.fields import options_of as defaults_of
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import ProviderSettings, summary_of
 
 PART = re.compile(r"^<!-- generated: (?P<name>[^>]+?) -->$", re.MULTILINE)
 
@@ -175,7 +175,7 @@ def assertion(name: str) -> str:
     lone = f"One-key form: `{name}: …` sets `{short}`." if short else ""
     names = f"Older names: {', '.join(f'`{old}`' for old in older)}." if older else ""
     facts = " ".join(one for one in (lone, names) if one)
-    return paragraphs([kind.summary, facts, *option_tables(kind.options)])
+    return paragraphs([summary_of(kind.options), facts, *option_tables(kind.options)])
 
 
 def target(name: str) -> str:
@@ -193,7 +193,8 @@ def assertion_names() -> str:
     found = registries().assertions
     kinds = (found.find(name) for name in found)
     return table(
-        ["type", "passes where"], ([f"[`{kind.name}`](#{_anchor(kind.name)})", kind.summary] for kind in kinds if kind)
+        ["type", "passes where"],
+        ([f"[`{kind.name}`](#{_anchor(kind.name)})", summary_of(kind.options)] for kind in kinds if kind),
     )
 
 

@@ -21,64 +21,28 @@ if TYPE_CHECKING:
     from agentv.model.values.usage import TokenUsage
     from agentv.sdk import Case, Evaluation, Suite, Turn, evaluate, evaluate_async
 
-_PLACES = {
-    "AgentvError": "agentv.errors",
-    "AssertionContext": "agentv.model.run.context",
-    "AssertionScore": "agentv.model.run.grade",
-    "Case": "agentv.sdk",
-    "Check": "agentv.model.run.grade",
-    "Diagnostic": "agentv.errors",
-    "Evaluation": "agentv.sdk",
-    "ExitStatus": "agentv.errors",
-    "Grade": "agentv.model.run.grade",
-    "LoadError": "agentv.errors",
-    "Message": "agentv.model.values.message",
-    "RetrievedText": "agentv.model.values.retrieved",
-    "StoreError": "agentv.errors",
-    "Suite": "agentv.sdk",
-    "Summary": "agentv.model.run.summary",
-    "TargetResponse": "agentv.model.values.response",
-    "TokenUsage": "agentv.model.values.response",
-    "TrialResult": "agentv.model.run.trial",
-    "Turn": "agentv.sdk",
-    "UsageError": "agentv.errors",
-    "define_assertion": "agentv.assertions.user_code.authoring",
-    "define_script_grader": "agentv.assertions.user_code.authoring",
-    "evaluate": "agentv.sdk",
-    "evaluate_async": "agentv.sdk",
+_NAMES = {
+    "agentv.assertions.user_code.authoring": ("define_assertion", "define_script_grader"),
+    "agentv.errors": ("AgentvError", "Diagnostic", "ExitStatus", "LoadError", "StoreError", "UsageError"),
+    "agentv.model.run.context": ("AssertionContext",),
+    "agentv.model.run.grade": ("AssertionScore", "Check", "Grade"),
+    "agentv.model.run.summary": ("Summary",),
+    "agentv.model.run.trial": ("TrialResult",),
+    "agentv.model.values.message": ("Message",),
+    "agentv.model.values.response": ("TargetResponse",),
+    "agentv.model.values.retrieved": ("RetrievedText",),
+    "agentv.model.values.usage": ("TokenUsage",),
+    "agentv.sdk": ("Case", "Evaluation", "Suite", "Turn", "evaluate", "evaluate_async"),
 }
 
-__all__ = [
-    "AgentvError",
-    "AssertionContext",
-    "AssertionScore",
-    "Case",
-    "Check",
-    "Diagnostic",
-    "Evaluation",
-    "ExitStatus",
-    "Grade",
-    "LoadError",
-    "Message",
-    "RetrievedText",
-    "StoreError",
-    "Suite",
-    "Summary",
-    "TargetResponse",
-    "TokenUsage",
-    "TrialResult",
-    "Turn",
-    "UsageError",
-    "__version__",
-    "define_assertion",
-    "define_script_grader",
-    "evaluate",
-    "evaluate_async",
-]
+__all__ = ["AgentvError", "AssertionContext", "AssertionScore", "Case", "Check", "Diagnostic", "Evaluation"]
+__all__ += ["ExitStatus", "Grade", "LoadError", "Message", "RetrievedText", "StoreError", "Suite", "Summary"]
+__all__ += ["TargetResponse", "TokenUsage", "TrialResult", "Turn", "UsageError", "__version__"]
+__all__ += ["define_assertion", "define_script_grader", "evaluate", "evaluate_async"]
 
 
 def __getattr__(name: str) -> object:
-    place = _PLACES.get(name)
+    place = next((module for module, names in _NAMES.items() if name in names), None)
     if place is None:
         raise AttributeError(f"module 'agentv' has no attribute {name!r}")
     from importlib import import_module

@@ -85,7 +85,7 @@ _END = object()
 
 def report_suffixes() -> list[str]:
     """The suffixes of files that plugins write: `.tap` for the report `tap`. Imports no plugin."""
-    return [f".{name}" for name in source(EXPORT_FORMATS).names]
+    return [f".{name}" for name in sorted(source(EXPORT_FORMATS).places)]
 
 
 def report_format(suffix: str) -> ReportFormat | None:

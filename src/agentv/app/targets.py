@@ -41,7 +41,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.registry.fields import options_of
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, summary_of
 from agentv.targets.http.failures import carries_key
 from agentv.user_code.deadline import Deadline, in_time
 from agentv.user_code.guard import attempt
@@ -171,7 +171,8 @@ def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
         needed = {name: "x" for name, default in options_of(provider.settings).items() if default is NODEFAULT}
         issues = provider.settings(**needed).validate()
         extra = next((issue.hint for issue in issues if issue.code == _EXTRA), None)
-    return ListedProvider(provider.name, provider.summary, provider.shown, facts, provider.settings.finds_keys, extra)
+    settings = provider.settings
+    return ListedProvider(provider.name, summary_of(settings), provider.shown, facts, settings.finds_keys, extra)
 
 
 QUESTION = "Reply with OK."

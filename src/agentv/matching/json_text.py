@@ -69,7 +69,7 @@ def parse(text: str) -> Json | NotJson:
 
 
 class _WithoutLines(str):
-    """A text of which an error is not told by line and column: to count them takes as long as the text is."""
+    """A text whose errors have no line and column: to count lines takes as long as the text is."""
 
     __slots__ = ()
 

@@ -140,8 +140,8 @@ class Redactor:
         if isinstance(value, tuple):
             made = tuple(map(self.redacted, value))
         elif isinstance(value, Struct):
-            told = {name: getattr(value, name) for name in value.__struct_fields__ if name not in _OWN_WORDS}
-            made = replace(value, **{name: self.redacted(one) for name, one in told.items()})
+            fields = [name for name in value.__struct_fields__ if name not in _OWN_WORDS]
+            made = replace(value, **{name: self.redacted(getattr(value, name)) for name in fields})
             if isinstance(made, AskedJudge) and made.rubric != value.rubric:  # type: ignore[attr-defined]  # as `made`
                 made = replace(made, rubric_sha256=sha256(made.rubric.encode()).hexdigest())
         elif isinstance(value, str | list | Mapping):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -172,13 +172,8 @@ class PluginSource:
         self._found: dict[str, LoadedPlugin | Problem | None] = {}
 
     @property
-    def names(self) -> Iterator[str]:
-        """The names that may be used, sorted. Runs no code of a plugin."""
-        return iter(sorted(self.places))
-
-    @property
     def places(self) -> dict[str, str]:
-        """Each name that may be used, and what it names."""
+        """Each name that may be used, and what it names. Runs no code of a plugin."""
         return {one.name: one.value for one in self.plugins if one not in self.problems}
 
     def find(self, name: str) -> LoadedPlugin | Problem | None:

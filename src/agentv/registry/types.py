@@ -36,11 +36,6 @@ class AssertionType(Struct, frozen=True):
     options: type[DeclaredAssertion]
     plugin: PluginCode | None = None
 
-    @property
-    def summary(self) -> str:
-        """The first line of the docstring of its options."""
-        return summary_of(self.options)
-
 
 class OpenAssertionType(Protocol):
     """An assertion type whose options are its author's own: a file in `.agentv/assertions/`."""
@@ -164,11 +159,6 @@ class Provider(Struct, frozen=True):
     plugin: PluginCode | None = None
 
     @property
-    def summary(self) -> str:
-        """The first line of the docstring of its settings."""
-        return summary_of(self.settings)
-
-    @property
     def shown(self) -> str:
         """An example of a target, as a `provider:rest` string."""
         rest = self.settings.small_model or self.settings.example
@@ -273,7 +263,7 @@ class Registry(Struct, Generic[T], eq=False):
     def names(self) -> Iterator[str]:
         """Every name that may be used: the built-in ones, then those of plugins."""
         yield from self.table
-        yield from self.plugins.names
+        yield from sorted(self.plugins.places)
 
     def plugin(self, name: str) -> Plugin | None:
         """The plugin that would be used for a name, were nothing else in its way. Not loaded."""

@@ -10,7 +10,8 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from agentv.templating.rendering import LITERAL_HINT, Environment, MissingItemError, RenderError, refuse_operation
+from agentv.model.values.formatting import plural
+from agentv.templating.rendering import LITERAL_HINT, Environment, RenderError, refuse_operation
 
 
 class AloneParser(Parser):
@@ -47,8 +48,9 @@ class MissingVariable(StrictUndefined):
     def _fail_with_undefined_error(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         name = str(self._undefined_name)
         _refuse_unset(self)
-        if isinstance(self._undefined_obj, list | tuple) and isinstance(self._undefined_name, int):
-            raise MissingItemError(self._undefined_obj, self._undefined_name)
+        if isinstance(self._undefined_obj, list | tuple) and name.lstrip("-").isdecimal():
+            message = f"there is no item {name}: the list has {plural(len(self._undefined_obj), 'item')}"
+            raise RenderError("undefined-variable", message)
         raise RenderError("undefined-variable", f"'{name}' is not defined; {LITERAL_HINT}", name)
 
     __str__ = __iter__ = __len__ = __bool__ = __eq__ = __ne__ = __hash__ = _fail_with_undefined_error

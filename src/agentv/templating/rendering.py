@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, thread_time
 from types import FrameType
@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agentv.model.values.formatting import plural
 from agentv.model.values.values import EMPTY, Json
 
 UNREADABLE = "not a valid template"
@@ -65,22 +64,6 @@ class RenderError(Exception):
         self.message = message
         self.name = name
         self.line = line
-
-
-class MissingItemError(RenderError):
-    """A list is shorter than an expression supposes."""
-
-    def __init__(self, items: Sequence[object], index: int, name: str | None = None) -> None:
-        place, holder = (f"item {index}", "the list") if name is None else (f"{name}[{index}]", f"'{name}'")
-        message = f"there is no {place}: {holder} has {plural(len(items), 'item')}"
-        super().__init__("undefined-variable", message)
-        self.items = items
-        self.index = index
-
-    def of(self, names: Mapping[str, object]) -> MissingItemError:
-        """The same error with the name of the list, where it is a variable."""
-        name = next((name for name, value in names.items() if value is self.items), None)
-        return MissingItemError(self.items, self.index, name)
 
 
 class Environment(Mapping[str, str]):

@@ -17,7 +17,6 @@ from agentv.templating.rendering import (
     UNREADABLE,
     Environment,
     Language,
-    MissingItemError,
     RenderError,
     Scope,
     joined,
@@ -53,8 +52,6 @@ def run(compiled: Compiled, scope: Scope, *, native: bool = False) -> Json:
             context = template.new_context(names)
             text = joined(template.root_render_func(context))
             return plain(context.vars["result"]) if native else text
-    except MissingItemError as error:
-        raise error.of(names) from None
     except TemplateError as error:
         raise RenderError("bad-template", f"cannot render: {error}") from None
     except _RAISED as error:

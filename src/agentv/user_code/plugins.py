@@ -300,7 +300,7 @@ def usable(kind: str, names: Iterable[str]) -> list[Any]:
 def broken_extensions() -> list[str]:
     """What is wrong with extensions of installed packages, of which nothing can be used."""
     found = source_of_extensions()
-    return [one.message for name in found.names if isinstance(one := found.find(name), Problem)]
+    return [one.message for name in sorted(found.places) if isinstance(one := found.find(name), Problem)]
 
 
 def source_of_extensions() -> PluginSource:

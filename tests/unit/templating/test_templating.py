@@ -125,9 +125,9 @@ def test_plain_names_are_filled_in_as_the_template_would(text, variables):
 
 def test_a_list_that_is_too_short_says_how_many_items_it_has():
     said = {
-        ("context[0].text", 0): "there is no context[0]: 'context' has 0 items",
-        ("context[2]", 2): "there is no context[2]: 'context' has 2 items",
-        ("context[-2].text", 1): "there is no context[-2]: 'context' has 1 item",
+        ("context[0].text", 0): "there is no item 0: the list has 0 items",
+        ("context[2]", 2): "there is no item 2: the list has 2 items",
+        ("context[-2].text", 1): "there is no item -2: the list has 1 item",
         ("[context][1]", 1): "there is no item 1: the list has 1 item",
     }
     for (expression, count), message in said.items():

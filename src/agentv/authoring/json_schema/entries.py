@@ -29,7 +29,7 @@ from agentv.authoring.fields.spellings import TARGET as KEYS
 from agentv.authoring.source.nearest import ASSERTION_TYPES, SETTINGS
 from agentv.authoring.targets.target import USE_TARGET
 from agentv.model.values.message import ROLES
-from agentv.registry.types import AssertionType, Provider, Registry
+from agentv.registry.types import AssertionType, Provider, Registry, summary_of
 
 MESSAGES: Schema = {"$ref": "#/$defs/messages"}
 
@@ -118,7 +118,7 @@ def assertion_defs(
     strict = [kind for kind in kinds if kind.name not in {*replaceable, *(custom or ())}]
     settings = properties_of(AuthoredSettings)
     known = [*types.names, *ASSERTION_TYPES]
-    described = {kind.name: kind.summary for kind in kinds} | dict(custom or {})
+    described = {kind.name: summary_of(kind.options) for kind in kinds} | dict(custom or {})
     names = [*types.names, *(custom or ())]
     rules = [
         {
@@ -241,7 +241,7 @@ def _options(kind: AssertionType, settings: Collection[str]) -> Schema:
     closed = {} if kind.options.extra_option is not None else {"unevaluatedProperties": False}
     own = {key: value for key, value in options.items() if key not in {"patternProperties", "additionalProperties"}}
     allowed = [*own.pop("allOf", []), {"$ref": "#/$defs/everywhere"}]
-    return {"description": kind.summary, **own, "allOf": allowed, **closed}
+    return {"description": summary_of(kind.options), **own, "allOf": allowed, **closed}
 
 
 def _spelling(kind: AssertionType) -> str:
@@ -455,7 +455,7 @@ def _settings(provider: Provider) -> Schema:
     allowed = {key: value for key, value in own.items() if key not in left_out}
     properties = {**nested, **own["properties"], **older}
     closed = {"allOf": [{"$ref": "#/$defs/every-target"}], "unevaluatedProperties": False}
-    return {"description": provider.summary, **allowed, "properties": properties, **closed}
+    return {"description": summary_of(provider.settings), **allowed, "properties": properties, **closed}
 
 
 def _escaped(name: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
+from agentv.authoring.source.nodes import Node, WrittenFloat, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import DEPTH_LIMIT, read_yaml
 from agentv.model.values.values import Span, lazy_pattern
-
-_ESCAPE = lazy_pattern(r"\\(?:(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 
 _LINE_END = lazy_pattern(r"\r\n|\r|\n")
 """As editors count lines; `json` counts line feeds alone."""
@@ -45,44 +42,22 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
 def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
     """A JSON text as nodes with the place of every part; None where it cannot be read, which is reported.
 
-    JSON is YAML, which is read with its places, but for two things that are put aside here in as many letters: tabs
-    between the parts, and the escapes of halves of characters.
+    JSON is YAML, which is read with its places, but for tabs between the parts and escapes of half a character. Text
+    with such an escape has one place for all of it.
     """
     loose, exact = Report(), Report()
     node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
-    alike = _ESCAPE.sub(_harmless, text).replace("\t", " ")
-    located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact).value
-    placed = _placed(node, located) if node is not None and located is not None else None
-    found = loose if placed is None else exact
+    spaced = text.replace("\t", " ").encode(errors="surrogatepass")
+    located = None if node is None else read_yaml(path, spaced, exact).value
+    found = loose if located is None else exact
     for one in found.diagnostics:
         report.add(one)
-    return Result(placed or node, not found.failed)
+    return Result(located or node, not found.failed)
 
 
 def read_document(path: str, text: str, report: Report) -> Result[Node | None]:
     """A JSON text or the YAML of any other file as nodes; None where it cannot be read, which is reported."""
     return read_json(path, text, report) if path.lower().endswith(".json") else read_yaml(path, text.encode(), report)
-
-
-def _harmless(escape: re.Match[str]) -> str:
-    """As many letters, and others for another half, so that keys which differ still do."""
-    return f"\ue000\ue001{escape['half'][1:].lower()}" if escape["half"] else escape.group()
-
-
-def _placed(node: Node, located: Node) -> Node | None:
-    """What one says, at the places of the other; None where they are not alike after all."""
-    if isinstance(node, MapNode) and isinstance(located, MapNode) and len(node.items) == len(located.items):
-        pairs = zip(node.items.items(), located.items.values(), strict=True)
-        items = {key: _placed(item, there) for (key, item), there in pairs}
-        found = {key: item for key, item in items.items() if item is not None}
-        keys = dict(zip(items, located.keys.values(), strict=True))
-        return MapNode(found, keys, located.at) if len(found) == len(items) else None
-    if isinstance(node, ListNode) and isinstance(located, ListNode) and len(node.items) == len(located.items):
-        placed = [_placed(item, there) for item, there in zip(node.items, located.items, strict=True)]
-        inside = [item for item in placed if item is not None]
-        return ListNode(inside, located.at) if len(inside) == len(placed) else None
-    both_plain = isinstance(node, Scalar) and isinstance(located, Scalar)
-    return Scalar(node.value, node.text, located.at) if both_plain else None  # type: ignore[union-attr]  # as was seen
 
 
 def nested_too_deep(text: str) -> bool:

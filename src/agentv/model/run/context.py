@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from msgspec import field
+from msgspec import convert, field
 from msgspec.structs import replace
 
 from agentv.model.run.grade import Grade
@@ -28,7 +28,6 @@ from agentv.model.values.trace import Trace, WorkspaceChanges
 from agentv.model.values.trace_summary import (
     PARTIAL,
     Spent,
-    ToolCount,
     TraceSummary,
     events_of_messages,
     events_of_trace,
@@ -425,24 +424,9 @@ def _messages(payload: JsonObject, key: str, role: str) -> tuple[Message, ...]:
 
 
 def _summary(row: Mapping[str, Json]) -> TraceSummary:
-    counts = {name: _number(row, name) for name in _COUNTS}
-    return TraceSummary(
-        **{name: int(count) for name, count in counts.items() if count is not None},
-        tools=tuple(map(_tool, _read(row, "tools", list) or ())),
-        token_usage=_with(TokenUsage.from_json, _read(row, "token_usage", Mapping)),
-        cost_usd=_number(row, "cost_usd"),
-        duration_ms=_number(row, "duration_ms"),
-    )
-
-
-def _tool(row: Json) -> ToolCount:
-    name = row.get("name") if isinstance(row, Mapping) else None
-    if not isinstance(row, Mapping) or not isinstance(name, str):
-        raise ValueError("'tools' must be a list of objects with 'name' and 'calls'")  # noqa: TRY004  # as all others
-    return ToolCount(name, int(_number(row, "calls") or 0), int(_number(row, "errors") or 0))
-
-
-_COUNTS = ("event_count", "tool_calls", "error_count", "llm_call_count")
+    usage = _with(TokenUsage.from_json, _read(row, "token_usage", Mapping))
+    known = {name: value for name, value in row.items() if value is not None and name != "token_usage"}
+    return replace(convert(known, TraceSummary), token_usage=usage)
 
 
 def _with(make: Callable[[Any], T], value: Any) -> T | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
 from agentv.model.values.usage import Price
-from agentv.model.values.values import EMPTY, Json, JsonObject, Span
+from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown, Span
 
 FIRST_SANDBOX_PORT = 61_001
 """Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
@@ -88,8 +88,10 @@ def is_schema(params: JsonObject) -> bool:
     return params.get("type") == "object" and isinstance(params.get("properties", EMPTY), Mapping)
 
 
-class McpServer(Struct, frozen=True):
+class McpServer(PartlyShown, frozen=True):
     """An MCP server for an agent: a program on stdio, or a URL."""
+
+    hidden: ClassVar[frozenset[str]] = frozenset({"env", "headers"})
 
     name: str
     transport: Literal["stdio", "http"] = "stdio"
@@ -97,12 +99,6 @@ class McpServer(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        """The server without its environment and headers, which may hold secrets."""
-        return (
-            f"McpServer(name={self.name!r}, transport={self.transport!r}, command={self.command!r}, url={self.url!r})"
-        )
 
 
 def mcp_config(servers: Iterable[McpServer]) -> JsonObject:
@@ -153,7 +149,7 @@ GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {"gateway": {word: f"{{{{ gatew
 """What placeholders of a target see of the gateway when it is read: themselves, since each trial has its own."""
 
 
-class ModelUpstream(Struct, frozen=True):
+class ModelUpstream(PartlyShown, frozen=True):
     """The model API that the gateway forwards the calls of one target to.
 
     Attributes:
@@ -164,15 +160,13 @@ class ModelUpstream(Struct, frozen=True):
         price: of its tokens; None: that of the price list.
     """
 
+    hidden: ClassVar[frozenset[str]] = frozenset({"api_key"})
+
     protocol: ModelProtocol
     base_url: str
     api_key: str
     faults: Mapping[str, float] = field(default_factory=dict)
     price: Price | None = None
-
-    def __repr__(self) -> str:
-        """The API without its key."""
-        return f"ModelUpstream(protocol={self.protocol!r}, base_url={self.base_url!r}, faults={self.faults!r})"
 
     @classmethod
     def known_to(
@@ -195,7 +189,7 @@ class ModelUpstream(Struct, frozen=True):
         return self.api_key == text or (len(self.api_key) >= SHORTEST_KEY and self.api_key in text)
 
 
-class GatewayAccess(Struct, frozen=True):
+class GatewayAccess(PartlyShown, frozen=True):
     """How the agent of one trial reaches the gateway.
 
     Attributes:
@@ -204,13 +198,11 @@ class GatewayAccess(Struct, frozen=True):
         socket: path of the Unix socket on which the gateway listens as well; empty: on none.
     """
 
+    hidden: ClassVar[frozenset[str]] = frozenset({"token"})
+
     url: str
     token: str
     socket: str = ""
-
-    def __repr__(self) -> str:
-        """The address without the token."""
-        return f"GatewayAccess(url={self.url!r}, socket={self.socket!r})"
 
     def base_url(self, protocol: ModelProtocol) -> str:
         """The base URL of a protocol, as the provider's SDK takes it."""

@@ -216,8 +216,8 @@ def test_the_wire_object_reads_back():
         ({"input": [{"role": "boss", "content": ""}]}, "role"),
         ({"token_usage": {"input": -1}}, "token_usage.input"),
         ({"input_files": "a.md"}, "'input_files'"),
-        ({"trace_summary": {"event_count": "x"}}, "'event_count'"),
-        ({"trace_summary": {"tools": ["x"]}}, "'tools'"),
+        ({"trace_summary": {"event_count": "x"}}, "event_count"),
+        ({"trace_summary": {"tools": ["x"]}}, "tools"),
     ],
 )
 def test_a_key_of_the_wrong_type_is_named(payload, named):
