@@ -101,13 +101,16 @@ async def run_program(
     return Finished(status, bytes(streams.stdout.read), bytes(streams.stderr.read))
 
 
-async def start_program(command: Command, *, env: Mapping[str, str], stdout: int = PIPE) -> Process:
+async def start_program(
+    command: Command, *, env: Mapping[str, str], stdout: int = PIPE, line_limit: int = 1 << 16
+) -> Process:
     """Start a program as the leader of a new process group, its three streams piped.
 
     Args:
         command: what to start, and where.
         env: its whole environment.
         stdout: a file descriptor that takes the place of its second pipe.
+        line_limit: bytes of a line that is read from its streams.
 
     Raises:
         OSError: it cannot be started.
@@ -116,7 +119,8 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
     from agentv.user_code.orphans import marked
 
     environment, mark = marked(env)
-    options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
+    pipes = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "limit": line_limit}
+    options = {**pipes, "cwd": command.cwd or None, "env": environment}
     if command.shell is not None:
         starting = asyncio.create_subprocess_shell(command.shell, start_new_session=True, **options)  # type: ignore[arg-type]
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,11 +19,12 @@ from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, arg
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.traces.acp import NATIVE_NAME, is_call, model_in, usage_of_turn
 from agentv.model.suite.tools import McpServer
-from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
+from agentv.targets.model_api.content import picture_of
 from agentv.user_code.files import temporary_prefix
 from agentv.version import __version__
 
@@ -55,13 +55,10 @@ def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
     capabilities = known and known.prompt_capabilities
     if not capabilities or not capabilities.image:
         return Failure("bad-picture", "the agent takes no pictures")
-    if block.path is None:
+    found = picture_of(block)
+    if isinstance(found, str):
         return Failure("bad-picture", f"{block.value}: an agent takes pictures of files, not addresses")
-    try:
-        data = Path(block.path).read_bytes()
-    except OSError as error:
-        return Failure("bad-picture", f"{block.value}: {error.strerror}")
-    return image_block(base64.b64encode(data).decode(), media_type_in(data) or "image/png")
+    return found if isinstance(found, Failure) else image_block(found.base64, found.media_type)
 
 
 def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
@@ -304,13 +301,11 @@ class AcpSession:
     def _metadata(self) -> dict[str, Any]:
         """What is known of the agent beside its steps."""
         agent, transport = self._agent, self._transport
-        facts: dict[str, Any] = {"session_id": self._id, "turns": self._trace.turns}
+        facts: dict[str, Any] = {"turns": self._trace.turns}
         if agent is not None:
             known = agent.agent_capabilities
             facts["protocol_version"] = agent.protocol_version
             facts["capabilities"] = known.model_dump(mode="json", by_alias=True, exclude_none=True) if known else {}
-            if agent.agent_info is not None:
-                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
         model = self._trace.model or self._model
         facts |= {"model": model} if model else {}
         return facts | ({"noise_lines": transport.noise} if transport.noise else {})

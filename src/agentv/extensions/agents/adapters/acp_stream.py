@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from acp import RequestError, RequestPermissionResponse
-from acp.schema import AllowedOutcome, DeclineElicitationResponse, DeniedOutcome
+from acp import RequestPermissionResponse
+from acp.schema import AllowedOutcome, DeniedOutcome
 
 from agentv.extensions.agents.adapters.process import AgentProcess, TooLargeStreamError
 from agentv.extensions.agents.adapters.settings import Decision, PermissionRule
@@ -234,7 +234,7 @@ _WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_
 
 
 class AcpClient:
-    """The client of one session; a `Client` of the SDK.
+    """The client of one session: what the SDK asks of its `Client`. What it lacks, agents are told not to find.
 
     Args:
         policy: of the target.
@@ -250,9 +250,6 @@ class AcpClient:
         self._policy = policy
         self._root = root
 
-    def on_connect(self, conn: Any) -> None:
-        """Nothing: the session talks to the agent."""
-
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # the SDK's signature
         """Answer by the policy, with an option of the agent's."""
         fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -265,14 +262,3 @@ class AcpClient:
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
-
-    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        """Nothing: updates reach the trace as JSON."""
-
-    async def create_elicitation(self, **_: Any) -> DeclineElicitationResponse:
-        """There is nobody to ask."""
-        return DeclineElicitationResponse(action="decline")
-
-    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as above
-        """Extensions are not known here."""
-        raise RequestError.method_not_found(method)

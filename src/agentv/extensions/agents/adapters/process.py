@@ -35,13 +35,15 @@ class TooLargeStreamError(Exception):
 
 
 class AgentProcess:
-    """A started agent."""
+    """A started agent.
+
+    Attributes:
+        partial: what follows the last end of a line, once there are no more.
+    """
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._buffer = bytearray()
-        self._searched = 0
-        self._lines: list[bytes] = []
+        self.partial = b""
         self._read = 0
         self._stderr = bytearray()
         self._log = asyncio.ensure_future(self._keep_stderr())
@@ -59,40 +61,25 @@ class AgentProcess:
         Raises:
             TooLargeStreamError: it printed too much.
         """
-        while not self._lines:
-            if not await self._fill():
-                return None
-        return self._lines.pop()
+        stdout = self._process.stdout
+        try:
+            line = b"" if stdout is None else await stdout.readline()
+        except ValueError as error:  # one longer than `LINE_LIMIT`
+            raise self._overfull() from error
+        self._read += len(line)
+        if self._read > STREAM_LIMIT:
+            raise self._overfull()
+        if line.endswith(b"\n"):
+            return line[:-1]
+        self.partial = line
+        return None
 
     def discount(self, size: int) -> None:
         """Let bytes that were read not count as printed."""
         self._read -= size
 
-    @property
-    def partial(self) -> bytes:
-        """What follows the last end of a line."""
-        return bytes(self._buffer)
-
-    async def _fill(self) -> bool:
-        stdout = self._process.stdout
-        chunk = b"" if stdout is None else await stdout.read(_CHUNK)
-        if not chunk:
-            return False
-        self._read += len(chunk)
-        self._buffer += chunk
-        if self._read > STREAM_LIMIT:
-            raise self._overfull()
-        if b"\n" in chunk:
-            *lines, rest = bytes(self._buffer).split(b"\n")
-            self._lines = lines[::-1]
-            self._buffer = bytearray(rest)
-        if len(self._buffer) > LINE_LIMIT:
-            raise self._overfull()
-        return True
-
     def _overfull(self) -> TooLargeStreamError:
         """The error of too much output. Its pipe is closed: the end of a program is seen after those of its pipes."""
-        self._buffer.clear()
         pipe = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001
         pipe.close()
         return TooLargeStreamError()
@@ -182,7 +169,8 @@ async def start_argv(
         argv = tuple(map(request.gateway.filled, argv))
     confined = Command(argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd)), cwd=cwd)
     try:
-        return AgentProcess(await start_program(confined, env=environment_of(request) if env is None else env))
+        env = environment_of(request) if env is None else env
+        return AgentProcess(await start_program(confined, env=env, line_limit=LINE_LIMIT))
     except (OSError, ValueError) as error:
         return Failure("cannot-start", f"cannot start {argv[0]}: {error}")
 

@@ -239,7 +239,7 @@ class ForwardedCall:
             with limit.held(_now) if limit is not None else nullcontext():
                 found = self._counted(reader)
                 self.record(ModelReply(reply.status, reply.headers.get("Content-Type", ""), data))
-                self.session.keep_reply(self.call, reader.answer, len(data))
+                self.session.keep_reply(self.call, reader.body, len(data))
                 shown, headers = redacted(data, upstream), returned_headers(reply.headers, upstream)
                 self.reply = await self._send(reply.status, shown, headers)
             return found
@@ -269,7 +269,7 @@ class ForwardedCall:
             found = self._counted(reader)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
             self.record(ModelReply(reply.status, whole_type, bytes(whole), complete=is_whole))
-            self.session.keep_reply(self.call, reader.answer, len(whole))
+            self.session.keep_reply(self.call, reader.body, len(whole))
         if not isinstance(found, Failure):
             await answer.write_eof()
         return found
@@ -310,7 +310,7 @@ class ForwardedCall:
         elif recorded.complete:
             reader.read_whole(recorded.body)
         found = self._counted(reader) if recorded.status < 300 else None
-        session.keep_reply(call, reader.answer if recorded.status < 300 else None, len(recorded.body))
+        session.keep_reply(call, reader.body if recorded.status < 300 else None, len(recorded.body))
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
         elif not recorded.complete:

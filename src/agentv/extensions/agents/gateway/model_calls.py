@@ -7,13 +7,11 @@ as a span of OpenTelemetry's would be.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
 from agentv.extensions.agents.gateway.session import CountedCall
-from agentv.extensions.agents.traces.messages import messages_in
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import items, mapping
@@ -49,7 +47,7 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
             "gen_ai.operation.name": "chat",
             "gen_ai.system_instructions": None if known else system,
             "gen_ai.input.messages": rows[place][known:],
-            "gen_ai.output.messages": _said(call, rows[place], rows[place + 1 :]),
+            "gen_ai.output.messages": [*_replied(call)],
         }
         ended = None if call.duration_ms is None else call.started_ms + call.duration_ms
         spans.append(OtelSpan(_TRACE, str(place), "start", "chat", about, (), call.started_ms, ended, "", {}))
@@ -65,21 +63,6 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
     if answer and not (isinstance(last, MessageStep) and last.role == "assistant"):
         steps.append(MessageStep("assistant", answer))
     return Trace(tuple(steps), source="gateway", duration_ms=trace.duration_ms)
-
-
-def _said(call: CountedCall, given: Sequence[Any], later: Sequence[Sequence[Any]]) -> list[Any]:
-    """What the model answered: by its reply, else as the next request of the same conversation repeats it."""
-    replied = [*_replied(call)]
-    if replied or call.step().error is not None:
-        return replied
-    found = next((rows for rows in later if len(rows) > len(given) and _same(rows[: len(given)], given)), [])
-    return list(takewhile(lambda row: all(one.role == "assistant" for one in messages_in([row])), found[len(given) :]))
-
-
-def _same(rows: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether messages are the same, apart from marks such as those for caches."""
-    read = [[(one.role, one.text) for one in messages_in(list(side), "user")] for side in (rows, others)]
-    return read[0] == read[1]
 
 
 def _replied(call: CountedCall) -> Iterator[Any]:

@@ -209,14 +209,6 @@ class TrialReplay(_TrialTexts):
         self._missing: Failure | None = None
         super().__init__()
 
-    def begin(self, request: ModelRequest) -> Callable[[ModelReply], None]:
-        """Nothing is forwarded.
-
-        Raises:
-            RuntimeError: always, so that a replay cannot call a model.
-        """
-        raise RuntimeError(f"{request.method} {request.path} is forwarded, although its trial is replayed")
-
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
         """The recorded reply to the next request, or a Failure."""
         prompt = prompt_of(request, self._placeholders)
@@ -277,9 +269,8 @@ class TrialReplay(_TrialTexts):
         of_path = [(place, one) for place, one in open_ if (one.line.request.method, one.line.request.path) == asked]
         if not of_path:
             return None
-        best = max(of_path, key=lambda pair: (pair[0] not in followed, pair[1].likeness(prompt), -pair[0]))
-        same = [place for place, one in of_path if one.likeness(prompt) == _ALIKE]
-        return same[0] if same else best[0]
+        alike = {place: one.likeness(prompt) for place, one in of_path}
+        return max(alike, key=lambda place: (alike[place] == _ALIKE, place not in followed, alike[place], -place))
 
     def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
         """The recorded exchange whose reply a prompt gets; one that was never answered whole may be asked again."""

@@ -14,7 +14,7 @@ from agentv.extensions.agents.gateway.routes import Api
 from agentv.model.suite.tools import ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, canonical_reason, is_cut
 from agentv.model.values.usage import Ceiling, TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject, objects_in
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.targets.anthropic import messages as anthropic
 from agentv.targets.gemini import messages as gemini
 from agentv.targets.http.failures import failure_of, host_of, other_server
@@ -62,15 +62,14 @@ class ReplyReader:
 
     Attributes:
         complete: the reply has its own end.
-        answer: the reply in the form of one that is not streamed; None: it holds no piece of an answer.
+        body: the reply in the form of one that is not streamed, once it has ended.
     """
 
     def __init__(self, api: Api) -> None:
         self.complete = False
-        self.answer: JsonObject | None = None
         self._api = api
         self._stream = _STREAMS[api]() if api in _STREAMS else None
-        self._body: JsonObject = {}
+        self.body: JsonObject = {}
         self._error: Json = None
 
     def read_whole(self, body: bytes) -> None:
@@ -86,7 +85,7 @@ class ReplyReader:
                 self._take(one)
             self.end()
         elif isinstance(found, dict):
-            self.answer = self._body = found
+            self.body = found
         self.complete = any(name in one for one in rows for name in _ANSWERS[self._api])
         if not self.complete and self.error is None:
             self._error = "the reply has no answer"
@@ -110,35 +109,32 @@ class ReplyReader:
             return
         self._error = self._error or event.get("error")
         try:
-            is_piece = self._stream.add(event)
+            self._stream.add(event)
         except TypeError:  # values of types that no API sends
             return
         self._error = self._error or self._stream.error
         self.complete = self.complete or self._stream.complete
-        if is_piece or self.answer is not None:
-            self.answer = EMPTY  # put together once all is there
 
     def end(self) -> None:
         """Put together what the events of a stream said."""
         if self._stream is not None:
-            self._body = self._stream.body()
-        self.answer = None if self.answer is None else self._body
+            self.body = self._stream.body()
 
     @property
     def usage(self) -> dict[str, Json] | None:
         """As the API reports it; None: it reports none."""
-        counts = next((one for key in ("usage", "usageMetadata") if isinstance(one := self._body.get(key), dict)), None)
+        counts = next((one for key in ("usage", "usageMetadata") if isinstance(one := self.body.get(key), dict)), None)
         return None if counts is None else {key: value for key, value in counts.items() if value is not None}
 
     @property
     def model(self) -> str:
         """The model that answered; empty: the API does not say."""
-        return next((one for key in ("model", "modelVersion") if isinstance(one := self._body.get(key), str)), "")
+        return next((one for key in ("model", "modelVersion") if isinstance(one := self.body.get(key), str)), "")
 
     @property
     def error(self) -> str | None:
         """The error of an API that fails after it has begun to reply."""
-        body = self._body
+        body = self.body
         found = [self._error, body.get("error"), body if body.get("type") == "error" else None]
         found += [one.get("error") for one in objects_in(body.get("choices"))]
         if error := next(filter(None, found), None):
@@ -149,7 +145,7 @@ class ReplyReader:
     @property
     def finish(self) -> str:
         """Why the model ended, in the words of its API; empty: the API does not say."""
-        body = self._body
+        body = self.body
         reasons = [one.get("finish_reason") for one in objects_in(body.get("choices"))]
         reasons += [one.get("finishReason") for one in objects_in(body.get("candidates"))]
         reasons += [one.get("blockReason") for one in objects_in([body.get("promptFeedback")])]
@@ -217,9 +213,7 @@ def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
     longest = max((_count(place.get(name)) for place in places for name in names), default=0) or None
     counts = ("n", "best_of", "candidateCount", "candidate_count")
     answers = max((_count(place.get(name)) for place in places for name in counts), default=0) or 1
-    prompts = body.get("prompt")  # of completions: each of several texts, or lists of tokens, gets answers of its own
-    several = len(prompts) if isinstance(prompts, list) and not all(isinstance(one, int) for one in prompts) else 1
-    most = RequestSettings(_prices(upstream), model, longest).ceiling_of_body(body, answers=answers * several)
+    most = RequestSettings(_prices(upstream), model, longest).ceiling_of_body(body, answers=answers)
     return most if upstream.price is None else Ceiling(upstream.price.at_most(most.tokens), most.tokens)
 
 

@@ -147,7 +147,7 @@ class _Reader:
         self._by_id = {span.id: span for span in spans}
         known = [span.started_ms for span in spans if span.started_ms is not None]
         self._start = min(known, default=0.0)
-        self._spans = sorted(spans, key=lambda span: self._start if span.started_ms is None else span.started_ms)
+        self._spans = sorted(spans, key=self._order)
         self._top: dict[str, OtelSpan] = {}
         self._above: dict[str, OtelSpan | None] = {}
         for span in spans:
@@ -163,6 +163,10 @@ class _Reader:
         missing = {span.parent for span in spans if span.parent and span.parent not in self._by_id}
         if len(missing) > 1:
             self._problems.note(f"the parents of {len(missing)} spans are missing")
+
+    def _order(self, span: OtelSpan) -> tuple[float, float]:
+        """What spans are sorted by: by their begin; of two that begin at once, the outer one ends later."""
+        return self._start if span.started_ms is None else span.started_ms, -(span.ended_ms or 0.0)
 
     def _place(self, span: OtelSpan) -> None:
         """Find the root of a span, and the nearest span above it that is about generative AI."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -161,28 +162,17 @@ def epoch_ms(value: Any) -> float | None:
 
 
 def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]:
-    """The steps without parents that are no call in the trace, or that lie within themselves."""
-    parents = {step.id: step.parent for step in steps if isinstance(step, ToolCallStep) and step.id is not None}
-    sound: set[str] = set()
-
-    def leads_up(parent: str) -> bool:
-        seen: set[str] = set()
-        at: str | None = parent
-        while at is not None and at not in sound:
-            if at in seen or at not in parents:
-                return False
-            seen.add(at)
-            at = parents[at]
-        sound.update(seen)
-        return True
-
+    """The steps without parents that are no call before them."""
+    calls: set[str] = set()
     checked: list[Step] = []
     for step in steps:
-        if step.parent is not None and not leads_up(step.parent):
-            problems.note(f"the parent '{step.parent[:40]}' of a step is no call that leads to the agent")
-            checked.append(replace(step, parent=None))
-        else:
-            checked.append(step)
+        sound = step
+        if step.parent is not None and step.parent not in calls:
+            problems.note(f"the parent '{step.parent[:40]}' of a step is no call before it")
+            sound = replace(step, parent=None)
+        checked.append(sound)
+        if isinstance(step, ToolCallStep) and step.id is not None:
+            calls.add(step.id)
     return tuple(checked)
 
 
@@ -195,7 +185,9 @@ _BOM = b"\xef\xbb\xbf"
 def records_of(data: bytes, problems: Problems) -> Iterator[tuple[int, Any]]:
     """Each record with the line where it stands. A line that cannot be read is noted, and passed over."""
     data = data.removeprefix(_BOM)
-    whole = _whole(data)
+    whole: Any = None
+    with suppress(ValueError):  # lines are no document
+        whole = parse(data.strip())
     if whole is not None:
         line = data[: len(data) - len(data.lstrip())].count(b"\n") + 1
         yield from ((line, one) for one in (whole if isinstance(whole, list) else [whole]))
@@ -210,19 +202,3 @@ def records_of(data: bytes, problems: Problems) -> Iterator[tuple[int, Any]]:
             problems.note(f"line {number}: " + ("the stream ends in the middle of a record" if ending else str(error)))
             continue
         yield number, value
-
-
-def _whole(data: bytes) -> Any:
-    """The document, if the data is one rather than lines; None if it is lines."""
-    first, _, rest = data.strip().partition(b"\n")
-    if rest and not first.startswith(b"["):
-        try:
-            parse(first)
-        except ValueError:
-            pass
-        else:
-            return None
-    try:
-        return parse(data.strip())
-    except ValueError:
-        return None

@@ -179,11 +179,6 @@ def test_an_agent_that_lists_models_or_counts_tokens_was_not_replayed(path):
     assert failure == Failure("not-replayed", "the agent made none of the 4 recorded model calls of run.jsonl")
 
 
-def test_a_replay_forwards_nothing(cassette):
-    with pytest.raises(RuntimeError, match="although its trial is replayed"):
-        replay(cassette).begin(RUN[0][0])
-
-
 def test_an_error_that_a_retry_got_over_is_not_kept_and_one_that_stayed_is(path):
     run = [
         (request("Fix it"), reply("slow down", 429)),

@@ -148,7 +148,7 @@ def test_arguments_that_are_nested_too_deep_are_none():
         reader.read_event(json.dumps(event).encode())
     reader.end()
     assert reader.complete
-    assert reader.answer["content"][0]["input"] == {}
+    assert reader.body["content"][0]["input"] == {}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,6 @@ def tokens_of(upstream, model, **body):
 
 def test_numbers_count_however_an_api_may_read_them():
     assert tokens_of(OPENAI_API, "gpt-4o", messages=HI, max_tokens=1000, n=5.0) > 5000
-    assert tokens_of(OPENAI_API, "gpt-3.5-turbo-instruct", prompt=["a"] * 20, max_tokens=1000) > 20_000
     assert tokens_of(OPENAI_API, "gpt-3.5-turbo-instruct", prompt=[1] * 20, max_tokens=1000) < 2000
     snake = {"contents": [], "generation_config": {"max_output_tokens": 100, "candidate_count": 3}}
     assert 300 < tokens_of(GEMINI_API, "gemini-2.5-flash", **snake) < 600

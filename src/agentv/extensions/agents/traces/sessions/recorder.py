@@ -172,10 +172,9 @@ class SessionRecorder:
         is_answered = not said or (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
         if (is_waiting or not is_answered) and self.stop_reason not in ("aborted", "error"):
             self.problems.note_unfinished("session")
-        # Those of sub-agents may stand in files of their own.
-        ordered = sorted(self._steps, key=lambda step: (step.started_ms is None, step.started_ms or 0.0))
-        are_timed = all(one.started_ms is not None for one in ordered)
-        steps = sound_parents(ordered if are_timed else self._steps, self.problems)
+        steps = sound_parents(self._steps, self.problems)
+        if all(one.started_ms is not None for one in steps):  # those of sub-agents may stand in files of their own
+            steps = tuple(sorted(steps, key=lambda step: step.started_ms or 0.0))
         times = [step.started_ms for step in steps if step.started_ms is not None]
         facts = {"project": self.about["project"], "started_at_ms": self._first_ms}
         return Trace(
