@@ -14,9 +14,10 @@ from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.spellings import CASE, OPTIONS, RUN, SUITE
 from agentv.authoring.source.files import EXCEL, PARQUET
-from agentv.authoring.source.nearest import CUTOFF, LONGEST, MEANT
+from agentv.authoring.source.nearest import LONGEST, MEANT
 from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.report import Report
+from agentv.matching.spelling import nearest
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.registry.fields import Issue, missing_extra
@@ -129,11 +130,8 @@ _LONGEST_NAME = 40
 _SHORTEST_START = 3
 """Letters of a key that may be the start of a known one."""
 
-_SHORT_WORD = 3
-"""Letters that a key may have beside all words of a known one and still mean that, such as the end of `input_v2`."""
-
 _MISSPELT = 0.8
-"""Share of letters in place below which a key is not another program's name for something."""
+"""Share of letters in place below which a key is no misspelt one."""
 
 _GRADING = frozenset(
     {
@@ -157,8 +155,6 @@ _EXPECTED = (
 
 _FACTS = frozenset({"author", "category", "license", "requires", "version"})
 """Keys of suites that only describe, so that a row may have them for itself."""
-
-_Words = tuple[str, ...]
 
 
 class RowKeys:
@@ -236,56 +232,27 @@ class RowKeys:
 def may_mean_known(key: str) -> bool:
     """Whether a key may be a misspelt known one, or is another program's name for something that has an effect."""
     words = _words(key)
-    if not words or not _GRADING.isdisjoint(words) or words[0] in _SETTING:
-        return True
-    if len(key) > LONGEST:
-        return False
     folded = "".join(words)
-    if folded in _others():
+    if not words or not _GRADING.isdisjoint(words) or words[0] in _SETTING or folded in _others():
         return True
-    own = any(_near(words, known, CUTOFF, _SHORT_WORD) for known in _cases())
-    return own or any(_near(words, known, _MISSPELT, 1) for known in _elsewhere())
+    if not _SHORTEST_START <= len(key) <= LONGEST:
+        return False
+    return any(one.startswith(folded) for one in _known()) or nearest(folded, _known(), _MISSPELT) is not None
 
 
-def _near(words: _Words, known: _Words, cutoff: float, beside: int) -> bool:
-    """Whether a key is close to a known one. Of two that begin with the same words, the other words are compared.
-
-    Args:
-        words: of the key.
-        known: the words of the known key.
-        cutoff: share of letters that must be in place.
-        beside: letters that the key may have beside the known one as a whole.
-    """
-    from rapidfuzz.distance import DamerauLevenshtein
-
-    mine, other = "".join(words), "".join(known)
-    if len(mine) >= _SHORTEST_START and other.startswith(mine):
-        return True
-    if len(words) > len(known) and known in (words[: len(known)], words[-len(known) :]):
-        return len(mine) - len(other) <= beside
-    shared = next((n for n, pair in enumerate(zip(words, known, strict=False)) if pair[0] != pair[1]), 0)
-    mine, other = "".join(words[shared:]), "".join(known[shared:])
-    return DamerauLevenshtein.normalized_similarity(mine, other) >= cutoff
-
-
-def _words(key: str) -> _Words:
+def _words(key: str) -> list[str]:
     """The words of a key, however they are joined: `expectedOutput` as `expected_output`."""
-    return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).casefold()))
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key).casefold())
 
 
 @cache
-def _cases() -> frozenset[_Words]:
-    """The words of the keys of cases.
+def _known() -> frozenset[str]:
+    """The keys of cases, and what other programs call them.
 
     `solution` decides no verdict, so that a misspelt one does no harm; rows have `user_id` and the like for themselves.
     """
-    return frozenset(map(_words, (*(CASE.canonical - {"solution", "user"}), *CASE.older, *CASE.nested, *CASE.not_yet)))
-
-
-@cache
-def _elsewhere() -> frozenset[_Words]:
-    """The words of what other programs call such keys."""
-    return frozenset(map(_words, (*MEANT, *_EXPECTED)))
+    own = (*(CASE.canonical - {"solution", "user"}), *CASE.older, *CASE.nested, *CASE.not_yet)
+    return frozenset("".join(_words(name)) for name in (*own, *MEANT, *_EXPECTED))
 
 
 @cache
