@@ -9,14 +9,14 @@ reader finds what else is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agentv.authoring.cases.triggering import AuthoredQueries, told_by
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
-from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading, sibling
 from agentv.authoring.fields.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.prompt_library import library_of, prompt_directories, read_meta, the_prompt_file
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
@@ -39,28 +39,15 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.suite.exam import PromptMeta
-from agentv.model.values.values import Span
+from agentv.model.values.values import EMPTY, Span
 from agentv.templating import RenderError, has_placeholder, undeclared
-
-_MISPLACED: Mapping[str, str] = {
-    "input": "the inputs of an exam fill the prompt's placeholders: write 'inputs' with one entry per name",
-    "vars": "did you mean 'inputs'?",
-    "variables": "did you mean 'inputs'?",
-    "id": "did you mean 'name'?",
-    "criteria": "did you mean 'rubric'?",
-    "rubrics": "did you mean 'rubric'? For several rubrics, write one llm-rubric each under 'assert'",
-    "threshold": "every assertion of an exam must pass; the threshold of a rubric is 'pass_threshold' under 'judge'",
-    "defaults": "'defaults' belongs at the top level of the exam",
-    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of the case"),
-}
-"""What eval files and people call the keys of a case → the hint at one that is not a key of an exam's."""
 
 _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("input", "vars", "variables"), "inputs"),
     **dict.fromkeys(("criteria", "rubrics"), "rubric"),
     "id": "name",
 }
-"""Of those, the ones that replace a key → the key, which is then not reported as missing."""
+"""What eval files and people call the keys of a case → the key."""
 
 _JUDGED = frozenset({"pass_threshold", "scale", "votes", "temperature"})
 _SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")
@@ -80,7 +67,7 @@ def read_judge(node: Node | None, reading: Reading) -> MapNode:
         if node is not None:
             reading.report.unfit(node, "'judge' must name a model, or be a mapping with 'model' and 'pass_threshold'")
         return MapNode({}, {}, NOWHERE)
-    read_model(read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading).model, reading)
+    read_model(read_exam_keys(AuthoredExamJudge, node, "'judge'", reading).model, reading)
     rules = shape_of(AuthoredExamJudge).rules
     known = {rules[key].name.rstrip("_"): key for key in node.items if key in rules}
     items = {name: node.items[key] for name, key in known.items()}
@@ -105,31 +92,27 @@ def _is_text(node: Node | None) -> bool:
     return isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())
 
 
-def read_exam_keys(cls: type, node: MapNode, what: str, misplaced: Mapping[str, str], reading: Reading) -> Any:
+def read_exam_keys(cls: type, node: MapNode, what: str, reading: Reading, meant: Mapping[str, str] = EMPTY) -> Any:
     """The options of a mapping; only those that are passed on unread if one is invalid, which is reported.
 
     Args:
         cls: declares the options.
         node: the mapping.
         what: whose options they are, in the words of a message.
-        misplaced: unknown key → the hint at it.
         reading: of the exam.
+        meant: what people write for some of them.
     """
     shape = shape_of(cls)
-    misplaces = [key for key in node.items if key in misplaced and key not in shape.rules]
-    for key in misplaces:
-        reading.report.error("unknown-key", node.keys[key], f"{what} has no key '{key}'", hint=misplaced[key])
-    items = {key: one for key, one in node.items.items() if key not in misplaces}
-    extra = ExtraKeys(hinted=tuple(shape.rules))
-    found = shape.decode(items, MapNode(items, node.keys, node.at), reading, what, extra=extra)
-    return shape.unread(items) if found is INVALID or misplaces else found
+    extra = ExtraKeys(hinted=(*shape.rules, *meant), older=meant)
+    return shape.read(node.items, node, reading, what, extra=extra)
 
 
 def _misspelt(node: MapNode, *keys: str) -> bool:
     """Whether an unknown key is probably a misspelling of one of these, which is then not missing."""
     rules = shape_of(AuthoredExamCase).rules
     unknown = (key for key in node.items if key not in rules and not key.startswith("x-"))
-    return any((_MEANT.get(key) or nearest(key, rules)) in keys for key in unknown)
+    found = (nearest(key, (*rules, *_MEANT)) for key in unknown)
+    return any(_MEANT.get(key, key) in keys for key in found if key is not None)
 
 
 def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> MapNode | None:
@@ -207,25 +190,8 @@ def _find(node: Scalar, reading: Reading) -> str | None:
         near = nearest(INPUT_FILES[0], [one.name for one in Path(here).iterdir() if one.is_file()])
         hint = f"found '{near}': rename it to inputs.yml" if near else None
     else:
-        hint = _near(written, homes)
+        hint = sibling(written, folders)
     reading.report.error("missing-file", node, message, hint=hint, notes=notes)
-    return None
-
-
-def _near(written: str, homes: Iterable[str]) -> str | None:
-    """The directory that was most likely meant: each part that is not there replaced by the nearest that is."""
-    for home in homes:
-        place, parts = Path(home), list[str]()
-        for part in Path(written.lstrip("/")).parts:
-            beside = [one.name for one in place.iterdir() if one.is_dir()]
-            found = part if part in beside else nearest(part, beside)
-            if found is None:
-                break
-            parts.append(found)
-            place /= found
-        else:
-            if any(is_file(str(place / name)) for name in INPUT_FILES):
-                return f"did you mean '{'/'.join(parts)}'?"
     return None
 
 
@@ -254,26 +220,6 @@ PROVIDER = "anthropic"
 """Of a model that is named by its id alone."""
 
 _OF_CASES = frozenset({"inputs", "inputs_from"})
-_TOP: Mapping[str, str] = {
-    "tests": "the cases of an exam are under 'cases'",
-    **dict.fromkeys(("model", "target", "targets", "judge", "timeout_s"), "it belongs under 'defaults'"),
-    **dict.fromkeys(("provider", "providers"), "name the model under 'defaults': defaults: {model: …}"),
-    **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs in meta.yaml"),
-    **dict.fromkeys(("assert", "assertions", "rubric"), "it belongs to a case"),
-    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of a case or of 'defaults'"),
-    **dict.fromkeys(("should_trigger", "should_not_trigger"), "it belongs under 'triggering'"),
-    **dict.fromkeys(
-        ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt next to the exam"
-    ),
-}
-_DEFAULTS: Mapping[str, str] = {
-    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge'"),
-    **dict.fromkeys(
-        ("temperature", "max_tokens", "system"), "settings of a model belong to its target in .agentv/targets.yaml"
-    ),
-}
-"""What people write there → the hint."""
-
 _NAMES = {**dict.fromkeys(("model", "target", "targets", "provider", "providers"), "target"), "judge": "judge"}
 """Key that names a model → what is not missing then."""
 
@@ -328,14 +274,12 @@ class _Exam:
         if file.name in EXAM_FILES and other is not None:
             message = f"a prompt has one exam, found {' and '.join(EXAM_FILES)}"
             self._reading.report.error("bad-prompt-file", self._root.at, message, hint="keep one of them")
-        authored: AuthoredExam = read_exam_keys(AuthoredExam, root, "an exam", _TOP, self._reading)
+        authored: AuthoredExam = read_exam_keys(AuthoredExam, root, "an exam", self._reading, {"tests": "cases"})
         given = authored.defaults
         if given is not None and not is_empty(given) and not isinstance(given, MapNode):
             report.unfit(given, "'defaults' must be a mapping")
         inside = given if isinstance(given, MapNode) else MapNode({}, {}, top)
-        defaults: AuthoredExamDefaults = read_exam_keys(
-            AuthoredExamDefaults, inside, "'defaults'", _DEFAULTS, self._reading
-        )
+        defaults: AuthoredExamDefaults = read_exam_keys(AuthoredExamDefaults, inside, "'defaults'", self._reading)
         judge = read_judge(defaults.judge, self._reading)
         model = read_model(defaults.model, self._reading)
         limit, limit_at = inside.items.get("timeout_s"), inside.keys.get("timeout_s", top)
@@ -387,7 +331,7 @@ class _Exam:
         if not isinstance(node, MapNode):
             report.unfit(node, "a case must be a mapping", "bad-case")
             return None
-        keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
+        keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", self._reading, _MEANT)
         name = self._name(node, keys.name) or node_of(f"case {number}", node.at)
         own = read_judge(keys.judge, self._reading)
         if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
