@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -47,6 +47,9 @@ from agentv.templating import has_placeholder
 _TAG = lazy_pattern(r"<(?P<role>system|user|assistant)>")
 _LINE_WITH_TAG = lazy_pattern(r"^<(?P<role>system|user|assistant)>(?P<rest>.*)$", re.MULTILINE)
 _END = lazy_pattern(r"</(?P<role>system|user|assistant)>(?=[^\S\n]*$)", re.MULTILINE)
+_SECTION = lazy_pattern(
+    r"<(?P<role>system|user|assistant)>(?P<text>.*?)</(?P=role)>(?=[^\S\n]*$)", re.DOTALL | re.MULTILINE
+)
 _ROOT = lazy_pattern(r"<prompt(?:\s[^<>]*)?>")
 _END_OF_ROOT = "</prompt>"
 _PASSED_OVER = lazy_pattern(r"\s+|<\?xml\b.*?\?>|<!--.*?-->", re.DOTALL)
@@ -79,6 +82,8 @@ class Section(Struct, frozen=True):
 def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
     """The sections of a prompt file, or its whole text as one message of the user; empty if invalid, as is reported.
 
+    A section begins at the start of a line; inside a root element, tags may be indented.
+
     Args:
         path: of the file, absolute.
         text: its content.
@@ -88,11 +93,82 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
     if not text.strip():
         report.error("empty-file", Span(path, 1, 1, 1, 2), "this prompt is empty")
         return ()
-    try:
-        return _Sections(path, text).read()
-    except _UnreadableError as error:
-        report.error("bad-prompt-file", error.at, str(error), hint=error.hint)
-        return ()
+    if not _has_sections(text):
+        return (_section(path, "user", text, 0, len(text)),)
+    found: list[Section] = []
+    place, root = _pass_over(text, 0), ""
+    while place < len(text):
+        may_begin = root == "open" or (not root and (place == 0 or text[place - 1] == "\n"))
+        opened = _ROOT.match(text, place) if not root and not found else None
+        section = _SECTION.match(text, place) if may_begin else None
+        if opened is not None:
+            root, end = "open", opened.end()
+        elif root == "open" and text.startswith(_END_OF_ROOT, place):
+            root, end = "closed", place + len(_END_OF_ROOT)
+        elif section is not None and section["text"].strip():
+            role: Role = section["role"]  # type: ignore[assignment]  # the pattern names no other
+            found.append(_section(path, role, text, *section.span("text")))
+            end = section.end()
+        else:
+            _report_place(path, text, place, _TAG.match(text, place) if may_begin else None, report)
+            return ()
+        place = _pass_over(text, end)
+    line, column = _position(text, len(text.rstrip()))
+    if root == "open":
+        at, hint = Span(path, line, column, line, column + 1), "write </prompt> after the last section"
+        report.error("bad-prompt-file", at, "'<prompt>' is not closed", hint=hint)
+    elif not any(section.role == "user" for section in found):
+        at = Span(path, 1, 1, 1, 1 + max(1, len(text.partition("\n")[0].rstrip())))
+        report.error("bad-prompt-file", at, "the sections contain no question: there is no <user> section")
+    else:
+        return tuple(found)
+    return ()
+
+
+def _has_sections(text: str) -> bool:
+    """Whether a tag opens a section: it is alone on its line, or a tag that ends a line closes it."""
+    root = _ROOT.match(text, _pass_over(text, 0))
+    if root is not None and _SECTION.match(text, _pass_over(text, root.end())):
+        return True
+    last = {found["role"]: found.start() for found in _END.finditer(text)}
+    tags = _LINE_WITH_TAG.finditer(text)
+    return any(not tag["rest"].strip() or tag.end("role") < last.get(tag["role"], -1) for tag in tags)
+
+
+def _report_place(path: str, text: str, place: int, tag: re.Match[str] | None, report: Report) -> None:
+    """Report what begins neither a section nor a comment."""
+    line, column = _position(text, place)
+    if tag is None:
+        message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
+        hint = "move it into a section; if the tags are meant as text, indent them"
+        width = len(text[place:].partition("\n")[0].rstrip())
+        report.error("bad-prompt-file", Span(path, line, column, line, column + width), message, hint=hint)
+        return
+    is_empty_one = _SECTION.match(text, place) is not None
+    message = f"the section '{tag[0]}' is {'empty' if is_empty_one else 'not closed'}"
+    hint = None if is_empty_one else f"write </{tag['role']}> at the end of a line"
+    report.error("bad-prompt-file", Span(path, line, column, line, column + 1), message, hint=hint)
+
+
+def _section(path: str, role: Role, text: str, start: int, end: int) -> Section:
+    """The text between two places, without the blank lines at its ends."""
+    blank = _BLANK_LINES.match(text, start, end)
+    start = blank.end() if blank else start
+    inner = _BLANK_END.sub("", text[start:end])
+    points = (_position(text, place) for place in (start, start + len(inner)))
+    place: Place = Lines(*(Point(path, line - 1, column - 1) for line, column in points))
+    return Section(role, Scalar(inner, inner, place))
+
+
+def _pass_over(text: str, place: int) -> int:
+    """Behind white space, comments and the XML declaration."""
+    while found := _PASSED_OVER.match(text, place):
+        place = found.end()
+    return place
+
+
+def _position(text: str, place: int) -> tuple[int, int]:
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
 
 
 def filled(sections: tuple[Section, ...], reading: Reading) -> tuple[Message, ...] | None:
@@ -109,121 +185,6 @@ def filled(sections: tuple[Section, ...], reading: Reading) -> tuple[Message, ..
         if text is not None and text.strip():
             messages.append(Message(section.role, text))
     return tuple(messages) if reading.report.valid else None
-
-
-class _UnreadableError(Exception):
-    """The sections of a prompt cannot be distinguished."""
-
-    def __init__(self, at: Span, message: str, hint: str | None) -> None:
-        super().__init__(message)
-        self.at = at
-        self.hint = hint
-
-
-class _Sections:
-    """Takes a prompt's text apart."""
-
-    def __init__(self, path: str, text: str) -> None:
-        self._path = path
-        self._text = text
-        self._indented = False
-        self._last = {found["role"]: found.start() for found in _END.finditer(text)}
-
-    def read(self) -> tuple[Section, ...]:
-        """The sections in their order, or the whole text as one message of the user.
-
-        Raises:
-            _UnreadableError: there is text outside the sections, a tag is not closed, or there is no question.
-        """
-        if not self._has_sections():
-            return (self._section("user", 0, len(self._text)),)
-        found: list[Section] = []
-        place, rooted, ended = self._pass_over(0), False, False
-        while place < len(self._text):
-            root = _ROOT.match(self._text, place) if not rooted and not found else None
-            tag = self._tag_at(place) if not ended else None
-            if root:
-                rooted, end = True, root.end()
-            elif rooted and not ended and self._text.startswith(_END_OF_ROOT, place):
-                ended, end = True, place + len(_END_OF_ROOT)
-            elif tag:
-                section, end = self._closed(tag)
-                found.append(section)
-            else:
-                message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
-                hint = "move it into a section; if the tags are meant as text, indent them"
-                self._refuse(place, message, hint, whole_line=True)
-            place = self._pass_over(end)
-        if rooted and not ended:
-            self._refuse(len(self._text.rstrip()), "'<prompt>' is not closed", "write </prompt> after the last section")
-        if not any(section.role == "user" for section in found):
-            self._refuse(0, "the sections contain no question: there is no <user> section", None, whole_line=True)
-        return tuple(found)
-
-    def _has_sections(self) -> bool:
-        """Whether a tag at the beginning of a line opens a section.
-
-        Inside a root element the first tag may be indented, and the others are then, too.
-        """
-        start = self._pass_over(0)
-        root = _ROOT.match(self._text, start)
-        first = self._pass_over(root.end()) if root else start
-        tag = _TAG.match(self._text, first)
-        if root and tag and self._end_of(tag) is not None:
-            self._indented = True
-            return True
-        return any(
-            not line["rest"].strip() or self._end_of(line) is not None for line in _LINE_WITH_TAG.finditer(self._text)
-        )
-
-    def _tag_at(self, place: int) -> re.Match[str] | None:
-        begin = self._text.rfind("\n", 0, place) + 1
-        if self._text[begin:place].strip() or (begin < place and not self._indented):
-            return None
-        return _TAG.match(self._text, place)
-
-    def _end_of(self, tag: re.Match[str]) -> re.Match[str] | None:
-        """The closing tag: the first one that ends a line."""
-        if self._last.get(tag["role"], -1) < tag.end("role"):
-            return None
-        return re.compile(rf"</{tag['role']}>(?=[^\S\n]*$)", re.MULTILINE).search(self._text, tag.end("role"))
-
-    def _closed(self, tag: re.Match[str]) -> tuple[Section, int]:
-        role: Role = tag["role"]  # type: ignore[assignment]  # the pattern names no other
-        end = self._end_of(tag)
-        if end is None:
-            hint = f"write </{role}> at the end of a line"
-            self._refuse(tag.start(), f"the section '<{role}>' is not closed", hint)
-        section = self._section(role, tag.end("role") + 1, end.start())
-        if not section.text.text.strip():
-            self._refuse(tag.start(), f"the section '<{role}>' is empty", None)
-        return section, end.end()
-
-    def _section(self, role: Role, start: int, end: int) -> Section:
-        """The text between two places, without the blank lines at its ends."""
-        blank = _BLANK_LINES.match(self._text, start, end)
-        start = blank.end() if blank else start
-        text = _BLANK_END.sub("", self._text[start:end])
-        points = (self._position(place) for place in (start, start + len(text)))
-        place: Place = Lines(*(Point(self._path, line - 1, column - 1) for line, column in points))
-        return Section(role, Scalar(text, text, place))
-
-    def _pass_over(self, place: int) -> int:
-        """Behind white space, comments and the XML declaration."""
-        while found := _PASSED_OVER.match(self._text, place):
-            place = found.end()
-        return place
-
-    def _position(self, place: int) -> tuple[int, int]:
-        return self._text.count("\n", 0, place) + 1, place - self._text.rfind("\n", 0, place)
-
-    def _refuse(self, place: int, message: str, hint: str | None, *, whole_line: bool = False) -> NoReturn:
-        line, column = self._position(place)
-        line_end = self._text.find("\n", place) if whole_line else -1
-        length = (
-            len(self._text[place : line_end if line_end >= 0 else None].split("\n")[0].rstrip()) if whole_line else 1
-        )
-        raise _UnreadableError(Span(self._path, line, column, line, column + max(length, 1)), message, hint)
 
 
 TEXTS = (".txt", ".md", ".j2", ".xml")
