@@ -44,8 +44,8 @@ def test_what_cannot_be_rows_is_listed(project: Path, capsys: pytest.CaptureFixt
         ExitStatus.WRONG,
         (
             "error: 1 case cannot be written as rows; nothing was written\n"
-            "  case 'a': repeat: no column represents it\n"
-            "  case 'a': tags: no column represents it\n"
+            "  case 'a': 'repeat' has no form in a row\n"
+            "  case 'a': 'tags' has no form in a row\n"
         ),
     )
 

@@ -273,7 +273,7 @@ class CaseCollector(Struct):
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            self._places.append(file << 48 | at.line << 16 | min(at.column, 0xFFFF))
+            self._places.append(file << 48 | max(at.line, 0) << 16 | min(at.column, 0xFFFF))  # 0: it stands in no file
             return False
         self._count += 1
         if self._count <= SHOWN:
@@ -290,7 +290,7 @@ class CaseCollector(Struct):
         return Span(list(self._files)[place >> 48], line, column, line, column + 1)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
-        is_other = first is not None and span is not None and str(first) != str(span)
+        is_other = first is not None and first.line > 0 and str(first) != str(span)
         other = f"; the first is at {shown(first.file)}:{first.line}" if first is not None and is_other else ""
         self.report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
 

@@ -343,23 +343,7 @@ def messages_of(node: Node) -> list[Node]:
 
 _COLUMNS = ("__id", "__description", "__threshold", "__metric")
 _MARKS = ("threshold", "min_score")
-_SETTINGS_BESIDE = frozenset({"weight", "required", "negate", "timeout_s", "transform"})
 _MARK = re.compile(r"\d+(?:\.\d+)?")
-_HELD = frozenset({"id", "description", "threshold", "vars", "metadata", "assert", "input"})
-
-
-class UnsupportedValue(Struct, frozen=True):
-    """A value that a row cannot represent.
-
-    Attributes:
-        case: its id.
-        key: key of the case.
-        reason: why not.
-    """
-
-    case: str
-    key: str
-    reason: str
 
 
 class Table(Struct, frozen=True):
@@ -368,12 +352,12 @@ class Table(Struct, frozen=True):
     Attributes:
         text: the CSV file.
         head: the keys of its sidecar.
-        unsaid: what no column can say; the table is of no use then.
+        unsaid: id of a case, and the key of it that has no form in a row; the table is of no use then.
     """
 
     text: str
     head: Mapping[str, Node]
-    unsaid: tuple[UnsupportedValue, ...] = ()
+    unsaid: tuple[tuple[str, str], ...] = ()
 
 
 def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
@@ -382,9 +366,8 @@ def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
     for row in rows:
         row.fill()
     variables = {name for row in rows for name in row.cells if not name.startswith("__")}
-    for row in rows:
-        for name in sorted(variables - row.cells.keys()):
-            row.refuse(f"vars.{name}", "other cases set it, and an empty cell would be read as empty text")
+    for row in rows:  # an empty cell is an empty text
+        row.unsaid += [f"vars.{name}" for name in sorted(variables - row.cells.keys())]
     inputs = _input_sidecar(rows, head)
     names = dict.fromkeys(name for row in rows for name in row.cells)
     columns = [name for name in _COLUMNS if name in names]
@@ -394,7 +377,7 @@ def csv_table(head: Mapping[str, Node], cases: Sequence[MapNode]) -> Table:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([row.cells.get(name, "") for name in columns] for row in rows)
-    return Table(out.getvalue(), inputs, tuple(one for row in rows for one in row.unsaid))
+    return Table(out.getvalue(), inputs, tuple((row.cells.get("__id", ""), key) for row in rows for key in row.unsaid))
 
 
 def _place(name: str) -> tuple[bool, int]:
@@ -404,141 +387,101 @@ def _place(name: str) -> tuple[bool, int]:
 
 
 class _Row(Struct):
+    """One case. `unsaid`: its keys that have no form in a row."""
+
     case: MapNode
     cells: dict[str, str] = field(default_factory=dict)
-    unsaid: list[UnsupportedValue] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)
     input: Node | None = None
-    id: str = ""
 
     def fill(self) -> None:
         """The cells of all that has a column."""
         for key, node in self.case.items.items():
             canonical = CASE.older.get(key, key)
-            if canonical == "id":
-                self.id = node.text if isinstance(node, Scalar) else ""
-        for key, node in self.case.items.items():
-            canonical = CASE.older.get(key, key)
-            if canonical not in _HELD:
-                self.refuse(key, "no column represents it")
-            elif canonical == "input":
+            if canonical == "input":
                 self.input = None if is_empty(node) else node
             elif canonical == "assert":
                 self._assertions(key, node)
             elif canonical in ("vars", "metadata"):
                 self._mapping(key, canonical, node)
-            elif isinstance(node, Scalar):
-                self._cell(key, f"__{canonical}", node.text)
-
-    def refuse(self, key: str, reason: str) -> None:
-        """One thing that cannot be said."""
-        self.unsaid.append(UnsupportedValue(self.id, key, reason))
-
-    def _cell(self, key: str, column: str, text: str) -> None:
-        if text != text.strip() or not text:
-            self.refuse(
-                key, "white space at the start or end of a cell is lost" if text else "an empty cell is ignored"
-            )
-        self.cells[column] = text
+            elif canonical in ("id", "description", "threshold") and isinstance(node, Scalar) and _is_bare(node.text):
+                self.cells[f"__{canonical}"] = node.text
+            else:
+                self.unsaid.append(key)
 
     def _mapping(self, key: str, canonical: str, node: Node) -> None:
+        is_vars = canonical == "vars"
         if not isinstance(node, MapNode):
-            if not is_empty(node):
-                self.refuse(key, "it is not a mapping")
+            self.unsaid += [] if is_empty(node) else [key]
             return
         for name, item in node.items.items():
-            way = f"{key}.{name}"
-            if name != name.strip() or (canonical == "vars" and name.startswith("__")) or name.endswith("[]"):
-                self.refuse(way, "no column can have this name")
-            elif canonical == "metadata" and isinstance(item, ListNode):
-                self._list(way, f"__metadata:{name}[]", item)
-            elif not isinstance(item, Scalar) or not isinstance(item.value, str):
-                self.refuse(way, "a cell can only contain text")
-            elif canonical == "vars":
-                self.cells[name] = item.value
-            elif not item.value.strip():
-                self.refuse(way, "an empty cell is ignored")
+            text = item.value if isinstance(item, Scalar) and isinstance(item.value, str) else None
+            listed = _bare_texts(item) if isinstance(item, ListNode) and not is_vars else []
+            if name != name.strip() or (is_vars and name.startswith("__")) or name.endswith("[]"):
+                self.unsaid.append(f"{key}.{name}")
+            elif text is not None and (is_vars or text.strip()):
+                self.cells[name if is_vars else f"__metadata:{name}"] = text
+            elif listed:
+                self.cells[f"__metadata:{name}[]"] = ",".join(one.replace(",", "\\,") for one in listed)
             else:
-                self.cells[f"__metadata:{name}"] = item.value
-
-    def _list(self, way: str, column: str, node: ListNode) -> None:
-        texts = [item.value for item in node.items if isinstance(item, Scalar) and isinstance(item.value, str)]
-        if len(texts) < len(node.items) or not texts or any(text != text.strip() or not text for text in texts):
-            self.refuse(way, "a list in a cell can only contain texts without leading or trailing white space")
-        self.cells[column] = ",".join(text.replace(",", "\\,") for text in texts)
+                self.unsaid.append(f"{key}.{name}")
 
     def _assertions(self, key: str, node: Node) -> None:
-        if not isinstance(node, ListNode):
-            self.refuse(key, "it is not a list")
-            return
         metrics: set[str | None] = set()
-        for number, entry in enumerate(node.items, 1):
-            try:
-                self.cells[f"__expected{number}"], metric = _expected(entry)
+        for number, entry in enumerate(node.items if isinstance(node, ListNode) else [node]):
+            found = _expected(entry) if isinstance(entry, MapNode) else None
+            if found is None:
+                self.unsaid.append(f"{key}[{number}]")
+            else:
+                self.cells[f"__expected{number + 1}"], metric = found
                 metrics.add(metric)
-            except _UnfitError as error:
-                self.refuse(f"{key}[{number - 1}]", str(error))
-        if len(metrics) > 1:
-            self.refuse(key, "a row has one name for all its assertions")
+        if len(metrics) > 1:  # a row has one name for all its assertions
+            self.unsaid.append(f"{key}.name")
         elif metrics != {None} and metrics:
             self.cells["__metric"] = str(metrics.pop())
 
 
-class _UnfitError(Exception):
-    """What no cell can say; the message says why."""
+def _is_bare(text: str) -> bool:
+    """Whether a cell keeps a text: white space at its ends is lost, and an empty cell ignored."""
+    return bool(text) and text == text.strip()
 
 
-def _expected(entry: Node) -> tuple[str, str | None]:
-    """The text of an `__expected` cell, and the name that the entry has.
+def _bare_texts(node: ListNode) -> list[str]:
+    """The texts of a list that a cell keeps; none where one of the items is another."""
+    texts = [item.text for item in node.items if isinstance(item, Scalar) and isinstance(item.value, str)]
+    return texts if len(texts) == len(node.items) and all(map(_is_bare, texts)) else []
 
-    Raises:
-        _UnfitError: no cell can say the entry.
-    """
-    if not isinstance(entry, MapNode):
-        raise _UnfitError("a sentence has no short form: write it as llm-rubric")
+
+def _expected(entry: MapNode) -> tuple[str, str | None] | None:
+    """The text of an `__expected` cell, and the name that the entry has; None where no cell can say the entry."""
     items = dict(entry.items)
     metric = items.pop("name", items.pop("metric", None))
-    kind = items.pop("type", None)
-    if kind is None:
-        marks = {key: items.pop(key) for key in _MARKS if key in items}
-        beside = [key for key in items if key in _SETTINGS_BESIDE]
-        if beside or len(items) != 1:
-            raise _UnfitError(f"'{', '.join(beside or items)}' of an assertion has no short form")
-        ((name, value),) = items.items()
-        items = {"value": value, **marks}
-    else:
+    marks = [items.pop(key) for key in _MARKS if key in items]
+    value: Node | None
+    if "type" in items:
+        kind, value = items.pop("type"), items.pop("value", None)
         name = kind.text if isinstance(kind, Scalar) else ""
-    others = [key for key in items if key not in ("value", *_MARKS)]
-    if others or name == "include" or len(items.keys() & set(_MARKS)) > 1:
-        raise _UnfitError(f"'{(others or [name])[0]}' of an assertion has no short form")
-    mark = next((items[key] for key in _MARKS if key in items), None)
-    given = plain(metric) if metric is not None else None
-    return _short(name, items.get("value"), mark), None if given is None else str(given)
+    else:
+        name, value = items.popitem() if items else ("", None)
+    mark = next((one.text if isinstance(one, Scalar) else "" for one in marks), "1")
+    said = "" if value is None or (isinstance(value, Scalar) and value.value is None) else _value(name, value)
+    if items or name in ("", "include") or len(marks) > 1 or not _MARK.fullmatch(mark) or said is None:
+        return None
+    given = None if metric is None else plain(metric)
+    written = f"{name}({mark})" if marks else name
+    return f"{written}:{said}" if said else written, None if given is None else str(given)
 
 
-def _short(name: str, value: Node | None, mark: Node | None) -> str:
-    if mark is not None:
-        if not isinstance(mark, Scalar) or not _MARK.fullmatch(mark.text):
-            raise _UnfitError("its threshold is not a plain number")
-        name = f"{name}({mark.text})"
-    if value is None or (isinstance(value, Scalar) and value.value is None):
-        return name
-    return f"{name}:{_value(name.partition('(')[0], value)}"
-
-
-def _value(name: str, value: Node) -> str:
+def _value(name: str, value: Node) -> str | None:
+    """The value of an assertion behind its colon; None where it has no form there."""
     bare = name.replace("_", "-").rpartition("not-")[2]
+    if isinstance(value, Scalar):
+        return value.text if _is_bare(value.text) else None
     if isinstance(value, ListNode) and bare in LIST_TYPES:
         texts = [item.text for item in value.items if isinstance(item, Scalar)]
-        if len(texts) < len(value.items) or any("," in text or text != text.strip() or not text for text in texts):
-            raise _UnfitError("an item with a comma, or with leading or trailing white space, has no short form")
-        return ",".join(texts)
-    if isinstance(value, Scalar):
-        if value.text != value.text.strip() or not value.text:
-            raise _UnfitError("leading and trailing white space of a value is lost")
-        return value.text
-    if bare in DOCUMENTS:
-        return jsonl_text([value]).strip()
-    raise _UnfitError(f"a list or mapping as the value of '{name}' has no short form")
+        fits = len(texts) == len(value.items) and all(_is_bare(text) and "," not in text for text in texts)
+        return ",".join(texts) if fits else None
+    return jsonl_text([value]).strip() if bare in DOCUMENTS else None
 
 
 def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[str, Node]:
@@ -551,17 +494,13 @@ def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[st
         return head
     if len(given) == len(rows) and all(jsonl_text([given[0]]) == jsonl_text([node]) for node in given):
         return {**rest, "input": _behind(before, given[0])}
-    for row in rows:
-        if row.input is None:
-            row.refuse("input", "other cases have their own")
-        elif not isinstance(row.input, Scalar) or not isinstance(row.input.value, str):
-            row.refuse("input", "messages have no column")
-        elif holds_placeholder(row.input):
-            row.refuse("input", "a cell cannot contain a template, and other cases have a different input")
     taken = {name for row in rows for name in row.cells}
     name = next(name for name in chain(["input"], map("input_{}".format, count(2))) if name not in taken)
     for row in rows:
-        row.cells[name] = row.input.text if isinstance(row.input, Scalar) else ""
+        if isinstance(row.input, Scalar) and isinstance(row.input.value, str) and not holds_placeholder(row.input):
+            row.cells[name] = row.input.text
+        else:
+            row.unsaid.append("input")
     template = f"{{{{ {name} }}}}"
     return {**rest, "input": _behind(before, Scalar(template, template, NOWHERE))}
 

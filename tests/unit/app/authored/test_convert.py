@@ -234,17 +234,14 @@ def test_what_has_no_column_is_listed_case_by_case(project: Path) -> None:
     with pytest.raises(UsageError, match="3 cases cannot be written as rows; nothing was written") as caught:
         convert(source, "csv", None, {})
     assert (caught.value.hint or "").splitlines() == [
-        "case 'a': target: no column represents it",
-        "  case 'a': repeat: no column represents it",
-        "  case 'a': metadata.deep: a cell can only contain text",
-        "  case 'a': vars.t: other cases set it, and an empty cell would be read as empty text",
-        "  case 'b': assert[0]: a sentence has no short form: write it as llm-rubric",
-        "  case 'b': assert[1]: 'weight' of an assertion has no short form",
-        "  case 'b': assert[2]: an item with a comma, or with leading or trailing white space, has no short form",
-        "  case 'b': assert[3]: leading and trailing white space of a value is lost",
-        "  case 'b': vars.t: other cases set it, and an empty cell would be read as empty text",
-        "  case 'b': input: messages have no column",
-        "  case 'c': vars.n: a cell can only contain text",
+        f"{'  ' * (number > 0)}case '{case}': '{key}' has no form in a row"
+        for number, (case, key) in enumerate(
+            [
+                *(("a", key) for key in ("target", "repeat", "metadata.deep", "vars.t")),
+                *(("b", key) for key in ("assert[0]", "assert[1]", "assert[2]", "assert[3]", "vars.t", "input")),
+                ("c", "vars.n"),
+            ]
+        )
     ]
     assert sorted(path.name for path in project.iterdir()) == [".git", "suite.eval.yaml"]
 
