@@ -110,7 +110,8 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
             found.append(_section(path, role, text, *section.span("text")))
             end = section.end()
         else:
-            _report_place(path, text, place, _TAG.match(text, place) if may_begin else None, report)
+            tag = _TAG.match(text, place) if may_begin else None
+            _report_place(path, text, place, "" if tag is None else tag["role"], report)
             return ()
         place = _pass_over(text, end)
     line, column = _position(text, len(text.rstrip()))
@@ -135,19 +136,19 @@ def _has_sections(text: str) -> bool:
     return any(not tag["rest"].strip() or tag.end("role") < last.get(tag["role"], -1) for tag in tags)
 
 
-def _report_place(path: str, text: str, place: int, tag: re.Match[str] | None, report: Report) -> None:
-    """Report what begins neither a section nor a comment."""
+def _report_place(path: str, text: str, place: int, role: str, report: Report) -> None:
+    """Report what begins neither a section nor a comment, or a section of this role that is none."""
     line, column = _position(text, place)
-    if tag is None:
+    if not role:
         message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"
         hint = "move it into a section; if the tags are meant as text, indent them"
         width = len(text[place:].partition("\n")[0].rstrip())
         report.error("bad-prompt-file", Span(path, line, column, line, column + width), message, hint=hint)
         return
     is_empty_one = _SECTION.match(text, place) is not None
-    message = f"the section '{tag[0]}' is {'empty' if is_empty_one else 'not closed'}"
-    hint = None if is_empty_one else f"write </{tag['role']}> at the end of a line"
-    report.error("bad-prompt-file", Span(path, line, column, line, column + 1), message, hint=hint)
+    message = f"the section '<{role}>' is {'empty' if is_empty_one else 'not closed'}"
+    ending = None if is_empty_one else f"write </{role}> at the end of a line"
+    report.error("bad-prompt-file", Span(path, line, column, line, column + 1), message, hint=ending)
 
 
 def _section(path: str, role: Role, text: str, start: int, end: int) -> Section:

@@ -39,7 +39,7 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.suite.exam import PromptMeta
-from agentv.model.values.values import EMPTY, Span
+from agentv.model.values.values import Span
 from agentv.templating import RenderError, has_placeholder, undeclared
 
 _MEANT: Mapping[str, str] = {
@@ -67,7 +67,7 @@ def read_judge(node: Node | None, reading: Reading) -> MapNode:
         if node is not None:
             reading.report.unfit(node, "'judge' must name a model, or be a mapping with 'model' and 'pass_threshold'")
         return MapNode({}, {}, NOWHERE)
-    read_model(read_exam_keys(AuthoredExamJudge, node, "'judge'", reading).model, reading)
+    read_model(read_exam_keys(AuthoredExamJudge, node, "'judge'", reading, {}).model, reading)
     rules = shape_of(AuthoredExamJudge).rules
     known = {rules[key].name.rstrip("_"): key for key in node.items if key in rules}
     items = {name: node.items[key] for name, key in known.items()}
@@ -92,7 +92,7 @@ def _is_text(node: Node | None) -> bool:
     return isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())
 
 
-def read_exam_keys(cls: type, node: MapNode, what: str, reading: Reading, meant: Mapping[str, str] = EMPTY) -> Any:
+def read_exam_keys(cls: type, node: MapNode, what: str, reading: Reading, meant: Mapping[str, str]) -> Any:
     """The options of a mapping; only those that are passed on unread if one is invalid, which is reported.
 
     Args:
@@ -279,7 +279,7 @@ class _Exam:
         if given is not None and not is_empty(given) and not isinstance(given, MapNode):
             report.unfit(given, "'defaults' must be a mapping")
         inside = given if isinstance(given, MapNode) else MapNode({}, {}, top)
-        defaults: AuthoredExamDefaults = read_exam_keys(AuthoredExamDefaults, inside, "'defaults'", self._reading)
+        defaults: AuthoredExamDefaults = read_exam_keys(AuthoredExamDefaults, inside, "'defaults'", self._reading, {})
         judge = read_judge(defaults.judge, self._reading)
         model = read_model(defaults.model, self._reading)
         limit, limit_at = inside.items.get("timeout_s"), inside.keys.get("timeout_s", top)
