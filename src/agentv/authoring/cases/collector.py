@@ -43,6 +43,9 @@ class ManyCases:
         return chain.from_iterable(self._parts)
 
 
+_ORIGIN = 2**31
+"""Added to lines, since those of a suite in Python count down from -1."""
+
 STEPS = 10
 """Cases of a circle that are named."""
 
@@ -273,7 +276,7 @@ class CaseCollector(Struct):
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            self._places.append(file << 48 | max(at.line, 0) << 16 | min(at.column, 0xFFFF))  # 0: it stands in no file
+            self._places.append(file << 48 | (at.line + _ORIGIN) << 16 | min(at.column, 0xFFFF))
             return False
         self._count += 1
         if self._count <= SHOWN:
@@ -286,7 +289,7 @@ class CaseCollector(Struct):
         if number is None:
             return None
         place = self._places[number]
-        line, column = place >> 16 & 0xFFFFFFFF, place & 0xFFFF
+        line, column = (place >> 16 & 0xFFFFFFFF) - _ORIGIN, place & 0xFFFF
         return Span(list(self._files)[place >> 48], line, column, line, column + 1)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
