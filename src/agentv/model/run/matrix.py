@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.model.values.values import always
+
 Resource = Literal["cost_usd", "tokens", "turns", "duration_ms"]
 RESOURCES: tuple[Resource, ...] = get_args(Resource)
 
@@ -75,21 +77,21 @@ class MeasuredShare(Struct, frozen=True):
     interval: Interval
 
 
-class GroupTotals(Struct, frozen=True):
+class GroupTotals(Struct, frozen=True, omit_defaults=True):
     """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
 
     cases: Counts
     pass_rate: float | None
     mean_score: float | None
-    pass_rate_interval: Interval | None = None
-    pass_rate_bounds: Interval | None = None
-    judged: int = 0
-    interval_clusters: int | None = None
-    clustered_by: tuple[str, ...] = ()
+    pass_rate_interval: Interval | None = always(None)
+    pass_rate_bounds: Interval | None = always(None)
+    judged: int = always(0)
+    interval_clusters: int | None = always(None)
+    clustered_by: tuple[str, ...] = always(())
     rule_pass_rate: float | None = None
     rule_pass_rate_interval: Interval | None = None
     rule_pass_rate_bounds: Interval | None = None
-    mean_score_interval: Interval | None = None
+    mean_score_interval: Interval | None = always(None)
 
     def cut_short(self) -> GroupTotals:
         """Without intervals: none is valid for a run that stopped because of its results."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from agentv.model.run.matrix import DIMENSIONS, Counts, GroupTotals, Interval, MeasuredShare, RunMatrix
+from agentv.model.run.matrix import Counts, GroupTotals, Interval, MeasuredShare, RunMatrix
 from agentv.model.run.trial import SCHEMA_VERSION, EarlyStops
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import plural
 from agentv.model.values.usage import BudgetUse, TokenUsage, total_cost
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, always
 
 
 class CorrectedRate(Struct, frozen=True):
@@ -247,16 +247,8 @@ class GateResult(Struct, frozen=True):
 Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""
 
-_WHERE_SOME = ("held_back", "judges", "gates", "activation", "by_variant", "user_unpriced_trials")
-_WHERE_KNOWN = (
-    *("pass_rate_interval_of_all", "samples", "budget", "early_stops", "against", "cut", "matrix", "partial"),
-    *("corrected", "user_cost_usd", "user_token_usage"),
-)
-"""Keys of `summary.json` that are written where there is something to count, and where their value is known."""
-
 _INTERVALS = ("pass_rate_interval", "pass_rate_interval_of_all", "rule_pass_rate_interval", "mean_score_interval")
 _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
-_OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
 
 
 class PartialRun(Struct, frozen=True):
@@ -290,8 +282,8 @@ class CaseRule(Struct, frozen=True):
     threshold: float
 
 
-class Summary(Struct, frozen=True):
-    """The totals of a run.
+class Summary(Struct, frozen=True, omit_defaults=True):
+    """The totals of a run. `summary.json` has the fields in this order, those with a default where they differ from it.
 
     Attributes:
         cases: distinct cases; one passes if it passes with every target, prompt and variant.
@@ -347,25 +339,25 @@ class Summary(Struct, frozen=True):
     judge_cost_usd: float | None
     token_usage: TokenUsage | None
     duration_ms: float
-    judge_token_usage: TokenUsage | None = None
-    unpriced_trials: int = 0
-    judge_unpriced_trials: int = 0
-    processes: int = 1
-    pass_rate_bounds: Interval | None = None
+    judge_token_usage: TokenUsage | None = always(None)
+    unpriced_trials: int = always(0)
+    judge_unpriced_trials: int = always(0)
+    processes: int = always(1)
+    pass_rate_bounds: Interval | None = always(None)
     pass_rate_interval_of_all: Interval | None = None
-    judged: int = 0
-    interval_clusters: int | None = None
-    clustered_by: tuple[str, ...] = ()
+    judged: int = always(0)
+    interval_clusters: int | None = always(None)
+    clustered_by: tuple[str, ...] = always(())
     rule_pass_rate: float | None = None
     rule_pass_rate_interval: Interval | None = None
     rule_pass_rate_bounds: Interval | None = None
     rule_judged: int | None = None
     rule: CaseRule | None = None
-    mean_score_interval: Interval | None = None
-    by_suite: Mapping[str, GroupTotals] = field(default_factory=dict)
-    by_target: Mapping[str, GroupTotals] = field(default_factory=dict)
-    by_prompt: Mapping[str, GroupTotals] = field(default_factory=dict)
-    by_tag: Mapping[str, GroupTotals] = field(default_factory=dict)
+    mean_score_interval: Interval | None = always(None)
+    by_suite: Mapping[str, GroupTotals] = always({})
+    by_target: Mapping[str, GroupTotals] = always({})
+    by_prompt: Mapping[str, GroupTotals] = always({})
+    by_tag: Mapping[str, GroupTotals] = always({})
     by_variant: Mapping[str, GroupTotals] = field(default_factory=dict)
     samples: Samples | None = None
     budget: BudgetUse | None = None
@@ -406,18 +398,5 @@ class Summary(Struct, frozen=True):
         return replace(self, cut=cut, matrix=matrix, **without, **groups)
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
-        found = to_builtins(self)
-        for name in (*_WHERE_KNOWN, *_WHERE_SOME):
-            if found[name] is None or (name in _WHERE_SOME and not found[name]):
-                del found[name]
-        groups = (group for name in _GROUPED for group in found.get(name, {}).values())
-        matrix: Mapping[str, Any] = found.get("matrix") or {}
-        cells = (
-            one["totals"] for name in ("cells", *(f"by_{by}" for by in DIMENSIONS)) for one in matrix.get(name, ())
-        )
-        for one in (found, *groups, *cells):
-            for name in _OF_THE_RULE:
-                if one.get(name, 0) is None:
-                    del one[name]
-        return {"schema_version": SCHEMA_VERSION, **found}
+        """The object of `summary.json`."""
+        return {"schema_version": SCHEMA_VERSION, **to_builtins(self)}

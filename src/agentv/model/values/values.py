@@ -59,7 +59,7 @@ def objects_in(found: object) -> list[Mapping[str, Any]]:
 
 
 def always(absent: T) -> T:
-    """A key that is always written; `absent` is its value in files of older versions, which lack it.
+    """A key that is always written; `absent` is its value where a file lacks it.
 
     For structs with `omit_defaults`, which leave out the keys that have their default.
     """
