@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
-from msgspec import Struct
 from yaml import YAMLError
 
 from agentv.authoring.source.nodes import LINE_END, span_at
 from agentv.errors import Diagnostic
 from agentv.model.values.values import Span, lazy_pattern
-
-_SURROGATES = lazy_pattern(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
-_RESERVED = b"@`%"
-
 
 _AT_ITS_BEGIN = {
     "found unexpected end of stream": "the quote that starts here is never closed",
@@ -64,25 +57,19 @@ def _span(path: str, data: bytes, mark: Any) -> Span:
 
 def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
     """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
-    lines = LINE_END.split(data)
-    line = lines[span.line - 1] if span.line <= len(lines) else b""
-    certain = _hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace"))
-    stop = stop_at([one.decode(errors="replace") for one in lines], span.line, span.column)
-    return next(chain(likely(problem, stop), certain), None)
-
-
-def _hints(line: bytes, rest: bytes) -> Iterator[str]:
-    """In the order of their likelihood; `rest` is the line from the place on."""
-    if b"\t" in line[: len(line) - len(line.lstrip())] or rest.startswith(b"\t"):
-        yield "indent with spaces: YAML does not allow tabs here"
-    if re.search(rb"(?:^|[:\-\[,])\s*\{[{%]", line):
-        yield "quote a text that starts with {{ or {%"
-    if rest[:1] and rest[:1] in _RESERVED and rest != line:
-        yield f"quote a text that starts with {rest[:1].decode()}"
-    if rest.startswith((b": ", b":")) and b":" in line[: len(line) - len(rest)]:
-        yield "quote a text that contains ': '"
-    if _SURROGATES.search(line):
-        yield "write the character itself, or \\U and its code in eight digits"
+    lines = [one.decode(errors="replace") for one in LINE_END.split(data)]
+    line = lines[span.line - 1] if span.line <= len(lines) else ""
+    before, rest = line[: span.column - 1], line[span.column - 1 :]
+    counted = [one for one in range(1, min(span.line, len(lines) + 1)) if not _PASSED_OVER.fullmatch(lines[one - 1])]
+    number = counted[-1] if counted else 0
+    above = lines[number - 1] if number else ""
+    key = _FIRST_KEY.match(above)
+    indent = key.end() if key is not None else 0
+    for begins, stands, hint in _HINTS:
+        found = re.search(stands, f"{above}\n{before}{_HERE}{rest}") or re.search(stands, f"{above}\n{line}")
+        if problem.startswith(begins) and found and not ("{indent}" in hint and indent == len(before)):
+            return hint.format(*found.groups(), number=number, indent=indent)
+    return None
 
 
 def _context(error: YAMLError, span: Span) -> str:
@@ -94,91 +81,35 @@ def _context(error: YAMLError, span: Span) -> str:
     return f" {context}{began}"
 
 
-_SMART_QUOTES = lazy_pattern(r"[:\-\[,]\s+[“„‘«]")
-_NO_SPACE_BEHIND_COLON = lazy_pattern(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")
-_NO_SPACE_BEHIND_DASH = lazy_pattern(r"\s*-[^\s-]")
-_BLOCK_TEXT = lazy_pattern(r"[|>][+-]?\d?\s*$")
+_PASSED_OVER = lazy_pattern(r"\s*(?:#.*)?")
 _FIRST_KEY = lazy_pattern(r"\s*(?:- +)*")
+_HERE = "\0"
+"""Marks the place where the parser stopped."""
 
+_NO_MAPPING, _NO_KEY = "mapping values are not allowed", "did not find expected key"
+_INDENT = "indent it by {indent} spaces, like line {number}"
 
-class Stop(Struct, frozen=True):
-    """Position where the parser stopped.
-
-    Attributes:
-        line: number of the line, from 1.
-        before, rest: the text of the line before and from the position.
-        above: the next line above that is neither empty nor a comment, and its number; empty and 0 at the top.
-    """
-
-    line: int
-    before: str
-    rest: str
-    above: str
-    above_line: int
-
-
-def stop_at(lines: list[str], line: int, column: int) -> Stop:
-    """The surroundings of a place; both numbers count from 1."""
-    text = lines[line - 1] if line <= len(lines) else ""
-    for number in range(min(line - 1, len(lines)), 0, -1):
-        above = lines[number - 1]
-        if above.strip() and not above.lstrip().startswith("#"):
-            return Stop(line, text[: column - 1], text[column - 1 :], above, number)
-    return Stop(line, text[: column - 1], text[column - 1 :], "", 0)
-
-
-def likely(problem: str, stop: Stop) -> Iterator[str]:
-    """The likely fixes for what the parser says, best first."""
-    if _SMART_QUOTES.search(stop.before + stop.rest):
-        yield "use the quotes \" and ', not “ and ”"
-    for begins, hint in _HINTS.items():
-        if problem.startswith(begins) and (found := hint(stop)):
-            yield found
-
-
-def _no_mapping(stop: Stop) -> str | None:
-    """A ':' where none may be: often a line above did not become the key that it looks like."""
-    if ":" in stop.before or not stop.above:
-        return None
-    if _NO_SPACE_BEHIND_COLON.match(stop.above):
-        return f"a space is missing after the ':' of line {stop.above_line}"
-    if _NO_SPACE_BEHIND_DASH.match(stop.above):
-        return f"a space is missing after the '-' of line {stop.above_line}"
-    return None if ":" in stop.above else f"line {stop.above_line} has no ':'"
-
-
-def _no_key(stop: Stop) -> str | None:
-    last = stop.before.rstrip()[-1:]
-    if last == "'" and stop.rest[:1].isalpha():
-        return "in single quotes, write an apostrophe as ''"
-    if last in ("'", '"') and last:
-        return "this quote ends a text; look above for one that was not closed"
-    if last in ("]", "}") and last:
-        return f"quote a text that starts with {'[' if last == ']' else '{'}"
-    return None if stop.before.strip() else _indent(stop)
-
-
-def _indent(stop: Stop) -> str | None:
-    """As far in as the first key of the line above, behind its dash."""
-    found = _FIRST_KEY.match(stop.above)
-    if found is None or not stop.above or found.end() == len(stop.before):
-        return None
-    return f"indent it by {found.end()} spaces, like line {stop.above_line}"
-
-
-def _no_colon(stop: Stop) -> str | None:
-    found = _BLOCK_TEXT.search(stop.above)
-    return f"indent the text more than the key in line {stop.above_line}" if found else None
-
-
-_HINTS: Mapping[str, Callable[[Stop], str | None]] = {
-    "mapping values are not allowed": _no_mapping,
-    "did not find expected key": _no_key,
-    "did not find expected '-' indicator": _indent,
-    "did not find expected ',' or": lambda stop: "a comma is missing before this" if stop.rest.strip() else None,
-    "did not find expected node content": lambda stop: None if stop.rest.strip() else "a [ or { above is never closed",
-    "could not find expected ':'": _no_colon,
-    "did not find expected alphabetic or numeric character": lambda _: "quote a text that starts with * or &",
-    "did not find expected <document start>": lambda _: "'...' ends the document; delete that line",
-}
-"""What the parser says begins so → where to look."""
+_HINTS = (
+    ("", r"[:\-\[,]\s+[“„‘«].*$", "use the quotes \" and ', not “ and ”"),
+    # a ':' where none may be: often a line above did not become the key that it looks like
+    (_NO_MAPPING, r"^\s*(?:- +)?[\w.-]+:[^\s:/].*\n[^:]*\0", "a space is missing after the ':' of line {number}"),
+    (_NO_MAPPING, r"^\s*-[^\s-].*\n[^:]*\0", "a space is missing after the '-' of line {number}"),
+    (_NO_MAPPING, r"^[^:\n]+\n[^:]*\0", "line {number} has no ':'"),
+    (_NO_KEY, r"'[ \t]*\0[^\W\d_]", "in single quotes, write an apostrophe as ''"),
+    (_NO_KEY, r"['\"][ \t]*\0", "this quote ends a text; look above for one that was not closed"),
+    (_NO_KEY, r"\][ \t]*\0", "quote a text that starts with ["),
+    (_NO_KEY, r"\}[ \t]*\0", "quote a text that starts with {{"),
+    (_NO_KEY, r"^.+\n[ \t]*\0", _INDENT),
+    ("did not find expected '-' indicator", r"^.+\n", _INDENT),
+    ("did not find expected ',' or", r"\0\s*\S", "a comma is missing before this"),
+    ("did not find expected node content", r"\0\s*$", "a [ or {{ above is never closed"),
+    ("could not find expected ':'", r"^.*[|>][+-]?\d?\s*\n", "indent the text more than the key in line {number}"),
+    ("did not find expected alphabetic or numeric character", r"", "quote a text that starts with * or &"),
+    ("did not find expected <document start>", r"", "'...' ends the document; delete that line"),
+    ("", r"\n[ \0]*\t|\0\t", "indent with spaces: YAML does not allow tabs here"),
+    ("", r"(?:\n|[:\-\[,])\s*\{[{%][^\n]*$", "quote a text that starts with {{{{ or {{%"),
+    ("", r"[^\n]\0([@`%])", "quote a text that starts with {0}"),
+    ("", r":[^\n]*\0:", "quote a text that contains ': '"),
+    ("", r"\\u[dD][89abAB][0-9a-fA-F]{2}[^\n]*$", "write the character itself, or \\U and its code in eight digits"),
+)
+"""What the parser says begins so, what stands there and in the line above → the likely fix, best first."""
