@@ -22,7 +22,7 @@ from agentv.extensions.team.endpoints import (
     failed,
     json_response,
 )
-from agentv.extensions.team.labels import LabelRefusedError, TeamLabels
+from agentv.extensions.team.labels import TeamLabels
 from agentv.extensions.team.people import Scope, Token
 from agentv.extensions.team.uploaded import (
     LARGEST_BATCH,
@@ -33,6 +33,7 @@ from agentv.extensions.team.uploaded import (
     Received,
     RowBatch,
     RunName,
+    UploadRefusedError,
     UploadState,
 )
 from agentv.model.run.labels import Label
@@ -72,14 +73,14 @@ def existing_project(state: TeamState, call: TeamCall) -> str:
     Raises:
         RefusedError: the project does not exist.
     """
-    if call.of_project not in state.tokens.projects():
-        raise RefusedError(404, "no-such-project", f"the server has no project '{call.of_project}'")
-    return call.of_project
+    if call.project not in state.tokens.projects():
+        raise RefusedError(404, "no-such-project", f"the server has no project '{call.project}'")
+    return call.project
 
 
 def _name(state: TeamState, call: TeamCall) -> RunName:
-    is_admin = call.identity.allows("admin", call.of_project)
-    return RunName(existing_project(state, call), call.names["run"], call.actor, is_admin)
+    is_admin = call.identity.allows("admin", call.project)
+    return RunName(existing_project(state, call), call.names["run"], call.identity.actor, is_admin)
 
 
 @endpoint(_UPLOAD, scope="push")
@@ -112,7 +113,7 @@ def _put_summary(state: TeamState, call: TeamCall) -> Changed:
 def _put_files(state: TeamState, call: TeamCall) -> MissingContents:
     """Say which artifacts a run has."""
     files = msgspec.json.decode(call.body, type=dict[str, str])
-    return MissingContents(state.uploads.put_files(_name(state, call), files))
+    return state.uploads.put_files(_name(state, call), files)
 
 
 @endpoint(f"{_PROJECT}/contents/{{sha256}}", method="PUT", scope="push", limit=LARGEST_BATCH, body=bytes)
@@ -135,19 +136,20 @@ def _label_lines(state: TeamState, call: TeamCall) -> LabelLines:
 
 
 def _labels(state: TeamState, call: TeamCall) -> TeamLabels:
-    return TeamLabels(state.database, existing_project(state, call), call.actor)
+    return TeamLabels(state.database, existing_project(state, call), call.identity.actor)
 
 
 @endpoint(f"{_PROJECT}/labels/lines", method="POST", scope=None, limit=_DOCUMENT, body=bytes)
 def _add_labels(state: TeamState, call: TeamCall) -> AddedLabels:
     """Add labels, one line of JSON each; needs the scope label or push."""
-    may_push = call.identity.allows("push", call.of_project)
+    may_push = call.identity.allows("push", call.project)
     if not may_push:
-        check_scope(call.identity, "label", call.of_project)
+        check_scope(call.identity, "label", call.project)
     labels = [_label(line, number) for number, line in enumerate(call.body.split(b"\n"), 1) if line.strip()]
-    other = next((one.person for one in labels if one.person != call.actor), None)
+    actor = call.identity.actor
+    other = next((one.person for one in labels if one.person != actor), None)
     if other is not None and not may_push:
-        raise RefusedError(403, "other-person", f"{call.actor} may add labels of {call.actor} only, not of {other}")
+        raise RefusedError(403, "other-person", f"{actor} may add labels of {actor} only, not of {other}")
     return AddedLabels(_labels(state, call).merge(labels))
 
 
@@ -155,7 +157,7 @@ def _label(line: bytes, number: int) -> Label:
     try:
         return label_in(line)
     except (ValueError, RecursionError) as error:
-        raise LabelRefusedError(f"line {number} is no label: {error}") from error
+        raise UploadRefusedError(f"line {number} is no label: {error}") from error
 
 
 class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,38 +176,38 @@ class CreatedToken(Struct, frozen=True):
 
 
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`before`: the id of a line; `limit`: how many of those before it."""
+    """`limit`: how many lines."""
 
-    before: str = ""
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
 
 
 @endpoint("/api/projects", scope=None)
 def _projects(state: TeamState, call: TeamCall) -> dict[str, Any]:
     """Names of the projects that the sender may read."""
-    return {"projects": call.identity.projects(state.tokens.projects())}
+    return {"projects": [name for name in state.tokens.projects() if call.identity.allows("read", name)]}
 
 
 @endpoint(f"{_PROJECT}/tokens", scope="admin")
 def _tokens(state: TeamState, call: TeamCall) -> dict[str, list[Token]]:
     """Tokens of a project, without their texts."""
-    return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.of_project)]}
+    return {"tokens": [token for token in state.tokens.all() if token.project in (None, call.project)]}
 
 
 @endpoint(f"{_PROJECT}/tokens", method="POST", scope="admin", body=NewToken)
 def _create_token(state: TeamState, call: TeamCall) -> CreatedToken:
     """Create a token."""
     wanted: NewToken = msgspec.json.decode(call.body, type=NewToken)
-    return CreatedToken(*state.tokens.create(wanted.name, call.of_project, wanted.scopes, wanted.days, call.actor))
+    actor = call.identity.actor
+    return CreatedToken(*state.tokens.create(wanted.name, call.project, wanted.scopes, wanted.days, actor))
 
 
 @endpoint(f"{_PROJECT}/tokens/{{token}}", method="DELETE", scope="admin")
 def _revoke_token(state: TeamState, call: TeamCall) -> dict[str, bool]:
     """Revoke a token."""
     token_id = call.names["token"]
-    if not any(token.id == token_id and token.project == call.of_project for token in state.tokens.all()):
+    if not any(token.id == token_id and token.project == call.project for token in state.tokens.all()):
         raise RefusedError(404, "no-such-token", "the project has no such token")
-    return {"revoked": state.tokens.revoke(token_id, call.actor)}
+    return {"revoked": state.tokens.revoke(token_id, call.identity.actor)}
 
 
 @endpoint(f"{_PROJECT}/audit", scope="admin", query=AuditQuery)
@@ -213,7 +215,7 @@ def _audit(state: TeamState, call: TeamCall) -> dict[str, list[AuditLine]]:
     """The audit log, newest first."""
     query: AuditQuery = call.query
     shared = call.identity.allows("admin", None)  # who signs in elsewhere is no business of a project's admin
-    found = audit_lines(state.database, call.of_project, shared=shared, before=query.before, limit=query.limit)
+    found = audit_lines(state.database, call.project, shared=shared, limit=query.limit)
     return {"lines": found}
 
 
@@ -225,7 +227,6 @@ def _description(state: TeamState, call: TeamCall) -> dict[str, Any]:  # noqa: A
 
 _METRICS = (
     ("agentv_runs", "Runs in the database.", "SELECT COUNT(*) FROM runs"),
-    ("agentv_runs_uploading", "Runs that are being uploaded.", "SELECT COUNT(*) FROM runs WHERE writing = 1"),
     ("agentv_row_bytes", "Bytes of all rows.", "SELECT COALESCE(SUM(size), 0) FROM runs"),
     ("agentv_projects", "Projects.", "SELECT COUNT(*) FROM projects"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +27,6 @@ _AGAIN = frozenset({429, 502, 503, 504})
 _OF_SENDER = frozenset({401, 403, 404, 405})
 """Answers that hold for whatever this sender sends there."""
 
-_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _SMALL = 512
 """Bytes of a body that is sent as it is."""
 
@@ -189,6 +187,4 @@ def _reason(error: httpx.TransportError) -> str:
         return f"its certificate is not valid: {tls.verify_message}; {hint}"
     if tls is not None:
         return "it does not speak TLS; is the address http:// ?"
-    if isinstance(error, httpx.TimeoutException):
-        return "it did not answer in time"
-    return one_line(_NUMBER.sub("", str(error))) or type(error).__name__
+    return one_line(str(error)) or type(error).__name__

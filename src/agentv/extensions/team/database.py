@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event, Lock
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -109,10 +108,6 @@ def sortable_id() -> str:
     return f"{time.time_ns():016x}{os.urandom(6).hex()}"
 
 
-_LONGEST = 500
-"""Letters of a detail that are kept."""
-
-
 class AuditLine(Struct, frozen=True):
     """One change.
 
@@ -132,29 +127,25 @@ class AuditLine(Struct, frozen=True):
 def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
     """Write a line, and let every server know that something has changed."""
     transaction.run("UPDATE changes SET number = number + 1")
-    line = AuditLine(sortable_id(), now(), actor, action, project, detail[:_LONGEST])
+    line = AuditLine(sortable_id(), now(), actor, action, project, detail)
     insert(transaction, "audit", **asdict(line))
 
 
-def audit_lines(
-    database: Database, project: str, *, shared: bool = True, before: str = "", limit: int = 100
-) -> list[AuditLine]:
+def audit_lines(database: Database, project: str, *, shared: bool = True, limit: int = 100) -> list[AuditLine]:
     """The lines of a project, newest first.
 
     Args:
         database: of the server.
         project: its name.
         shared: also lines that belong to no project: sign-ins, members, tokens for all projects.
-        before: the id of a line; only lines before that one.
         limit: of lines.
     """
     query = (
         "SELECT id, time, actor, action, project, detail FROM audit "
-        "WHERE (project = :project OR project IS NULL AND :shared) AND (:before = '' OR id < :before) "
-        "ORDER BY id DESC LIMIT :limit"
+        "WHERE (project = :project OR project IS NULL AND :shared) ORDER BY id DESC LIMIT :limit"
     )
     with database.reading() as transaction:
-        found = transaction.rows(query, project=project, shared=shared, before=before, limit=limit)
+        found = transaction.rows(query, project=project, shared=shared, limit=limit)
     return [AuditLine(*row) for row in found]
 
 
@@ -175,13 +166,10 @@ class SqliteDatabase:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path).absolute()
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = Lock()
-        self._closed = Event()
         with refusals("make", self._path.parent):
             make_private(self._path.parent)
-        with self.transaction():  # says what is wrong before anything is served
-            pass
+        with self._errors():
+            self._open = self._connected()  # its write-ahead log is kept while a connection is open
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """See `Database`."""
@@ -194,29 +182,17 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, begin: str) -> Iterator[Transaction]:
         with self._errors():
-            with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            connection = connection or self._connected()
+            connection = self._connected()
             try:
                 connection.execute(begin)
                 yield Transaction(connection)
                 connection.execute("COMMIT")
-            except BaseException:
-                connection.close()  # which rolls back
-                raise
-        with self._lock:
-            if not self._closed.is_set():
-                self._idle.append(connection)
-                return
-        connection.close()
+            finally:
+                connection.close()  # which rolls back what was not committed
 
     def close(self) -> None:
         """See `Database`."""
-        self._closed.set()
-        with self._lock:
-            for connection in self._idle:
-                connection.close()
-            self._idle.clear()
+        self._open.close()
 
     def _connected(self) -> sqlite3.Connection:
         if not self._path.exists():

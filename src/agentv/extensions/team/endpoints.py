@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import compare_digest
@@ -146,18 +146,11 @@ class Identity(Struct, frozen=True):
 
     def allows(self, scope: Scope, project: str | None) -> bool:
         """Whether it may do something in a project, or with None in every project; `admin` includes all else."""
-        held = self._held(project)
+        held = self.held(project)
         return scope in held or "admin" in held
 
-    def knows(self, project: str | None) -> bool:
-        """Whether it may do anything in a project."""
-        return bool(self._held(project))
-
-    def projects(self, names: Iterable[str]) -> list[str]:
-        """Those of the projects whose runs it may read."""
-        return [name for name in names if self.allows("read", name)]
-
-    def _held(self, project: str | None) -> Collection[Scope]:
+    def held(self, project: str | None) -> Collection[Scope]:
+        """What it may do in a project."""
         return self.scopes.get(None, frozenset()) | self.scopes.get(project, frozenset())
 
 
@@ -174,14 +167,15 @@ def session_identity(state: TeamState, text: str) -> Identity | None:
         token = state.tokens.by_id(session.token)
         if token is None or token.problem is not None:
             return None
-        return _of_token(token, csrf_of(text))
+        return of_token(token, csrf_of(text))
     if state.openid is None or session.person.issuer != state.openid.issuer:
         return None
     scopes = state.members.scopes(session.person)
     return Identity(session.person.actor, scopes, csrf_of(text)) if scopes else None
 
 
-def _of_token(token: Token, csrf: str = "") -> Identity:
+def of_token(token: Token, csrf: str = "") -> Identity:
+    """Whoever has a token."""
     return Identity(token.actor, {token.project: frozenset(token.scopes)}, csrf)
 
 
@@ -207,7 +201,7 @@ def checked_identity(state: TeamState, request: Request, scope: Scope | None, pr
         DatabaseUnavailableError: it cannot be looked up.
     """
     token, text = _bearer_token(state, request), cookie_of(request, "session", origin_of(state.addresses, request))
-    found = _of_token(token) if token is not None else session_identity(state, text)
+    found = of_token(token) if token is not None else session_identity(state, text)
     if found is None:
         raise RefusedError(401, "no-token", "the request has no token: send 'Authorization: Bearer TOKEN'")
     if scope is not None:
@@ -225,7 +219,7 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
     Raises:
         RefusedError: the message says which.
     """
-    if not identity.knows(project):
+    if not identity.held(project):
         raise RefusedError(403, "other-project", f"you have no access to the project '{project}'")
     if not identity.allows(scope, project):
         raise RefusedError(403, "missing-scope", f"this needs the scope '{scope}'")
@@ -261,28 +255,17 @@ class TeamCall(Struct, frozen=True):
     """A request whose sender was checked.
 
     Attributes:
-        project: that its address names; None: it names none.
+        project: that its address names; empty: it names none.
         names: the variable parts of its path.
         query: its parameters, converted.
         body: decompressed.
     """
 
     identity: Identity
-    project: str | None
+    project: str
     names: dict[str, str]
     query: Any
     body: bytes
-
-    @property
-    def actor(self) -> str:
-        """Who sent it."""
-        return self.identity.actor
-
-    @property
-    def of_project(self) -> str:
-        """The project, of an address that names one."""
-        assert self.project is not None  # noqa: S101  # its route has one
-        return self.project
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -346,9 +329,9 @@ def json_response(state: TeamState, value: Any) -> Response:
 def _handler(state: TeamState, endpoint: TeamEndpoint) -> Callable[[Request], Any]:
     async def handler(request: Request) -> Response:
         names = {name: str(value) for name, value in request.path_params.items()}
-        project = names.pop("project", None)
+        project = names.pop("project", "")
         try:
-            sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project)
+            sender = await run_in_threadpool(checked_identity, state, request, endpoint.scope, project or None)
             query = msgspec.convert(dict(request.query_params), endpoint.query, strict=False)
             body = await read_body(request, endpoint.limit)
             call = TeamCall(sender, project, names, query, body)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from agentv.errors import StoreError
 from agentv.extensions.team.database import Database, insert
 from agentv.extensions.team.database import record as audit
+from agentv.extensions.team.uploaded import UploadRefusedError
 from agentv.model.run.labels import Label, time_problem
 from agentv.store.labels import label_in, label_line, labels_file
 
@@ -19,10 +19,6 @@ LARGEST_LABEL = 64 << 10
 
 _LONGEST_NAME = 255
 """Bytes of the name of a file."""
-
-
-class LabelRefusedError(StoreError):
-    """A label that is wrong in itself."""
 
 
 class TeamLabels:
@@ -61,7 +57,7 @@ class TeamLabels:
         """Add labels; those that are there already change nothing.
 
         Raises:
-            LabelRefusedError: a label is too large, or its suite can have no file.
+            UploadRefusedError: a label is too large, or its suite can have no file.
         """
         self.merge(labels)
 
@@ -69,7 +65,7 @@ class TeamLabels:
         """Add the labels that are missing; how many.
 
         Raises:
-            LabelRefusedError: as `add`; then none is added.
+            UploadRefusedError: as `add`; then none is added.
         """
         by_id = {sha256(line).hexdigest(): (label, line) for label in labels for line in [_checked_line(label)]}
         if not by_id:
@@ -80,19 +76,9 @@ class TeamLabels:
             ((last,),) = transaction.rows(query, project=self._project)
             added: Counter[str] = Counter()
             for one, (label, line) in by_id.items():
-                added[label.suite] += insert(
-                    transaction,
-                    "labels",
-                    or_nothing=True,
-                    project=self._project,
-                    suite=label.suite,
-                    person=label.person,
-                    time=label.time,
-                    id=one,
-                    number=last + added.total() + 1,
-                    actor=self._actor,
-                    line=line,
-                )
+                of_label = {"project": self._project, "suite": label.suite, "person": label.person, "time": label.time}
+                kept = {"id": one, "number": last + added.total() + 1, "actor": self._actor, "line": line}
+                added[label.suite] += insert(transaction, "labels", or_nothing=True, **of_label, **kept)
             for suite, count in sorted((+added).items()):
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
         return added.total()
@@ -106,21 +92,19 @@ def _checked_line(label: Label) -> bytes:
     """The line of a label.
 
     Raises:
-        LabelRefusedError: it cannot be kept.
+        UploadRefusedError: it cannot be kept.
     """
     try:
         line = label_line(label)
         label_in(line)
         length = len(labels_file(Path(), label.suite).name.encode())
     except ValueError as error:
-        raise LabelRefusedError(f"this is no label: {error}") from error
+        raise UploadRefusedError(f"this is no label: {error}") from error
     problem = time_problem(label, datetime.now(UTC))
     if problem is not None:
-        raise LabelRefusedError(f"the time '{label.time[:40]}' of a label {problem}; label the answer again")
+        raise UploadRefusedError(f"the time '{label.time[:40]}' of a label {problem}; label the answer again")
     if len(line) > LARGEST_LABEL:
-        raise LabelRefusedError(f"a label may have {LARGEST_LABEL >> 10} KB at most")
-    if length > _LONGEST_NAME:
-        raise LabelRefusedError("the name of the label's suite is too long")
-    if any("\0" in text for text in (label.suite, label.person, label.time)):
-        raise LabelRefusedError("a label must not contain NUL characters")
+        raise UploadRefusedError(f"a label may have {LARGEST_LABEL >> 10} KB at most")
+    if length > _LONGEST_NAME or any("\0" in text for text in (label.suite, label.person, label.time)):
+        raise UploadRefusedError("the name of the label's suite is too long, or the label has NUL characters")
     return line

@@ -35,25 +35,17 @@ _BATCH_SHARE = 300
 """Between two batches of rows lies at least one part of so many of the time that the run took so far."""
 
 
-class Waits(Struct, frozen=True):
-    """How long a live push waits, in seconds.
+FIRST_S = 0.25
+LONGEST_S = 2.0
+"""Seconds between two batches of rows, which become rarer in a long run, so that they stay few."""
 
-    Attributes:
-        first, longest: between two batches; they become rarer in a long run, so that they stay few.
-        retry, longest_retry: until the server is tried again; each time twice as long.
-        end: after the run, for the last rows.
-        away: after the run, if the server was away before.
-    """
+RETRY_S = 1.0
+LONGEST_RETRY_S = 15.0
+"""Seconds until the server is tried again, each time twice as long."""
 
-    first: float = 0.25
-    longest: float = 2.0
-    retry: float = 1.0
-    longest_retry: float = 15.0
-    end: float = 10.0
-    away: float = 1.5
-
-
-WAITS = Waits()
+END_S = 10.0
+AWAY_S = 1.5
+"""Seconds to wait for the last rows after the run; the second, if the server was away before."""
 
 _WITHOUT = "the run goes on without it"
 
@@ -81,7 +73,6 @@ class LivePush:
         remote: the server.
         env: the environment, whose secrets are not sent.
         problem: called with why rows cannot be pushed now, once for each reason, on another thread.
-        waits: how long to wait.
         options: of the connection.
     """
 
@@ -90,18 +81,15 @@ class LivePush:
         remote: Remote,
         env: Mapping[str, str],
         problem: Callable[[str], object],
-        waits: Waits = WAITS,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self._remote = remote
         self._env = env
         self._problem = problem
-        self._waits = waits
         self._options = options or {}
         self._path: Path | None = None
         self._push: RunPush | None = None
         self._failed: str | None = None
-        self._told: set[str] = set()
         self._news = time.monotonic()
         self._artifacts_at = 0.0
         self._run_ended = Event()
@@ -124,7 +112,7 @@ class LivePush:
         """
         if self._path is None:
             return None
-        longest = self._waits.end if self._failed is None else self._waits.away
+        longest = END_S if self._failed is None else AWAY_S
         self._run_ended.set()
         with suppress(KeyboardInterrupt):
             if not self._done.wait(min(1.0, longest)):
@@ -148,7 +136,7 @@ class LivePush:
         from agentv.extensions.team.connection import Connection  # the client of HTTP takes a moment to load
         from agentv.extensions.team.pushing import RunPush, redactor_of
 
-        began, retry = time.monotonic(), self._waits.retry
+        began, retry = time.monotonic(), RETRY_S
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
             while not self._given_up.is_set():
@@ -162,23 +150,24 @@ class LivePush:
                         self._push.push()
                         self._complete = True
                         return
-                    self._failed, retry = None, self._waits.retry
-                    wait = min(self._waits.longest, max(self._waits.first, (time.monotonic() - began) / _BATCH_SHARE))
+                    self._failed, retry = None, RETRY_S
+                    wait = min(LONGEST_S, max(FIRST_S, (time.monotonic() - began) / _BATCH_SHARE))
                 except AgentvError as error:
                     passing = getattr(error, "passing", False)
                     self._fail(str(error), "trying again while the run goes on" if passing else _WITHOUT)
                     if not passing or (ended and was_away):
                         return
-                    wait, retry = retry, min(2 * retry, self._waits.longest_retry)
+                    wait, retry = retry, min(2 * retry, LONGEST_RETRY_S)
                 (self._given_up if ended else self._run_ended).wait(wait)
 
     def _push_new(self, push: RunPush) -> None:
-        now = time.monotonic()
-        if push.push_new_rows():
+        now, rows = time.monotonic(), push.rows
+        push.push_new_rows()
+        if push.rows > rows:
             self._news = now
         if now >= self._artifacts_at:
             looked = time.monotonic()
-            push.push_new_artifacts()
+            push.send_artifacts(settled=True)
             self._artifacts_at = looked + max(1.0, _ARTIFACTS_SHARE * (time.monotonic() - looked))
         if now - self._news > _GOES_ON_S:
             push.say_that_it_goes_on()
@@ -187,8 +176,7 @@ class LivePush:
     def _fail(self, reason: str, then: str = _WITHOUT) -> None:
         if reason != self._failed:
             self._failed = reason
-            if not self._run_ended.is_set() and reason not in self._told:
-                self._told.add(reason)
+            if not self._run_ended.is_set():
                 self._problem(f"cannot push now: {reason}; {then}")
 
 

@@ -18,8 +18,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, RSAKey
-from joserfc.jws import JWSRegistry, extract_compact
+from joserfc.jwk import KeySet
+from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
 from agentv.errors import UsageError
@@ -38,7 +38,6 @@ _TIMEOUT_S = 5.0
 SIGN_IN_S = 10.0
 """Seconds for all requests of one sign-in together."""
 
-_KEY_TYPES: Mapping[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\\x7f]*")
 _LONGEST_PATH = 800
@@ -103,7 +102,6 @@ class Metadata(Struct, frozen=True):
     jwks_uri: str
     userinfo_endpoint: str | None = None
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
-    authorization_response_iss_parameter_supported: bool = False
 
 
 class _Tokens(Struct, frozen=True):
@@ -173,9 +171,6 @@ class OpenIdProvider:
             ProviderUnavailableError: the provider cannot be reached.
         """
         metadata = await self._current_metadata()
-        issuer = answer.get("iss")
-        if issuer != self.issuer and (issuer is not None or metadata.authorization_response_iss_parameter_supported):
-            raise OpenIdError("the answer comes from another OpenID provider")
         if "error" in answer:
             raise OpenIdError(f"the OpenID provider did not sign you in: {_shown(answer['error'])}")
         if not answer.get("code"):
@@ -233,7 +228,15 @@ class OpenIdProvider:
 
     async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """The claims of an ID token that the provider signed for this attempt."""
-        header, claims = await self._signed(metadata, tokens.id_token)
+        published: _KeySet = await self._get(metadata.jwks_uri, _KeySet)
+        usable = [one for one in published.keys if isinstance(one, dict) and one.get("kty") in ("RSA", "EC")]
+        registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+        try:
+            token = jwt.decode(tokens.id_token, KeySet.import_key_set({"keys": usable}), registry=registry)
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
+            message = "the ID token is not signed by the OpenID provider with a key that it publishes"
+            raise OpenIdError(message) from error
+        claims = token.claims
         options: dict[str, Any] = {
             "iss": {"essential": True, "value": self.issuer},
             "aud": {"essential": True, "value": self._client_id},
@@ -241,38 +244,13 @@ class OpenIdProvider:
         nonce = attempt.derived("nonce")
         given = {"nonce": nonce, "client_id": self._client_id, "access_token": tokens.access_token}
         try:
-            CodeIDToken(claims, header, options, given).validate(now=int(time.time()), leeway=_LEEWAY_S)
+            CodeIDToken(claims, token.header, options, given).validate(now=int(time.time()), leeway=_LEEWAY_S)
         except (JoseError, ValueError, TypeError, AttributeError) as error:
             raise OpenIdError(f"the ID token of the OpenID provider is not valid: {_shown(str(error))}") from error
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= 255 or not subject.isprintable():
             raise OpenIdError("the ID token of the OpenID provider has no usable subject")
         return claims
-
-    async def _signed(self, metadata: Metadata, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the claims of a token with a valid signature."""
-        try:
-            key_id = extract_compact(text.encode()).headers().get("kid")
-        except (JoseError, ValueError, TypeError, RecursionError) as error:
-            raise OpenIdError("the ID token of the OpenID provider cannot be read") from error
-        registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
-        for key in await self._fetched_keys(metadata.jwks_uri):
-            if key_id in (None, key.kid):
-                with suppress(JoseError, ValueError, TypeError):
-                    found = jwt.decode(text, key, registry=registry)
-                    return found.header, found.claims
-        raise OpenIdError("the ID token is not signed by the OpenID provider with a key that it publishes")
-
-    async def _fetched_keys(self, address: str) -> list[RSAKey | ECKey]:
-        """The keys of the provider that can verify. Others, of whatever kind, may stand beside them."""
-        published: _KeySet = await self._get(address, _KeySet)
-        found: list[RSAKey | ECKey] = []
-        for one in published.keys:
-            kind = _KEY_TYPES.get(str(one.get("kty"))) if isinstance(one, dict) else None
-            if kind is not None:
-                with suppress(JoseError, ValueError, TypeError, KeyError):
-                    found.append(kind.import_key(one))
-        return found
 
     async def _get(self, address: str, into: Any, headers: Mapping[str, str] | None = None) -> Any:
         return _decoded(address, *await self._sent("GET", address, headers=headers), into)

@@ -90,7 +90,10 @@ def open_database(address: str) -> Database:
         if found and _NOT_ENCODED.search(before.partition(":")[2]):
             hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
             raise UsageError("the password in the address of the database must be percent-encoded", hint)
-        from agentv.extensions.team.postgresql import PostgresDatabase  # the driver is an extra
+        missing = missing_extra("psycopg_pool", "server", "using PostgreSQL")
+        if missing is not None:
+            raise UsageError(missing.message, missing.hint)
+        from agentv.extensions.team.postgresql import PostgresDatabase
 
         return PostgresDatabase(address)
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
@@ -119,11 +122,6 @@ def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
         DatabaseUnavailableError: it cannot be reached.
         StoreError: a newer agentv has used it.
     """
-    if address.startswith(("postgresql://", "postgres://")):
-        for module in ("psycopg", "psycopg_pool"):
-            missing = missing_extra(module, "server", "using PostgreSQL")
-            if missing is not None:
-                raise UsageError(missing.message, missing.hint)
     database = open_database(address)
     try:
         return database, migrate(database)

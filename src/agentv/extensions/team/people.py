@@ -54,10 +54,6 @@ class Token(Struct, frozen=True):
             return f"the token expired at {self.expires}"
         return None
 
-    def allows(self, scope: Scope, project: str | None) -> bool:
-        """Whether it may do something; `admin` includes all else."""
-        return self.project in (None, project) and (scope in self.scopes or "admin" in self.scopes)
-
     @property
     def actor(self) -> str:
         """How the audit log calls it."""
@@ -115,7 +111,7 @@ class Tokens:
         query = f"SELECT id, name, project, scopes, created, expires, revoked FROM tokens {which}"  # noqa: S608  # constants
         with self._database.reading() as transaction:
             found = transaction.rows(query, **values)
-        return [Token(one, name, project, known_scopes(held), *times) for one, name, project, held, *times in found]
+        return [Token(one, name, project, tuple(held.split()), *times) for one, name, project, held, *times in found]
 
     def revoke(self, token_id: str, actor: str) -> bool:
         """Make a token invalid; whether it was valid."""
@@ -141,11 +137,6 @@ def create_project(transaction: Transaction, name: str, actor: str) -> None:
         raise UsageError("a project cannot be called like the server's database file", "choose another name")
     if insert(transaction, "projects", or_nothing=True, name=name, created=now()):
         record(transaction, actor, "project created", name, name)
-
-
-def known_scopes(stored: str) -> tuple[Scope, ...]:
-    """The scopes in a text of the database; a newer agentv may have written others."""
-    return tuple(scope for scope in SCOPES if scope in stored.split())
 
 
 def secret_hash(text: str) -> str:
@@ -238,9 +229,7 @@ class Members:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(
-        self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str
-    ) -> Literal["added", "changed", "unchanged"]:
+    def add(self, name: MemberName, project: str | None, scopes: Collection[Scope], actor: str) -> None:
         """Let a person do these things, and nothing else, in a project, which is created if it is missing.
 
         Raises:
@@ -252,25 +241,20 @@ class Members:
             if project is not None:
                 create_project(transaction, project, actor)
             of_one = {**asdict(name), "project": project}
-            before = transaction.rows(f"SELECT scopes FROM members {_OF_ONE}", **of_one)  # noqa: S608  # a constant
-            if before == [(ordered,)]:
-                return "unchanged"
             _delete(transaction, name, project)
             insert(transaction, "members", id=sortable_id(), **of_one, scopes=ordered, added=now())
-            done: Literal["added", "changed"] = "changed" if before else "added"
-            record(transaction, actor, f"member {done}", project, f"{name.text}: {ordered}")
-        return done
+            record(transaction, actor, "member added", project, f"{name.text}: {ordered}")
 
-    def remove(self, name: MemberName, projects: Collection[str | None] | None, actor: str) -> int:
-        """Remove a person from these projects, or with None from all of them; from how many they were removed."""
+    def remove(self, name: MemberName, project: str | None, actor: str) -> bool:
+        """Remove a person from a project, or with None from all of them; whether they were a member."""
         with self._database.transaction() as transaction:
             transaction.lock("agentv-members")
             held = [one.project for one in _members(transaction) if one.name == name]
-            ended = held if projects is None else [one for one in held if one in projects]
-            for project in ended:
-                _delete(transaction, name, project)
-                record(transaction, actor, "member removed", project, name.text)
-        return len(ended)
+            ended = held if project is None else [one for one in held if one == project]
+            for one in ended:
+                _delete(transaction, name, one)
+                record(transaction, actor, "member removed", one, name.text)
+        return bool(ended)
 
     def all(self) -> list[Member]:
         """All members, sorted by name and project."""
@@ -287,25 +271,22 @@ class Members:
             found = transaction.rows(query, **asdict(person))
         held: dict[str | None, frozenset[Scope]] = {}
         for project, scopes in found:
-            held[project] = held.get(project, frozenset()) | frozenset(known_scopes(scopes))
+            held[project] = held.get(project, frozenset()) | frozenset(scopes.split())
         return held
 
 
-_OF_ONE = (
-    "WHERE person = :person AND issuer = :issuer "
-    "AND (project = :project OR project IS NULL AND CAST(:project AS TEXT) IS NULL)"
-)
-
-
 def _delete(transaction: Transaction, name: MemberName, project: str | None) -> None:
-    statement = f"DELETE FROM members {_OF_ONE}"  # noqa: S608  # as above
+    statement = (
+        "DELETE FROM members WHERE person = :person AND issuer = :issuer "
+        "AND (project = :project OR project IS NULL AND CAST(:project AS TEXT) IS NULL)"
+    )
     transaction.run(statement, **asdict(name), project=project)
 
 
 def _members(transaction: Transaction) -> list[Member]:
     found = transaction.rows("SELECT person, issuer, project, scopes, added FROM members")
     made = [
-        Member(MemberName(person, issuer), project, known_scopes(scopes), added)
+        Member(MemberName(person, issuer), project, tuple(scopes.split()), added)
         for person, issuer, project, scopes, added in found
     ]
     return sorted(made, key=lambda one: (one.name.person, one.name.issuer, one.project or ""))

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 import psycopg
-from psycopg import Connection
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from agentv.errors import StoreError
@@ -31,9 +30,9 @@ class PostgresDatabase:
     """
 
     def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
-        self._address = address
         with self._errors():
-            self._connected().close()  # says at once what is wrong; the pool would go on trying
+            # says at once what is wrong; the pool would go on trying
+            psycopg.connect(address, autocommit=True, connect_timeout=int(_WAITS_S)).close()
             self._pool = ConnectionPool(
                 address,
                 min_size=1,
@@ -60,9 +59,6 @@ class PostgresDatabase:
     def close(self) -> None:
         """See `Database`."""
         self._pool.close()
-
-    def _connected(self) -> Connection:
-        return psycopg.connect(self._address, autocommit=True, connect_timeout=int(_WAITS_S))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -60,12 +60,12 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     from agentv.app.results.place import RESULTS, place_holding
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import push_labels, redactor_of
-    from agentv.extensions.team.remote import chosen_remote, chosen_runs
+    from agentv.extensions.team.remote import chosen_remote, chosen_runs, is_exposed
     from agentv.store.labels import labels_directory
 
     paths = chosen_runs(run, every=every)
     found = chosen_remote(remote, os.environ)
-    if found.is_exposed:
+    if is_exposed(found.address):
         click.echo(EXPOSED, err=True)
     try:
         with Connection(found, sleep=wait_for_server) as connection:
@@ -147,11 +147,11 @@ def labels(remote: str | None) -> int:
     from agentv.app.results.place import RESULTS, place_holding
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import pull_labels
-    from agentv.extensions.team.remote import chosen_remote
+    from agentv.extensions.team.remote import chosen_remote, is_exposed
     from agentv.reports.text import shown_from
 
     found = chosen_remote(remote, os.environ)
-    if found.is_exposed:
+    if is_exposed(found.address):
         click.echo(EXPOSED, err=True)
     with Connection(found, sleep=wait_for_server) as connection:
         added, files = pull_labels(place_holding(RESULTS), connection)
@@ -194,9 +194,10 @@ def pushing(
 @contextmanager
 def _pushing(remote: Remote, opened: Opened, *, quiet: bool) -> Iterator[Opened]:
     from agentv.extensions.team.live import LivePush
+    from agentv.extensions.team.remote import is_exposed
 
     here = str(Path.cwd())
-    if remote.is_exposed:
+    if is_exposed(remote.address):
         click.echo(EXPOSED, err=True)
     # called on another thread, while a progress bar may be drawn: its stream scrolls the bar
     push = LivePush(remote, os.environ, lambda reason: sys.stderr.write(f"warning: {one_line(reason)}\n"))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,9 +52,6 @@ _BATCH = 1 << 20
 _CONFLICTS = 100
 """Times that another push of the same run may come first."""
 
-Progress = Callable[..., object]
-"""Called with the bytes of rows that the server has, `completed`, and those of the file, `total`."""
-
 
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
     """Finds the secrets of an environment, and the token of the server."""
@@ -65,7 +63,6 @@ class Pushed(Struct, frozen=True):
 
     Attributes:
         rows: lines that were sent.
-        size: bytes of rows that the server has now.
         artifacts: contents that were sent.
         changed: whether the server lacked anything.
         skipped: paths of artifacts that are too large.
@@ -73,7 +70,6 @@ class Pushed(Struct, frozen=True):
 
     run_id: str
     rows: int
-    size: int
     artifacts: int
     changed: bool
     skipped: tuple[str, ...] = ()
@@ -86,7 +82,7 @@ class RunPush:
         path: the run's directory.
         connection: to the server.
         redactor: of secrets that must not be in what is sent.
-        progress: called after every batch.
+        progress: called after every batch with the bytes of rows that the server has, `completed`, and `total`.
 
     Attributes:
         rows: lines that were sent.
@@ -94,7 +90,7 @@ class RunPush:
     """
 
     def __init__(
-        self, path: Path, connection: Connection, redactor: Redactor, progress: Progress = lambda **_: None
+        self, path: Path, connection: Connection, redactor: Redactor, progress: Callable[..., object] = lambda **_: None
     ) -> None:
         self._path = path
         self._connection = connection
@@ -103,7 +99,6 @@ class RunPush:
         self._sent: dict[str, tuple[int, int]] = {}  # artifact → when it was changed and its size, as it was sent
         self._too_large: dict[str, None] = {}
         self._generation: int | None = None
-        self._checked = False
         self._changed = False
         self.rows = 0
         self.size = 0
@@ -123,45 +118,38 @@ class RunPush:
             StoreError: a file cannot be read, or rows were changed after they had been written.
         """
         writing = is_being_written(self._path) if writing is None else writing
+        if not writing:
+            check_rows(self._path)
         for _ in range(_CONFLICTS):
             state: UploadState = self._connection.get(f"uploads/{self.run_id}", UploadState)
+            self._generation, self.size = state.generation or 1, state.size
+            going_on = writing or state.writing or not state.generation  # else the server would sum a part of its rows
             try:
-                state = self._begin(state, writing=writing)
-                self._send_rows(state, writing=writing)
-                artifacts = self._send_artifacts(state.files)
-                self._finish(state, writing=writing)
+                self._send("PUT", "record", {"writing": going_on}, self._content(RUN), Changed)
+                self._send_rows(state.rows)
+                artifacts = self.send_artifacts()
+                self._finish(writing=writing)
             except ConflictError:
                 continue
-            return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, tuple(self._too_large))
+            return Pushed(self.run_id, self.rows, artifacts, self._changed, tuple(self._too_large))
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
 
-    def push_new_rows(self) -> bool:
-        """Send what was appended since the last push of a run that goes on; whether there was anything.
+    def push_new_rows(self) -> None:
+        """Send what was appended since the last push of a run that goes on.
 
         Raises:
             PushError, StoreError: as `push`.
         """
-        before = self.rows
-        path = self._path / INDEX
-        size = path.stat().st_size if path.exists() else 0
+        path, size = self._path / INDEX, self._size()
         if self._generation is None or size < self.size:
             self.push(writing=True)
         elif size > self.size:
             try:
                 with path.open("rb") as file:
                     file.seek(self.size)
-                    self._send_from(file, writing=True)
+                    self._send_from(file)
             except ConflictError:
                 self.push(writing=True)
-        return self.rows > before
-
-    def push_new_artifacts(self) -> int:
-        """Send artifacts that are new since the last push; how many contents.
-
-        Raises:
-            PushError, StoreError: as `push`.
-        """
-        return self._send_artifacts(settled=True)
 
     def say_that_it_goes_on(self) -> None:
         """Let the server know that the run goes on though it has no new rows.
@@ -171,56 +159,45 @@ class RunPush:
         """
         self._send("PUT", "record", {"writing": True}, self._content(RUN), Changed)
 
-    def _begin(self, state: UploadState, *, writing: bool) -> UploadState:
-        """Send `run.json`. A run that the server does not have is said to go on until its rows are sent."""
-        record = self._content(RUN)
-        if state.record == sha256(record).hexdigest() and (state.writing or not writing):
-            return state
-        going = writing or state.writing or state.record is None  # else the server would sum a part of its rows
-        self._send("PUT", "record", {"writing": going}, record, Changed)
-        return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
+    def _send_rows(self, known: str) -> None:
+        """Send the rows behind those that the server has, or all of them in place of others that it has.
 
-    def _send_rows(self, state: UploadState, *, writing: bool) -> None:
-        """Send the rows behind those that the server has, or all of them in place of others that it has."""
+        Args:
+            known: SHA-256 of the server's rows.
+        """
         path = self._path / INDEX
-        self._generation, self.size = state.generation, state.size
-        if not state.size and not path.exists():
+        if not self.size and not path.exists():
             return
         with refusals("read", path), path.open("rb") if path.exists() else BytesIO() as file:
-            is_same = _sha256_of(file, state.size) == state.rows
+            is_same = _sha256_of(file, self.size) == known
             if not is_same:
                 file.seek(0)
-            self._send_from(file, replace=not is_same, writing=writing)
+            self._send_from(file, replace=not is_same)
 
-    def _send_from(self, file: IO[bytes], *, replace: bool = False, writing: bool) -> None:
+    def _send_from(self, file: IO[bytes], *, replace: bool = False) -> None:
         """Send the rows from where a file is. `replace`: in place of what the server has."""
-        sent_any = False
-        for lines in _batches(file, self._path / INDEX):
-            self._send_batch(lines, replace=replace and not sent_any, writing=writing)
-            sent_any = True
-        if replace and not sent_any:
-            self._send_batch(b"", replace=True, writing=writing)
+        for lines in chain(_batches(file, self._path / INDEX), [b""]):
+            if not lines and not replace:
+                continue
+            start = 0 if replace else self.size
+            self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
+            query = {"start": start, "generation": self._generation, "replace": replace}
+            received: Received = self._send("POST", "rows", query, lines, Received)
+            self._generation, self.size, replace = received.generation, received.size, False
+            self.rows += lines.count(b"\n")
+            self._progress(completed=self.size, total=self._size())
 
-    def _send_batch(self, lines: bytes, *, replace: bool, writing: bool) -> None:
-        if not (self._checked or writing):
-            check_rows(self._path)  # once: the server vouches for what it has received
-            self._checked = True
-        start = 0 if replace else self.size
-        self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
-        query = {"start": start, "generation": self._generation, "replace": replace}
-        received: Received = self._send("POST", "rows", query, lines, Received)
-        self._generation, self.size = received.generation, received.size
-        self.rows += lines.count(b"\n")
-        self._progress(completed=self.size, total=(self._path / INDEX).stat().st_size)
-
-    def _send_artifacts(self, known: int = 0, *, settled: bool = False) -> int:
+    def send_artifacts(self, *, settled: bool = False) -> int:
         """Send the artifacts that were not sent before; how many contents.
 
         Args:
-            known: how many files the server has.
             settled: leave out files that may still be written.
+
+        Raises:
+            PushError, StoreError: as `push`.
         """
-        states = self._unsent_artifacts(settled=settled)
+        with refusals("read", self._path / ARTIFACTS):
+            states = self._unsent_artifacts(settled=settled)
         if not states:
             return 0
         files = {}
@@ -240,7 +217,6 @@ class RunPush:
         if missing and self._send("POST", "files", {}, listed, MissingContents).missing:
             raise PushError("a run with the same artifacts was deleted on the server meanwhile; push again")
         self._sent |= states
-        self._changed = self._changed or known != len(files)
         return len(missing)
 
     def _unsent_artifacts(self, *, settled: bool) -> dict[str, tuple[int, int]]:
@@ -258,13 +234,15 @@ class RunPush:
                     found[name] = stat.st_mtime_ns, stat.st_size
         return found
 
-    def _finish(self, state: UploadState, *, writing: bool) -> None:
+    def _size(self) -> int:
+        """How many bytes of rows there are."""
+        return (self._path / INDEX).stat().st_size if (self._path / INDEX).exists() else 0
+
+    def _finish(self, *, writing: bool) -> None:
         stored = stored_summary(self._path)
         summary = b"" if stored is None else stored.content
         self._refuse_secrets(summary, str(self._path / SUMMARY))
-        digest = sha256(summary).hexdigest() if summary else None
-        if digest != state.summary or state.writing != writing:
-            self._send("PUT", "summary", {"writing": writing}, summary, Changed)
+        self._send("PUT", "summary", {"writing": writing}, summary, Changed)
 
     def _send(self, method: str, what: str, query: dict[str, Any], body: bytes, into: Any) -> Any:
         found = self._connection.send(method, f"uploads/{self.run_id}/{what}", query, body, into)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.prompt_library import library_reading
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar
 from agentv.errors import LoadError, UsageError
 from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Declared, Doc, Text
@@ -53,20 +53,6 @@ def check_results(node: Node, reading: Reading) -> None:
     remote = node.items.get("remote")
     if isinstance(remote, Scalar) and isinstance(remote.value, str) and "{{" not in remote.value:
         _check_address(remote.value, remote, reading)
-
-
-def read_results(node: Node, reading: Reading, known: ResultsServer) -> ResultsServer:
-    """The server as it is known, and what is not from this file; what is wrong is reported."""
-    if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'results' must be a mapping, found {kind_of(node)}")
-        return known
-    items = {key: value for key, value in node.items.items() if key in _KEYS and getattr(known, key) is None}
-    read = shape_of(ResultsServer).decode(items, node, reading, "'results'")
-    if read is INVALID:
-        return known
-    if read.remote is not None:
-        _check_address(read.remote, items["remote"], reading)
-    return ResultsServer(known.remote or read.remote, known.token or read.token)
 
 
 def address_problem(address: str) -> tuple[str, str] | None:
@@ -120,11 +106,6 @@ class Remote(Struct, frozen=True):
     def page_of(self, run_id: str) -> str:
         """The address of the page that shows a run."""
         return f"{self.address}/#/run/{run_id}/"
-
-    @property
-    def is_exposed(self) -> bool:
-        """Whether the token travels unencrypted over a network."""
-        return is_exposed(self.address)
 
 
 def is_exposed(address: str) -> bool:
@@ -192,12 +173,13 @@ def _remote(given: str | None, directory: str, env: Mapping[str, str], env_file:
     address, token = given or env.get(REMOTE_VARIABLE, ""), env.get(TOKEN_VARIABLE, "")
     if not address or not token:
         reading = replace(library_reading(directory, env), strict_env=True)
-        written, at = ResultsServer(), None
-        # the local file, which takes precedence, is the last
-        for node, context in reversed(read_config(directory, reading).results):
-            written = read_results(node, context, written)
-            if at is None and isinstance(node, MapNode):
-                at = node.items.get("remote")
+        read = read_config(directory, reading).results  # the local file, which takes precedence, is the last
+        found = [(node, context) for node, context in read if isinstance(node, MapNode)]
+        items = {key: one for node, _ in found for key, one in node.items.items() if key in _KEYS}
+        written: Any = shape_of(ResultsServer).decode(items, *found[-1], "'results'") if found else INVALID
+        written, at = ResultsServer() if written is INVALID else written, items.get("remote")
+        if at is not None and written.remote is not None:
+            _check_address(written.remote, at, reading)
         token = token or written.token or ""
         if not (reading.report.failed or address or token) and written.remote:
             reading.report.error("missing-key", at, "there is no token for the server", hint=_NO_TOKEN)

@@ -16,7 +16,7 @@ from agentv.app.results.listing import totals_of_upload
 from agentv.errors import StoreError
 from agentv.extensions.team.database import Database
 from agentv.extensions.team.labels import TeamLabels
-from agentv.extensions.team.uploaded import Replaced, copied_record
+from agentv.extensions.team.uploaded import copied_record
 from agentv.extensions.team.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
 from agentv.store.files.encoding import decodable
@@ -24,7 +24,6 @@ from agentv.store.files.whole_file import make_private, open_private, refusals
 from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
-from agentv.user_code.files import store_error
 
 _AT_ONCE = 4 << 20
 """Bytes of rows that are read from the database at once."""
@@ -53,32 +52,6 @@ class _Source(Struct, frozen=True):
     pushed: str
 
 
-class _RunLocks:
-    """Locks of journals, as a process has that writes a run: every reader takes the run as going on."""
-
-    def __init__(self) -> None:
-        self._held: dict[Path, int] = {}
-
-    def lock(self, run: Path) -> None:
-        """Lock the journal of a run, which is made where it is missing."""
-        if run not in self._held:
-            run.mkdir(mode=0o700, exist_ok=True)
-            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._held[run] = descriptor
-
-    def unlock(self, run: Path) -> None:
-        """Let go of it."""
-        descriptor = self._held.pop(run, None)
-        if descriptor is not None:
-            os.close(descriptor)
-
-    def close(self) -> None:
-        """Let go of all."""
-        for run in list(self._held):
-            self.unlock(run)
-
-
 class Replica:
     """The copies in one directory. Used by one process at a time, which is locked out of it by another one.
 
@@ -94,7 +67,7 @@ class Replica:
         self._database = database
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
-        self._locks = _RunLocks()
+        self._locks: dict[Path, int] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
         with refusals("use", self._directory):
@@ -110,7 +83,7 @@ class Replica:
         return self._directory / project
 
     def update(self) -> int:
-        """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
+        """Copy what changed, newest runs first; return how many runs did.
 
         Raises:
             StoreError: a file cannot be written.
@@ -126,16 +99,8 @@ class Replica:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
-            changed, problems = 0, []
-            for path, source in sources.items():
-                try:
-                    changed += self._copy(path, source)
-                except OSError as error:
-                    problems.append(store_error("write", path, error))
-            changed += self._remove_others(projects, sources.keys())
-        if problems:
-            raise problems[0]
-        return changed
+            changed = sum(self._copy(path, source) for path, source in sources.items())
+            return changed + self._remove_others(projects, sources.keys())
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -143,7 +108,7 @@ class Replica:
             query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
             ((last,),) = transaction.rows(query, project=project)
         directory = labels_directory(self.root(project))
-        if last == self._labels.get(project, 0) and (not last or directory.is_dir()):
+        if last == self._labels.get(project, 0):
             return
         by_file: dict[Path, list[bytes]] = {}
         for label in TeamLabels(self._database, project, "").read_all():
@@ -155,8 +120,22 @@ class Replica:
 
     def close(self) -> None:
         """Let another process use the directory."""
-        self._locks.close()
+        for run in list(self._locks):
+            self._unlock_run(run)
         os.close(self._lock)
+
+    def _lock_run(self, run: Path) -> None:
+        """Lock the journal of a run, as a process does that writes it: every reader takes the run as going on."""
+        if run not in self._locks:
+            run.mkdir(mode=0o700, exist_ok=True)
+            descriptor = open_private(run / JOURNAL, os.O_RDWR | os.O_CREAT)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._locks[run] = descriptor
+
+    def _unlock_run(self, run: Path) -> None:
+        descriptor = self._locks.pop(run, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def _copy(self, path: Path, source: _Source) -> bool:
         """Bring one copy up to date; return whether it was not."""
@@ -174,28 +153,23 @@ class Replica:
             copied = found
         self._copied[path] = copied
         goes_on = bool(source.writing) and source.pushed > silent_since()
-        change_lock = self._locks.lock if goes_on else self._locks.unlock
+        change_lock = self._lock_run if goes_on else self._unlock_run
         change_lock(path)
         return changed
 
     def _copy_changed(self, path: Path, source: _Source, before: _Copied) -> _Copied | None:
         """Copy a run that has changed; None: it was deleted just now."""
         with self._database.reading() as transaction:
-            documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
+            query = "SELECT record, given, replaced, summary FROM runs WHERE id = :id"
+            documents = transaction.rows(query, id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
-            query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
-            ended = transaction.rows(query, id=source.id)
         if not documents:
             return None
-        ((record, given, summary),) = documents
-        self._locks.lock(path)
+        ((record, given, replaced, summary),) = documents
+        self._lock_run(path)
         (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
-        replaced = None
-        if ended:
-            _, time, actor = ended[-1]
-            replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
         write_private(path / RUN, copied_record(record, given, replaced))
         if summary is not None and not source.writing:
             journal += _write_summary(path, summary)
@@ -252,7 +226,7 @@ class Replica:
         for project in projects:
             for path in results_directory(self.root(project)).iterdir():
                 if path not in known and path.is_dir():
-                    self._locks.unlock(path)
+                    self._unlock_run(path)
                     self._copied.pop(path, None)
                     shutil.rmtree(path)
                     removed += 1

@@ -54,9 +54,9 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
     name = member_name(person, issuer)
     held = ("read", *scopes) if "admin" not in scopes and "read" not in scopes else scopes
     with team_database(address) as database:
-        done = Members(database).add(name, project, held, "command line")
+        Members(database).add(name, project, held, "command line")
     where = f"project {project}" if project else "all projects"
-    click.echo(f"{one_line(name.text)} in {where}: {', '.join(held)} ({done}).", err=True)
+    click.echo(f"{one_line(name.text)} in {where}: {', '.join(held)}.", err=True)
     return ExitStatus.PASSED
 
 
@@ -68,8 +68,6 @@ def list_members(address: str) -> int:
         found = Members(database).all()
     for one in found:
         click.echo(f"{one_line(one.name.text)}  {one.project or '(all projects)'}  {','.join(one.scopes)}")
-    if not found:
-        click.echo("no members; add one with 'agentv serve member add'", err=True)
     return ExitStatus.PASSED
 
 
@@ -82,14 +80,13 @@ def remove(address: str, person: str, *, project: str | None, issuer: str | None
     """Remove a person from every project. Open sessions lose access at once."""
     name = member_name(person, issuer)
     with team_database(address) as database:
-        removed = Members(database).remove(name, None if project is None else [project], "command line")
-        left = [one.project for one in Members(database).all() if one.name == name]
+        removed = Members(database).remove(name, project, "command line")
+        everywhere = any(one.name == name and one.project is None for one in Members(database).all())
     where = f" of project {project}" if project else ""
     if not removed:
-        hint = "a member of all projects: leave --project out" if None in left else "agentv serve member list"
-        raise UsageError(f"'{one_line(name.text)}' is not a member{where}", hint)
+        raise UsageError(f"'{one_line(name.text)}' is not a member{where}", "agentv serve member list")
     click.echo(f"{one_line(name.text)} is removed{where}.", err=True)
-    if None in left:
+    if everywhere:
         click.echo("The person is still a member of all projects.", err=True)
     return ExitStatus.PASSED
 
@@ -233,8 +230,6 @@ def list_tokens(address: str) -> int:
         state = one.problem or (f"expires {one.expires}" if one.expires else "valid")
         of = one.project or "(all projects)"
         click.echo(f"{one.id}  {of}  {','.join(one.scopes)}  {one_line(one.name)}  {state}")
-    if not found:
-        click.echo("no tokens; create one with 'agentv serve token create'", err=True)
     return ExitStatus.PASSED
 
 

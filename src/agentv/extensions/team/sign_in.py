@@ -22,6 +22,7 @@ from agentv.extensions.team.endpoints import (
     csrf_of,
     failed,
     json_response,
+    of_token,
     origin_of,
     read_body,
     session_identity,
@@ -38,11 +39,6 @@ from agentv.web.security import HEADERS
 
 _MODULE = "sign_in/sign_in.js"
 """The module that the page begins with."""
-
-_LOGO = (
-    '<svg class="logo" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6"></rect>'
-    '<path d="M6 12.5 10.2 16.5 18 7.5"></path></svg>'
-)
 
 
 _OPENID_FORM = """<p>This server signs you in with your organization's account.</p>
@@ -69,7 +65,7 @@ _BODY_OF_PAGE = """\
 <body class="signin" data-target="{target}">
 <main>
 <div class="panel">
-<p class="brand">{logo} agentv</p>
+<p class="brand">agentv</p>
 <h1>{title}</h1>
 <p class="problem" role="alert" id="problem">{problem}</p>
 {content}<noscript><p class="warning">This page needs JavaScript.</p></noscript>
@@ -86,21 +82,14 @@ CALLBACK = "/sign-in/openid/callback"
 _DATABASE_AWAY = (503, "The server cannot reach its database. Try again.")
 _BODY = 16 << 10
 
-Path = Annotated[str, Meta(max_length=2000)]
 T = TypeVar("T")
 
 
-class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
-    """An API token, and the path that is opened afterwards."""
+class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """The path that is opened after the sign-in, and the API token of one with a token."""
 
-    token: Annotated[str, Meta(max_length=1000)]
-    to: Path = "/"
-
-
-class OpenIdSignIn(Struct, frozen=True, forbid_unknown_fields=True):
-    """The path that is opened after the sign-in."""
-
-    to: Path = "/"
+    token: Annotated[str, Meta(max_length=1000)] = ""
+    to: Annotated[str, Meta(max_length=2000)] = "/"
 
 
 def sign_in_routes(state: TeamState) -> list[Route]:
@@ -108,10 +97,10 @@ def sign_in_routes(state: TeamState) -> list[Route]:
     handlers = SignIn(state)
     return [
         Route(SIGN_IN, handlers.page),
-        Route(f"{SIGN_IN}/token", handlers.answering(TokenSignIn, handlers.exchange_token), methods=["POST"]),
-        Route(f"{SIGN_IN}/openid", handlers.answering(OpenIdSignIn, handlers.begin_openid), methods=["POST"]),
+        Route(f"{SIGN_IN}/token", handlers.answering(handlers.exchange_token), methods=["POST"]),
+        Route(f"{SIGN_IN}/openid", handlers.answering(handlers.begin_openid), methods=["POST"]),
         Route(CALLBACK, handlers.end_openid),
-        Route("/sign-out", handlers.answering(None, handlers.sign_out), methods=["POST"]),
+        Route("/sign-out", handlers.answering(handlers.sign_out), methods=["POST"]),
     ]
 
 
@@ -146,22 +135,23 @@ class SignIn:
         set_cookie(response, "sign-in", origin, "")
         return response
 
-    def answering(self, kind: Any, handler: Callable[[Request, Any], Awaitable[Response]]) -> Callable[..., Any]:
-        """Have a handler answer the requests of the sign-in page, whose body is of a kind; None: it has none."""
+    def answering(self, handler: Callable[[Request, Wanted], Awaitable[Response]]) -> Callable[..., Any]:
+        """Have a handler answer the requests of the sign-in page."""
 
         async def answer(request: Request) -> Response:
             try:
                 self._check_own_page(request)
-                wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
-                return await handler(request, wanted)
+                return await handler(request, msgspec.json.decode(await read_body(request, _BODY), type=Wanted))
             except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
                 return failed(self._state, error)
 
         return answer
 
-    async def exchange_token(self, request: Request, wanted: TokenSignIn) -> Response:
+    async def exchange_token(self, request: Request, wanted: Wanted) -> Response:
         """Begin a session of an API token."""
-        self._check_attempts(request)
+        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
+            message = "Too many sign-ins failed from this address. Wait a minute."
+            raise RefusedError(429, "too-many-attempts", message, wait)
         if self._state.openid is not None:
             raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
         text = wanted.token.strip()
@@ -171,18 +161,17 @@ class SignIn:
             raise RefusedError(401, "wrong-token", "The server does not know this token.")
         if token.problem is not None:
             raise RefusedError(401, "wrong-token", f"T{token.problem[1:]}.")
-        if not token.allows("read", token.project):
+        if not of_token(token).allows("read", token.project):
             scopes = ", ".join(token.scopes)
             raise RefusedError(403, "missing-scope", f"The token lacks the scope 'read'. It has: {scopes}.")
         response = json_response(self._state, {"to": own_path(wanted.to)})
         await run_in_threadpool(self._begin_session, request, response, token)
         return response
 
-    async def begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+    async def begin_openid(self, request: Request, wanted: Wanted) -> Response:
         """Begin an attempt at the provider."""
         if self._state.openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
-        self._check_attempts(request)
         attempt = Attempt.begin(wanted.to)
         location = await self._asked(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
         response = json_response(self._state, {"location": location})
@@ -196,13 +185,7 @@ class SignIn:
         if attempt is None or not attempt.began(answer.get("state", "")):
             message = "This sign-in was not begun in this browser, took too long, or ended already. Sign in again."
             raise RefusedError(400, "wrong-state", message)
-        self._check_attempts(request)
-        try:
-            found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
-        except RefusedError as error:
-            if error.code == "not-signed-in":
-                self._state.failed_sign_ins.add(_client(request))
-            raise
+        found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
         if not await run_in_threadpool(self._state.members.scopes, found):
             add = f"agentv serve member add {found.email}" if found.email else "agentv serve member add"
             message = f"{found.actor} is not a member. Ask whoever runs this server to run '{add}'."
@@ -219,7 +202,7 @@ class SignIn:
             self._state.sessions.end(before, signed_in.actor)
         set_cookie(response, "session", origin, self._state.sessions.begin(signed_in))
 
-    async def sign_out(self, request: Request, _: None) -> Response:
+    async def sign_out(self, request: Request, _: Wanted) -> Response:
         """End the session."""
         origin = self._origin(request)
         text = cookie_of(request, "session", origin)
@@ -249,11 +232,6 @@ class SignIn:
             status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
             raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
 
-    def _check_attempts(self, request: Request) -> None:
-        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
-            message = "Too many sign-ins failed from this address. Wait a minute."
-            raise RefusedError(429, "too-many-attempts", message, wait)
-
     def _check_own_page(self, request: Request) -> None:
         if request.headers.get("origin") != self._origin(request):  # browsers send it with every POST
             raise RefusedError(403, "wrong-origin", "requests of other sites are refused")
@@ -270,7 +248,7 @@ class SignIn:
             title, csrf = "Signed in", who.csrf
             content = _SIGNED_IN.format(actor=escape(safe(who.actor)), target=escape(target))
         problem = escape(safe(problem))
-        body = _BODY_OF_PAGE.format(target=escape(target), logo=_LOGO, title=title, problem=problem, content=content)
+        body = _BODY_OF_PAGE.format(target=escape(target), title=title, problem=problem, content=content)
         text = page(static, f"{title} · agentv", body, module(static, _MODULE), csrf)
         return HTMLResponse(text, status, {**HEADERS, "Cache-Control": "no-store"})
 

@@ -57,17 +57,13 @@ class UploadState(Struct, frozen=True):
     Attributes:
         generation: another one whenever rows were dropped.
         size: where the next batch begins, in bytes of the pusher's file.
-        rows, record, summary: SHA-256 of all rows, of `run.json` and `summary.json`; null: they are missing.
-        files: how many files of artifacts.
+        rows: SHA-256 of all rows.
         writing: whether the run goes on.
     """
 
     generation: _Place = 0
     size: _Place = 0
     rows: str = sha256().hexdigest()
-    record: str | None = None
-    summary: str | None = None
-    files: int = 0
     writing: bool = False
 
 
@@ -86,9 +82,13 @@ class Changed(Struct, frozen=True):
 
 
 class MissingContents(Struct, frozen=True):
-    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there."""
+    """SHA-256 of the contents that the client must upload before it sends the list again; empty: all are there.
+
+    `changed`: the list was stored.
+    """
 
     missing: list[str]
+    changed: bool = False
 
 
 class LabelLines(Struct, frozen=True):
@@ -114,11 +114,6 @@ class RunName(Struct, frozen=True):
     run: str
     actor: str
     is_admin: bool = False
-
-    @property
-    def lock(self) -> str:
-        """Name of the lock that uploads of this run wait for."""
-        return f"run {self.project}/{self.run}"
 
 
 class RowBatch(Struct, frozen=True):
@@ -196,10 +191,10 @@ def checked_record(run: str, record: bytes) -> Any:
         formats = f"format {version}; the server reads up to {SCHEMA_VERSION}"
         raise UploadRefusedError(f"a newer agentv wrote the run ({formats}): upgrade the server")
     name = found.get("name") or ""
-    if not isinstance(name, str) or len(name) > LONGEST_NAME:
-        raise UploadRefusedError(f"the name of the run is no text of {LONGEST_NAME} characters at most; name it again")
-    if not name.replace("\u200d", "").isprintable():  # which joins emoji
-        raise UploadRefusedError("the name of the run has a character that cannot be printed; name it again")
+    is_text = isinstance(name, str) and name.replace("\u200d", "").isprintable()  # which joins emoji
+    if not is_text or len(name) > LONGEST_NAME:
+        what = f"printable text of {LONGEST_NAME} characters at most"
+        raise UploadRefusedError(f"the name of the run must be {what}; name it again")
     return found.get("started")
 
 
@@ -224,19 +219,19 @@ class Replaced(Struct, frozen=True):
     generations: int
 
 
-def copied_record(record: bytes, given: str | None, replaced: Replaced | None) -> bytes:
+def copied_record(record: bytes, given: str | None, replaced: bytes | None) -> bytes:
     """A stored `run.json` with what only the server knows.
 
     Args:
         record: as it was pushed.
         given: the name that the run was given on the server; None: none.
-        replaced: its rows that were; None: none were.
+        replaced: JSON of `Replaced`; None: no rows were.
     """
     pushed = object_in(record, "run.json")
     found = pushed if given is None else {**pushed, "name": given}
     found = {key: value for key, value in found.items() if key != "replaced"}
     if replaced is not None:
-        found["replaced"] = replaced
+        found["replaced"] = msgspec.json.decode(replaced)
     return record if found == pushed else msgspec.json.encode(found)
 
 
@@ -250,14 +245,12 @@ def check_files(files: Mapping[str, str], known: Iterable[str]) -> None:
         raise UploadRefusedError(f"a run may have {_MOST_FILES:,} artifacts at most")
     for path, digest in files.items():
         parts = PurePosixPath(path).parts
-        if not path.isprintable():
-            raise UploadRefusedError(f"the name of an artifact has a character that cannot be printed: {path!a:.200}")
-        if len(path.encode()) > _LONGEST_PATH:
-            raise UploadRefusedError(f"the path of an artifact may have {_LONGEST_PATH:,} bytes at most")
+        bounded = len(path.encode()) <= _LONGEST_PATH and all(len(one.encode()) <= _LONGEST_NAME for one in parts)
+        if not bounded or not path.isprintable():
+            limits = f"{_LONGEST_PATH:,} bytes at most, and {_LONGEST_NAME} in each name"
+            raise UploadRefusedError(f"the path of an artifact must be printable, and have {limits}: {path!a:.200}")
         if path != "/".join(parts) or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
             raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
-        if any(len(part.encode()) > _LONGEST_NAME for part in parts):
-            raise UploadRefusedError(f"the name of an artifact may have {_LONGEST_NAME} bytes at most")
         if _SHA256.fullmatch(digest) is None:
             raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")
     paths = {*known, *files}

@@ -9,14 +9,17 @@ from hashlib import sha256
 from secrets import randbits
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from agentv.extensions.team.database import Database, Transaction, insert, now, time_text
 from agentv.extensions.team.database import record as audit
 from agentv.extensions.team.uploaded import (
+    MissingContents,
     OtherTokenError,
     Received,
+    Replaced,
     RowBatch,
     RunName,
     UploadConflictError,
@@ -63,10 +66,7 @@ class Uploads:
             for start in range(0, run.size, _AT_ONCE):
                 for (line,) in transaction.rows(query, run=run.id, start=start, stop=start + _AT_ONCE):
                     digest.update(line)
-            ((files,),) = transaction.rows("SELECT COUNT(*) FROM files WHERE run = :run", run=run.id)
-        rows, record = digest.hexdigest(), sha256(run.record).hexdigest()
-        summary = None if run.summary is None else sha256(run.summary).hexdigest()
-        return UploadState(run.generation, run.size, rows, record, summary, files, bool(run.writing))
+        return UploadState(run.generation, run.size, digest.hexdigest(), bool(run.writing))
 
     def put_record(self, name: RunName, record: bytes, *, writing: bool) -> bool:
         """Store a run's `run.json`, which begins it; whether that changed anything.
@@ -77,17 +77,7 @@ class Uploads:
         began = checked_record(name.run, record)
         with self._changing(name) as (transaction, run):
             if run is None:
-                begun = _StoredRun(
-                    id=randbits(62),
-                    revision=1,
-                    generation=1,
-                    size=0,
-                    writing=int(writing),
-                    record=record,
-                    summary=None,
-                    given=None,
-                    begun_by=name.actor,
-                )
+                begun = _StoredRun(randbits(62), int(writing), record, begun_by=name.actor)
                 insert(transaction, "runs", project=name.project, name=name.run, pushed=now(), **asdict(begun))
                 audit(transaction, name.actor, "run begun", name.project, name.run)
                 return True
@@ -119,18 +109,11 @@ class Uploads:
                 raise UploadConflictError("another upload has replaced rows of this run meanwhile")
             if batch.start != (0 if batch.replace else run.size):
                 raise UploadConflictError(f"the rows begin at byte {batch.start}, and the server has {run.size} bytes")
-            generation, size = run.generation, batch.start + len(batch.lines)
+            generation, size, replaced = run.generation, batch.start + len(batch.lines), run.replaced
             if batch.replace and run.size:
                 dropped = transaction.run("DELETE FROM rows WHERE run = :run", run=run.id)
-                insert(
-                    transaction,
-                    "replacements",
-                    run=run.id,
-                    generation=generation,
-                    rows=dropped,
-                    time=now(),
-                    actor=name.actor,
-                )
+                before = 0 if replaced is None else msgspec.json.decode(replaced, type=Replaced).rows
+                replaced = msgspec.json.encode(Replaced(before + dropped, now(), name.actor, generation))
                 generation += 1
             if not rows and generation == run.generation:
                 return Received(generation, size, changed=False)
@@ -138,7 +121,7 @@ class Uploads:
                 "INSERT INTO rows (run, start, line) VALUES (:run, :start, :line)",
                 ({"run": run.id, "start": start, "line": line} for start, line in rows),
             )
-            _touch(transaction, name, run, generation=generation, size=size)
+            _touch(transaction, name, run, generation=generation, size=size, replaced=replaced)
             what = "rows added" if generation == run.generation else "rows replaced"
             audit(transaction, name.actor, what, name.project, f"{name.run}: {len(rows)} from byte {batch.start}")
             return Received(generation, size, changed=True)
@@ -159,11 +142,11 @@ class Uploads:
                 audit(transaction, name.actor, "summary.json updated", name.project, name.run)
             return changed
 
-    def put_files(self, name: RunName, files: Mapping[str, str]) -> list[str]:
+    def put_files(self, name: RunName, files: Mapping[str, str]) -> MissingContents:
         """Say which artifacts a run has: path below its directory → SHA-256.
 
         Returns:
-            The hashes of contents that the project does not have; nothing is stored before they were uploaded.
+            The contents that the project does not have; nothing is stored before they were uploaded.
 
         Raises:
             UploadRefusedError: a path leads elsewhere.
@@ -178,7 +161,7 @@ class Uploads:
             wanted = dict.fromkeys(new.values())
             missing = [one for one in wanted if not transaction.rows(query, project=name.project, sha256=one)]
             if missing or not new:
-                return missing
+                return MissingContents(missing)
             transaction.run_many(
                 "INSERT INTO files (run, path, sha256) VALUES (:run, :path, :sha256) "
                 "ON CONFLICT (run, path) DO UPDATE SET sha256 = excluded.sha256",
@@ -186,7 +169,7 @@ class Uploads:
             )
             _touch(transaction, name, run)
             audit(transaction, name.actor, "artifacts added", name.project, f"{name.run}: {len(new)} files")
-        return []
+        return MissingContents([], changed=True)
 
     def put_content(self, project: str, digest: str, content: bytes) -> None:
         """Store the content of an artifact.
@@ -230,7 +213,7 @@ class Uploads:
     def _changing(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun | None]]:
         """A transaction that changes one run; other uploads of this run wait."""
         with self._database.transaction() as transaction:
-            transaction.lock(name.lock)
+            transaction.lock(f"run {name.project}/{name.run}")
             yield transaction, _stored(transaction, name)
 
     @contextmanager
@@ -243,14 +226,15 @@ class Uploads:
 
 class _StoredRun(Struct, frozen=True):
     id: int
-    revision: int
-    generation: int
-    size: int
     writing: int
     record: bytes
-    summary: bytes | None
-    given: str | None
     begun_by: str
+    revision: int = 1
+    generation: int = 1
+    size: int = 0
+    summary: bytes | None = None
+    given: str | None = None
+    replaced: bytes | None = None
 
 
 def _stored(transaction: Transaction, name: RunName) -> _StoredRun | None:

@@ -11,7 +11,7 @@ from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team import pushing
 from agentv.extensions.team.connection import Connection, PushError
 from agentv.extensions.team.pushing import RunPush, pull_labels, push_labels, redactor_of
-from agentv.extensions.team.remote import Remote
+from agentv.extensions.team.remote import Remote, is_exposed
 from agentv.extensions.team.replica import Replica
 from agentv.extensions.team.uploaded import RunName
 from agentv.model.run.labels import Label
@@ -231,8 +231,8 @@ def test_no_other_server_gets_the_token_or_a_row(remote, tmp_path, status):
 def test_addresses_and_tokens_are_checked_before_anything_is_sent():
     good = "https://evals.example.org/projects/support"
     assert Remote.of(f" {good}/ ", "agentv_x\n") == Remote(good, "agentv_x")
-    assert Remote.of(good.replace("https", "http"), "t").is_exposed
-    assert not Remote.of("http://localhost:4290/projects/a", "t").is_exposed
+    assert is_exposed(good.replace("https", "http"))
+    assert not is_exposed("http://localhost:4290/projects/a")
     for address in (
         "",
         "evals.example.org",
@@ -266,10 +266,12 @@ def test_a_run_without_new_rows_is_said_to_go_on(server, remote, tmp_path):
             transaction.run("UPDATE runs SET pushed = '2026-11-21T14:00:00.000Z' WHERE name = :run", run=RUN_ID)
         push.say_that_it_goes_on()
         assert pushed_at() > "2026-11-21T14:00:00.000Z"
-        assert not push.push_new_rows()
+        push.push_new_rows()
+        assert push.rows == 1
         server.state.uploads.delete(RunName("support", RUN_ID, "test"))  # an admin deletes it meanwhile
         write_rows(run, row(1), row(2))
-        assert push.push_new_rows()
+        push.push_new_rows()
+        assert push.rows == 3
     assert server.state.uploads.state(RunName("support", RUN_ID, "test")).size == (run / "index.jsonl").stat().st_size
 
 

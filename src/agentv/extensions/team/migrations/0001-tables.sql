@@ -21,7 +21,8 @@ CREATE TABLE tokens (
 -- revision grows with every change. generation grows when rows were dropped: copies of the run begin again.
 -- size is where the next batch of rows begins, in bytes of the pusher's file. writing is 1 while the run goes on.
 -- given is the name that the run was given on the server; NULL: none was, and the name in its run.json counts.
--- begun_by is who began the run: nobody else but an admin may change it.
+-- begun_by is who began the run: nobody else but an admin may change it. replaced is JSON of what was replaced of its rows;
+-- NULL: nothing.
 CREATE TABLE runs (
   id BIGINT PRIMARY KEY,
   project TEXT NOT NULL REFERENCES projects (name),
@@ -35,6 +36,7 @@ CREATE TABLE runs (
   summary BYTEA,
   given TEXT,
   begun_by TEXT NOT NULL,
+  replaced BYTEA,
   UNIQUE (project, name)
 );
 
@@ -45,16 +47,6 @@ CREATE TABLE rows (
   start BIGINT NOT NULL,
   line BYTEA NOT NULL,
   PRIMARY KEY (run, start)
-);
-
--- Generations of rows that ended because all rows were replaced, and how many those were.
-CREATE TABLE replacements (
-  run BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-  generation BIGINT NOT NULL,
-  rows BIGINT NOT NULL,
-  time TEXT NOT NULL,
-  actor TEXT NOT NULL,
-  PRIMARY KEY (run, generation)
 );
 
 -- Files of artifacts, each content once in a project.
