@@ -220,7 +220,6 @@ RUNS: Mapping[str, str] = {
     "target-stopped": "A case was not run, because its target or judge refuses every call: wrong key or model.",
     "timeout": "Something exceeded its time limit.",
     "too-long": "The answer is longer than the assertion can compare.",
-    "too-many-files": "A workspace has too many files to look for a glob in all of them.",
     "transform-failed": "The `transform` of an assertion could not be applied to the answer.",
     "unhealthy": "The `healthcheck` of a target failed, so the target was not called.",
     "unjudged-language": "The answer is in a language in which the assertion cannot tell a refusal.",

@@ -31,7 +31,7 @@ EXAMPLE_NEEDS = {
     "this machine": ["missing-agent", "missing-extra", "no-docker", "no-javascript-runtime", "no-receiver"],
     "this machine, too": ["gateway-failed", "sandbox-unavailable"],
     "an agent": ["agent-api", "agent-limit", "no-session", "no-tools", "permission-denied", "grader-defeated"],
-    "an agent that works in a directory": ["hook-failed", "setup-failed", "too-many-files", "workspace-failed"],
+    "an agent that works in a directory": ["hook-failed", "setup-failed", "workspace-failed"],
     "a server": ["bad-header", "bad-picture", "http-status", "judge-empty-output", "refused", "target-stopped"],
     "an earlier run": ["no-kept-answer", "not-drawn", "not-recorded", "not-replayed"],
     "another command": ["bad-payload", "no-equivalent", "no-output", "solution-failed", "unused-template"],

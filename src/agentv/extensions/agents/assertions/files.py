@@ -54,9 +54,6 @@ from agentv.registry.fields import (
 LIMIT = 10_000_000
 """Bytes of one file that are read."""
 
-MOST_FILES = 100_000
-"""Entries of a workspace that are looked at for a glob."""
-
 NO_WORKSPACE = Grade.errored("no-workspace", "the case has no workspace; give it or the suite one with 'workspace:'")
 """The grade of every type that looks into the workspace, for a case without one."""
 
@@ -68,42 +65,17 @@ class Unreadable:
     reason: str
 
 
-class TooManyFilesError(Exception):
-    """A workspace has more entries than are looked at."""
-
-
 def found(root: str, pattern: str) -> tuple[str, ...]:
-    """The paths that a path or glob describes, relative to the workspace, sorted. Links to directories are not entered.
-
-    Raises:
-        TooManyFilesError: the workspace has too many entries to look at.
-    """
+    """The paths that a path or glob describes, relative to it, sorted. Links to directories are not entered."""
     if not is_glob(pattern) and not pattern.endswith("/"):
         path = os.path.normpath(pattern)
         behind_a_link = os.path.commonpath((root, os.path.realpath(Path(root, path).parent))) != root
         return (path,) if not behind_a_link and os.path.lexists(f"{root}/{path}") else ()
     described = glob_pattern(pattern).fullmatch
-    return tuple(sorted(path for path in _paths(root) if described(path)))
-
-
-def _paths(root: str) -> Iterator[str]:
-    left = [""]
-    seen = 0
-    while left:
-        below = left.pop()
-        try:
-            entries = os.scandir(f"{root}/{below}")
-        except OSError:
-            continue  # a directory that cannot be read has no files to find
-        with entries:
-            for entry in entries:
-                seen += 1
-                if seen > MOST_FILES:
-                    raise TooManyFilesError
-                path = f"{below}{entry.name}"
-                yield path
-                if entry.is_dir(follow_symlinks=False):
-                    left.append(f"{path}/")
+    every = (
+        os.path.relpath(f"{folder}/{name}", root) for folder, *names in os.walk(root) for name in (*names[0], *names[1])
+    )
+    return tuple(sorted(filter(described, every)))
 
 
 def content(root: str, path: str) -> bytes | Unreadable:
@@ -181,12 +153,8 @@ class _FileAssertion(DeclaredAssertion):
 
     def _in_workspace(self, root: str) -> Grade:
         """The grade of the first file that passes, else of the last that does not."""
-        try:
-            paths = found(root, self.path)
-        except TooManyFilesError:
-            return Grade.errored("too-many-files", f"the workspace has more than {MOST_FILES:,} entries to look at")
         grade = Grade.of(False, f"{self.path} {self._expected}", "no such file")
-        for path in paths:
+        for path in found(root, self.path):
             grade = self._of_file(root, path)
             if grade.error is not None or grade.passed:
                 break

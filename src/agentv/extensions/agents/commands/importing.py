@@ -62,7 +62,7 @@ def import_files(form: str, files: Sequence[str], test_id: str | None = None) ->
     Raises:
         UsageError: a file cannot be read, has nothing of that format, or two sessions have one id.
     """
-    found = [session for file in files for session in _sessions(form, file)]
+    found = [session for file in files for session in _sessions(form, Path(file))]
     if test_id is not None:
         if len(found) > 1:
             what = f"--test-id names one session, and there are {len(found)}"
@@ -77,61 +77,44 @@ def import_files(form: str, files: Sequence[str], test_id: str | None = None) ->
     return found
 
 
-def import_session(program: str, path: Path, test_id: str | None = None) -> ImportedSession:
-    """The session of a program in a file.
-
-    Args:
-        program: a key of `PROGRAMS`.
-        path: of the file.
-        test_id: of the row; None: the id of the session.
-
-    Raises:
-        UsageError: the file cannot be read, or is not a session.
-    """
-    try:
-        trace = read_session(program, path)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
-    if isinstance(trace, Failure):
-        others = (name for name in PROGRAMS if name != program and isinstance(read_session(name, path), Trace))
-        other = next(others, None)
-        raise UsageError(f"{path}: {trace.message}", _hint(other, path) if other else None)
-    trace = structs.replace(trace, native=b"")  # the file is there, and may be large
-    return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
-
-
-def _hint(form: str, file: str | Path) -> str:
-    return f"it reads as {form}: agentv import {form} {file}"
-
-
-def _sessions(form: str, file: str) -> list[ImportedSession]:
-    if form in PROGRAMS:
-        _check_file(file)
-        return [import_session(form, Path(file))]
-    try:
-        _check_file(file)
-        data = Path(file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", _beside(Path(file))) from None
-    traces = FORMATS[form](data)
-    if isinstance(traces, Failure):
-        other = next((name for name, one in FORMATS.items() if name != form and isinstance(one(data), list)), None)
-        raise UsageError(f"{file}: {traces.message}", _hint(other, file) if other else None)
-    stem = Path(file).name.partition(".")[0] or Path(file).name
+def _sessions(form: str, path: Path) -> list[ImportedSession]:
+    """The sessions of a file, each named by its case, its file, or itself."""
+    traces = _traces(form, path)
+    stem = path.name.partition(".")[0] or path.name
     found = []
     for place, trace in enumerate(traces, 1):
-        case, name = trace.metadata.get("agentv.case.id"), trace.session_id or f"{stem}-{place}"
-        own = case if isinstance(case, str) else ""
-        found.append(ImportedSession(own or (stem if len(traces) == 1 else name), trace, file))
+        case = trace.metadata.get("agentv.case.id")
+        own = trace.session_id if form in PROGRAMS or len(traces) > 1 else ""
+        name = own or (stem if len(traces) == 1 else f"{stem}-{place}")
+        found.append(ImportedSession(case if isinstance(case, str) and case else name, trace, str(path)))
     return found
 
 
-def _check_file(file: str) -> None:
-    path = Path(file)
+def _traces(form: str, path: Path) -> list[Trace]:
+    """The traces of a file.
+
+    Raises:
+        UsageError: it cannot be read, or has none of that form; the hint names the form that it has.
+    """
     if path.is_dir():
-        raise UsageError(f"cannot read {file}: it is a directory")
-    if path.exists() and path.stat().st_size > LARGEST:
-        raise UsageError(f"{file} is larger than {LARGEST / 1_000_000:g} MB")
+        raise UsageError(f"cannot read {path}: it is a directory")
+    try:
+        if path.stat().st_size > LARGEST:
+            raise UsageError(f"{path} is larger than {LARGEST / 1_000_000:g} MB")
+        found = _read(form, path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
+    if isinstance(found, list):
+        return found
+    other = next((one for one in (*FORMATS, *PROGRAMS) if one != form and isinstance(_read(one, path), list)), None)
+    raise UsageError(f"{path}: {found.message}", other and f"it reads as {other}: agentv import {other} {path}")
+
+
+def _read(form: str, path: Path) -> list[Trace] | Failure:
+    if form in FORMATS:
+        return FORMATS[form](path.read_bytes())
+    found = read_session(form, path)
+    return found if isinstance(found, Failure) else [structs.replace(found, native=b"")]  # which may be large
 
 
 def _beside(path: Path) -> str | None:
@@ -225,9 +208,9 @@ def command(
         return _list(form, sessions_dir)
     if out is not None:
         check_place(out)
-    if session is None:
-        return _write(import_files(form, files, test_id), out)
-    return _write([import_session(form, find_session(form, session, sessions_dir), test_id)], out)
+    if session is not None:
+        files = (str(find_session(form, session, sessions_dir)),)
+    return _write(import_files(form, files, test_id), out)
 
 
 def _list(program: str, directory: Path | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -22,16 +23,9 @@ from agentv.user_code.excerpts import tail
 from agentv.user_code.processes import Finished, run_program
 
 PATCH_LIMIT = 5_000_000
-_CUT = " more characters are not shown\n"
 """Characters of a patch that are kept."""
 
 _COMMON = ("diff-tree", "-r", "-M", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-color")
-NAMES = (*_COMMON, "--raw", "--numstat", "-z")
-"""Arguments of git that list the changed files between two commits, and count their lines."""
-
-PATCH = (*_COMMON, "--patch", "--text")
-"""Arguments of git that print the patch between two commits."""
-
 _KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
 
 
@@ -64,14 +58,6 @@ def _file_change(
         sha256=state.sha256 if state is not None else None,
         binary=binary,
     )
-
-
-def _text(patch: bytes) -> str:
-    text = patch.decode(errors="replace")
-    if len(text) <= PATCH_LIMIT:
-        return text
-    kept = text[:PATCH_LIMIT].rpartition("\n")[0]
-    return f"{kept}\n… {len(text) - len(kept):,}{_CUT}"
 
 
 def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
@@ -117,7 +103,6 @@ OUTPUT_LIMIT = 100_000_000
 SHOWN_LIMIT = 20_000_000
 """Bytes of changed text files whose content the diff shows; of the others it shows size and hash."""
 
-_BATCH = 16_000_000
 _CONFIG = (
     "core.compression=0",
     "pack.compression=0",
@@ -126,6 +111,7 @@ _CONFIG = (
     "gc.auto=0",
     "diff.renameLimit=1000",
 )
+_ESCAPED = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _HEAD = b"committer agentv <agentv> 0 +0000\ndata 0\n"
 
 
@@ -139,8 +125,7 @@ class Baselines:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._numbers = count(1)
-        self._starting = asyncio.Lock()
-        self._started = False
+        self._started: asyncio.Future[Finished | Failure] | None = None
 
     async def store(
         self, directory: str, now: Snapshot, base: str = "", earlier: Snapshot | None = None
@@ -153,19 +138,19 @@ class Baselines:
             base: the commit that most of it is in already; empty: none.
             earlier: the state which that commit has.
         """
-        started = await self._start()
-        if started is not None:
+        if self._started is None:
+            self._started = asyncio.ensure_future(self._git("init", "--quiet", "--bare", "--template="))
+        started = await asyncio.shield(self._started)
+        if isinstance(started, Failure):
             return started
         paths = set(changed_paths(earlier or {}, now))
         if base and not paths:
             return base
         changed = {path: state for path, state in now.items() if path in paths}
         commit = f"refs/heads/state-{next(self._numbers)}"
-        for stream in _streams(directory, changed, paths - changed.keys(), commit.encode(), base.encode()):
-            failure = await self._git("fast-import", "--quiet", "--force", stdin=stream)
-            if isinstance(failure, Failure):
-                return failure
-        return commit
+        stream = _stream(directory, changed, paths - changed.keys(), commit.encode(), base.encode())
+        stored = await self._git("fast-import", "--quiet", "--force", stdin=stream)
+        return stored if isinstance(stored, Failure) else commit
 
     async def changes(self, base: str, final: str, now: Snapshot) -> WorkspaceChanges | Failure:
         """The changes between two commits.
@@ -175,10 +160,10 @@ class Baselines:
             final: that of the final state.
             now: the final state.
         """
-        names = await self._git(*NAMES, base, final)
+        names = await self._git(*_COMMON, "--raw", "--numstat", "-z", base, final)
         if isinstance(names, Failure):
             return names
-        patch = await self._git(*PATCH, base, final)
+        patch = await self._git(*_COMMON, "--patch", "--text", base, final)
         if isinstance(patch, Failure):
             return patch
         words = iter(names.stdout.split(b"\0"))
@@ -194,23 +179,16 @@ class Baselines:
                     path = next(words)
                 lines[path] = tuple(int(one) if one.isdigit() else 0 for one in (added, deleted))
         files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
-        text = _text(patch.stdout)
-        return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
+        text = patch.stdout.decode(errors="replace")
+        if len(text) <= PATCH_LIMIT:
+            return WorkspaceChanges(files, text)
+        kept = text[:PATCH_LIMIT].rpartition("\n")[0]
+        return WorkspaceChanges(files, f"{kept}\n… {len(text) - len(kept):,} more characters are not shown\n", cut=True)
 
     async def text(self, commit: str, path: bytes) -> str:
         """The text of a file in a commit; empty if it is missing."""
         shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
         return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
-
-    async def _start(self) -> Failure | None:
-        async with self._starting:
-            if self._started:
-                return None
-            made = await self._git("init", "--quiet", "--bare", "--template=")
-            if isinstance(made, Failure):
-                return made
-            self._started = True
-            return None
 
     async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
         flags = [word for setting in _CONFIG for word in ("-c", setting)]
@@ -238,10 +216,10 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _streams(
+def _stream(
     directory: str, changed: Mapping[bytes, FileState], gone: Iterable[bytes], commit: bytes, base: bytes
-) -> Iterator[bytes]:
-    """What `git fast-import` reads, in parts that fit into memory: each is a commit on top of the one before."""
+) -> bytes:
+    """What `git fast-import` reads: a commit with these files, of which no more text is shown than fits into memory."""
     lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
     if base:
         lines += b"from %b^0\n" % base
@@ -252,10 +230,7 @@ def _streams(
         text = _stored(directory, path, state, shown)
         shown += 0 if state.binary else state.size
         lines += b"M %b inline %b\ndata %d\n%b\n" % (state.mode.encode(), _quoted(path), len(text), text)
-        if len(lines) > _BATCH:
-            yield bytes(lines)
-            lines = bytearray(b"commit %b\n%bfrom %b^0\n" % (commit, _HEAD, commit))
-    yield bytes(lines)
+    return bytes(lines)
 
 
 def _stored(directory: str, path: bytes, state: FileState, shown: int) -> bytes:
@@ -269,8 +244,4 @@ def _stored(directory: str, path: bytes, state: FileState, shown: int) -> bytes:
 
 def _quoted(path: bytes) -> bytes:
     """A path as git quotes it."""
-    return b'"' + b"".join(_escaped(one) for one in path) + b'"'
-
-
-def _escaped(byte: int) -> bytes:
-    return b"\\%03o" % byte if byte < 0x20 or byte in b'"\\' or byte == 0x7F else bytes((byte,))
+    return b'"' + _ESCAPED.sub(lambda found: b"\\%03o" % ord(found[0]), path) + b'"'

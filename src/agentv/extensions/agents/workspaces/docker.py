@@ -108,13 +108,9 @@ async def copy_workdir(sandbox: Docker) -> Failure | None:
     options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/")
     mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
     arguments = ("sh", "-c", words, sandbox.recipe.workdir, target)
-    command = Command(argv=(sandbox.program, "run", *options, *mount, sandbox.image, *arguments))
-    env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
-    ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
-    if isinstance(ended, Failure):
-        return Failure("workspace-failed", f"the files of the docker image cannot be copied: {ended.message}")
-    if ended.status:
-        return Failure("workspace-failed", f"the files of the docker image cannot be copied: {tail(ended.stderr)}")
+    copied = await _by_client(sandbox.program, "run", *options, *mount, sandbox.image, *arguments)
+    if isinstance(copied, Failure):
+        return Failure("workspace-failed", f"the files of the docker image cannot be copied: {copied.message}")
     return None
 
 
@@ -125,15 +121,21 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
     tag = ("--tag", recipe.image) if recipe.image else ()
     # docker counts a relative path from the working directory, a recipe from its context
     dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
-    command = Command(argv=(program, "build", "--quiet", *tag, *dockerfile, recipe.context))
+    built = await _by_client(program, "build", "--quiet", *tag, *dockerfile, recipe.context)
+    if isinstance(built, Failure):
+        return Failure("sandbox-unavailable", f"the docker image cannot be built: {built.message}")
+    return recipe.image or built.rpartition("\n")[2]
+
+
+async def _by_client(*argv: str) -> str | Failure:
+    """What the docker client prints, with the user's configuration; why it failed."""
     env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
-    ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
+    ended = await run_program(Command(argv=argv), stdin=b"", env=env, timeout_s=BUILD_S)
     if isinstance(ended, Failure):
-        return Failure("sandbox-unavailable", f"the docker image cannot be built: {ended.message}")
-    built = ended.stdout.decode(errors="replace").strip().rpartition("\n")[2]
-    if ended.status or not built:
-        return Failure("sandbox-unavailable", f"the docker image cannot be built: {tail(ended.stderr)}")
-    return recipe.image or built
+        return ended
+    if ended.status:
+        return Failure("cannot-start", tail(ended.stderr))
+    return ended.stdout.decode(errors="replace").strip()
 
 
 def remove_containers(program: str, label: str) -> bool:
