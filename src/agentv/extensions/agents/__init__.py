@@ -72,7 +72,7 @@ PORTS = {
     "Sandboxes": "agentv.extensions.agents.workspaces.choice:LocalSandboxes",
     "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
     "WorkingAgents": "agentv.extensions.agents.trial.working:AgentsView",
-    "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
+    "WorkReader": "agentv.extensions.agents.authoring.reader:SuiteReader",
 }
 
 RETURNS = {"frameworks": "agentv.extensions.agents.traces.returns:answer_in"}

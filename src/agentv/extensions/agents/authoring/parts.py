@@ -208,16 +208,14 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
     """
     if not isinstance(node, MapNode):
         return _words(node, key, reading)
-    pairs = dict(node.items)
-    if beside and "command" not in pairs and "script" not in pairs and "reset" in pairs:
-        pairs["command"] = Scalar("true", "true", node.at)
+    pairs = node.items
+    if "reset" in pairs:
+        reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
+        if beside and "command" not in pairs and "script" not in pairs:
+            return None
     read = shape_of(AuthoredCommand).decode(pairs, node, reading, f"a command of '{key}'")
     if read is INVALID:
         return None
-    if read.reset is not None:
-        reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
-        if "command" not in node.items and "script" not in node.items:
-            return None
     made = _words(read.command, key, reading)
     if made is None:
         return None

@@ -1,12 +1,16 @@
-"""The workspace of each case of a suite, and its variants: the suite's, with what the case says key by key, hashed."""
+"""Reader of what is said of agents' work: workspaces and variants of the cases of one suite, their tools and solutions.
+
+The workspace of a case is the suite's, with what the case says key by key, hashed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,30 +20,30 @@ from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.schema import AuthoredCase
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests, read_extensions
 from agentv.extensions.agents.authoring.schema import STAGES, AuthoredVariant
-from agentv.extensions.agents.authoring.workspace import MappingReader, Parts, read_environment
-from agentv.model.suite.workspace import WORKSPACE, Hooks, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
+from agentv.extensions.agents.authoring.workspace import Parts, read_environment, read_workspace
+from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
+from agentv.model.suite.tools import ScriptedServer
+from agentv.model.suite.workspace import (
+    WORKSPACE,
+    Hooks,
+    SandboxName,
+    Solution,
+    Variant,
+    WorkspaceCommand,
+    WorkspaceSpec,
+)
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.templating import Scope
 
-
-class WorkspaceKeys(Struct, frozen=True):
-    """What one place says of workspaces: the suite, or a case. Nothing is read."""
-
-    workspace: Node | None = None
-    sandbox: Node | None = None
-    environment: Node | None = None
-    extensions: Node | None = None
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Those that are written."""
-        keys = (self.workspace, self.sandbox, self.environment, self.extensions)
-        return tuple(one for one in keys if one is not None)
+if TYPE_CHECKING:
+    from agentv.extensions.agents.authoring.tools import ToolReader
 
 
 def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | None:
@@ -81,22 +85,26 @@ _OPTIONAL = "to run without it where it is missing, write `sandbox: [bwrap, none
 _SANDBOX = kind_for(SandboxName | tuple[SandboxName, ...])
 
 
-class WorkspaceReader:
-    """Reads the workspaces of one suite; what is wrong is reported."""
+class SuiteReader:
+    """An `agentv.authoring.cases.context.WorkReader`. What reads tools is loaded when some are written."""
 
     def __init__(self, work: SuiteWork) -> None:
         self._work = work
-        self._keys = WorkspaceKeys(
-            work.workspace, work.authored.sandbox, work.authored.environment, work.authored.extensions
-        )
+        self._keys = _written(work.authored, work.workspace)
         self._digests = FileDigests(reads=work.request.for_run)
-        self._mappings = MappingReader(self._digests, complete=not work.varies)
-        self._changes = any(map(holds_placeholder, self._keys.nodes))
+        self._changes = any(map(holds_placeholder, self._keys.values()))
         self._parts: Parts | None = None
         self._spec: WorkspaceSpec | None = None
 
-    def variants(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
+    @cached_property
+    def _tools(self) -> ToolReader:
+        from agentv.extensions.agents.authoring.tools import ToolReader
+
+        return ToolReader(self._work.authored.tools)
+
+    def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
+        node = self._work.authored.variants
         if not self._changes:
             self._of_suite(reading)  # its mistakes are reported before those of variants, which repeat them
         if node is None or is_empty(node):
@@ -113,18 +121,52 @@ class WorkspaceReader:
                 reading.report.error("duplicate-id", one.span, message)
         return tuple(found)
 
-    def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
+    def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
+        """The cases of `activation`, and what every skill must reach."""
+        from agentv.extensions.agents.authoring.activation import read_activation
+
+        workspace = self._work.workspace
+        if self._work.request.workspace_path is not None or (
+            isinstance(workspace, MapNode) and "path" in workspace.items
+        ):
+            message = "a directory of your own is used as it is, so that agents do not get the skills of 'activation'"
+            hint = "leave out --workspace-path, or 'path' of 'workspace'"
+            reading.report.error("bad-value", node, message, hint=hint)
+            return (), None
+        return read_activation(node, workspace.get("files") if isinstance(workspace, MapNode) else None, reading)
+
+    def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
+        """The scripted tools of a case."""
+        return self._tools.of_case(case.tools, reading)
+
+    def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
+        """The simulated user of a case."""
+        from agentv.extensions.agents.authoring.tools import read_user
+
+        return read_user(node, reading, registry)
+
+    def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
+        """The solution of a case."""
+        from agentv.extensions.agents.authoring.tools import read_solution
+
+        return None if case.solution is None else read_solution(case.solution, tools, reading)
+
+    def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
+        """Report targets that a closed network keeps from what they need."""
+        if case.workspace is not None and case.workspace.network != "host":
+            check_network(case.workspace, case.tools, targets, report)
+
+    def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case; None where it has none."""
-        keys = WorkspaceKeys(case.workspace, case.sandbox, case.environment)
-        own = keys.nodes
+        own = _written(case, case.workspace)
         if not own and not self._work.has_workspaces:
             return None
         if not own and self._spec is not None:
             return self._spec
         reading = _knowing_path(reading)
         base = self._of_suite(reading.of_suite())
-        parts = _merged(base, self._of(keys, reading)) if own else base
-        spec = self._made(parts, keys, reading)
+        parts = _merged(base, self._of(own, reading)) if own else base
+        spec = self._made(parts, own, reading)
         if not own and not self._changes:
             self._spec = spec
         return spec
@@ -136,36 +178,38 @@ class WorkspaceReader:
             self._parts = self._of(self._keys, _knowing_path(reading))
         return self._parts
 
-    def _of(self, keys: WorkspaceKeys, reading: Reading) -> Parts:
+    def _of(self, keys: Mapping[str, Node], reading: Reading) -> Parts:
         parts: Parts = {}
         copies = CopyReader(self._digests)
-        if keys.environment is not None and not is_empty(keys.environment):
-            if keys.workspace is not None and not is_empty(keys.workspace):
+        workspace, environment, sandbox = (keys.get(one) for one in ("workspace", "environment", "sandbox"))
+        if environment is not None and not is_empty(environment):
+            if workspace is not None and not is_empty(workspace):
                 message = "'environment' and 'workspace' both say what the agent works in; keep one of them"
-                reading.report.error("two-spellings", keys.environment, message)
-            parts = read_environment(keys.environment, copies, reading)
-        if keys.workspace is not None and not is_empty(keys.workspace):
-            parts = {**parts, **self._mappings.read(keys.workspace, reading)}
-        if keys.extensions is not None:
+                reading.report.error("two-spellings", environment, message)
+            parts = read_environment(environment, copies, reading)
+        if workspace is not None and not is_empty(workspace):
+            complete = not self._work.varies  # no variant adds files
+            parts = {**parts, **read_workspace(workspace, self._digests, reading, complete=complete)}
+        if "extensions" in keys:
             if reading.data:
-                refuse_data(keys.extensions, reading.report, "name code, as 'extensions' does")
+                refuse_data(keys["extensions"], reading.report, "name code, as 'extensions' does")
                 return parts
-            more, setup, files = read_extensions(keys.extensions, copies, reading)
+            more, setup, files = read_extensions(keys["extensions"], copies, reading)
             parts["setup"] = (*parts.get("setup", ()), *setup)
             parts["files"] = (*parts.get("files", ()), *files)
             hooks = parts.get("hooks", Hooks())
             parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(more, name) for name in STAGES})
-        if keys.sandbox is not None and not is_empty(keys.sandbox):
+        if sandbox is not None and not is_empty(sandbox):
             if reading.data:
-                refuse_data(keys.sandbox, reading.report, "choose a sandbox")
+                refuse_data(sandbox, reading.report, "choose a sandbox")
                 return parts
-            rendered = reading.rendered(keys.sandbox)
+            rendered = reading.rendered(sandbox)
             found = INVALID if rendered is None else _SANDBOX.read(rendered, reading, "sandbox")
             if found is not INVALID:
                 parts["sandbox"] = found if isinstance(found, tuple) else (found,)
         return parts
 
-    def _made(self, parts: Parts, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec:
+    def _made(self, parts: Parts, own: Mapping[str, Node], reading: Reading) -> WorkspaceSpec:
         work, request = self._work, self._work.request
         if request.workspace_path is not None:
             parts = {**parts, "existing": request.workspace_path}
@@ -173,16 +217,22 @@ class WorkspaceReader:
             parts = {**parts, "sandbox": (request.sandbox,)}
         if request.keep_workspaces is not None:
             parts = {**parts, "keep": request.keep_workspaces}
-        at = next(iter((*keys.nodes, *self._keys.nodes)), None)
+        at = next(iter((*own.values(), *self._keys.values())), None)
         spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
         if spec.mounts:
             spec = replace(spec, sandbox=tuple(one for one in spec.sandbox if one != "none"))
             if not spec.sandbox:
                 reading.report.error("bad-value", at, "'mounts' of 'workspace' needs 'sandbox: bwrap' or 'docker'")
                 return spec
-        _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, work, reading)
+        _check_sandbox(spec, own.get("sandbox") or self._keys.get("sandbox") or at, work, reading)
         _check_exposed(spec, reading)
         return replace(spec, sha256=_digest(spec, reading.places.root))
+
+
+def _written(keys: AuthoredSuite | AuthoredCase, workspace: Node | None) -> dict[str, Node]:
+    """What one place says of workspaces: the suite, or a case. Nothing is read."""
+    others = {key: getattr(keys, key, None) for key in ("sandbox", "environment", "extensions")}
+    return {key: node for key, node in {"workspace": workspace, **others}.items() if node is not None}
 
 
 def _knowing_path(reading: Reading) -> Reading:
@@ -252,6 +302,28 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
     }
     written = json.dumps(facts, sort_keys=True).replace(f"{root.rstrip('/')}/", "")
     return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()
+
+
+LOOPBACK = "write 'network: loopback', which reaches the gateway and the tools of the case, and nothing else"
+
+
+def check_network(
+    spec: WorkspaceSpec, tools: Iterable[ScriptedServer], targets: Iterable[TargetSpec], report: Report
+) -> None:
+    """Report an agent that cannot reach its model, and tools that cannot be reached."""
+    if spec.network == "none":
+        kept = [f"the agent of '{one.name}' from its model" for one in targets if one.upstream is not None]
+        http = (one.name for one in tools if one.transport == "http")
+        kept += [f"agents from the tools of '{name}', which are served over HTTP" for name in http]
+        for one in kept:
+            report.error("bad-value", spec.span, f"'network: none' keeps {one}", hint=LOOPBACK)
+    elif spec.network == "loopback":
+        for target in targets:
+            settings = target.settings
+            is_without = getattr(settings, "gateway", None) is False
+            if is_without and getattr(settings, "model_protocol", None) is not None:
+                message = f"'network: loopback' reaches the gateway only, and '{target.name}' has 'gateway: false'"
+                report.error("bad-value", spec.span, message, hint="remove 'gateway: false'")
 
 
 class _Named(Struct, frozen=True):

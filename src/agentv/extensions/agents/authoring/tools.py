@@ -40,16 +40,6 @@ _STATE = "STATE"
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 
 
-def tools_in(node: Node, reading: Reading) -> tuple[MapNode, JsonObject] | None:
-    """The tools that `tools` of a server maps, or whose module it names, and their state; None where that is wrong."""
-    if isinstance(node, Scalar) and node.text.strip().endswith(".py"):
-        return _module(node, reading)
-    if isinstance(node, MapNode) and not is_empty(node):
-        return node, {}
-    reading.report.error("bad-value", node, f"'tools' must map tools to what they do, found {kind_of(node)}")
-    return None
-
-
 def _module(node: Scalar, reading: Reading) -> tuple[MapNode, JsonObject] | None:
     """The public functions of a module, and its literal `STATE`; None where it cannot be read, which is reported.
 
@@ -186,25 +176,25 @@ def _servers(node: Node, reading: Reading) -> Mapping[str, _Server]:
 def _server(name: str, node: Node, around: MapNode, reading: Reading) -> _Server | None:
     if not _is_name(name, "server", around, reading):
         return None
-    if isinstance(node, Scalar) and node.text.strip().endswith(".py"):
-        node = MapNode({_TOOLS: node}, {_TOOLS: node.at}, node.at)
-    if not isinstance(node, MapNode) or is_empty(node):
-        message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(node)}"
-        hint = "or name a module whose functions are the tools: tools.py"
-        reading.report.error("bad-value", node, message, hint=hint)
-        return None
-    if _TOOLS not in node.items:
-        return _Server(_tools(name, node, reading))
-    read = shape_of(AuthoredServer).decode(node.items, node, reading, f"the server '{name}'")
-    if read is INVALID:
-        return None
-    found, own = tools_in(read.tools, reading), {} if read.state is None else read.state.value
-    if not isinstance(own, Mapping):
-        reading.report.error("bad-value", node.items["state"], "'state' must be an object of JSON")
-    if found is None or not isinstance(own, Mapping):
-        return None
-    tools, state = found
-    return _Server(_tools(name, tools, reading), {**state, **own}, read.transport)
+    written, own, transport = node, EMPTY, None
+    if isinstance(node, MapNode) and _TOOLS in node.items:
+        read = shape_of(AuthoredServer).decode(node.items, node, reading, f"the server '{name}'")
+        if read is INVALID:
+            return None
+        written, transport = read.tools, read.transport
+        own = read.state.value if read.state is not None else EMPTY
+        if not isinstance(own, Mapping):
+            reading.report.error("bad-value", node.items["state"], "'state' must be an object of JSON")
+            return None
+    if isinstance(written, Scalar) and written.text.strip().endswith(".py"):
+        found = _module(written, reading)
+        return None if found is None else _Server(_tools(name, found[0], reading), {**found[1], **own}, transport)
+    if isinstance(written, MapNode) and not is_empty(written):
+        return _Server(_tools(name, written, reading), own, transport)
+    message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(written)}"
+    hint = "or name a module whose functions are the tools: tools.py"
+    reading.report.error("bad-value", written, message, hint=hint)
+    return None
 
 
 def _tools(server: str, node: MapNode, reading: Reading) -> Mapping[str, ScriptedTool]:

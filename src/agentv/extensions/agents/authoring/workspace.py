@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -63,81 +61,81 @@ _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
 
-class MappingReader(Struct, frozen=True):
-    """Reads `workspace` mappings; what is wrong is reported.
+def read_workspace(node: Node, digests: FileDigests, reading: Reading, *, complete: bool) -> Parts:
+    """The fields that a `workspace` gives; none where it is no mapping. What is wrong is reported.
 
-    Attributes:
-        complete: no variant adds files to the workspaces.
+    Args:
+        node: as it is written.
+        digests: of the files behind it.
+        reading: of the suite or case.
+        complete: no variant adds files to it.
     """
+    found = _mapping(node, "workspace", reading)
+    if found is None:
+        return {}
+    node, reading = found
+    rendered = reading.rendered(node)
+    if not isinstance(rendered, MapNode) or _refuses(node, rendered, reading):
+        return {}
+    reading = reading.rendering(False)
+    read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
+    if read is INVALID:
+        read = shape_of(AuthoredWorkspace).unread(rendered.items)
+    parts = _parts(read, rendered, digests, reading)
+    if complete and read.protected:
+        report_unmatched(parts, rendered.items["protected"], reading)
+    return parts
 
-    digests: FileDigests
-    complete: bool = True
 
-    def read(self, node: Node, reading: Reading) -> Parts:
-        """The fields that a workspace gives; none where it is no mapping."""
-        found = _mapping(node, "workspace", reading)
-        if found is None:
-            return {}
-        node, reading = found
-        rendered = reading.rendered(node)
-        if not isinstance(rendered, MapNode) or _refuses(node, rendered, reading):
-            return {}
-        reading = reading.rendering(False)
-        read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
-        if read is INVALID:
-            read = shape_of(AuthoredWorkspace).unread(rendered.items)
-        return self._parts(read, rendered, reading)
+def _parts(read: AuthoredWorkspace, node: MapNode, digests: FileDigests, reading: Reading) -> Parts:
+    base, copies, kept = read.template, CopyReader(digests), CopyReader(digests, hidden=True)
+    readers: Mapping[str, Any] = {
+        "template": lambda: None if is_empty(base) else copies.directory(base, "template", reading),
+        "files": lambda: copies.read(node.items["files"], "files", reading),
+        "hidden": lambda: kept.read(node.items["hidden"], "hidden", reading),
+        "setup": lambda: read_commands(read.setup, "setup", reading),
+        "network": lambda: read.network,
+        "home": lambda: read.home,
+        "keep": lambda: read.keep,
+        "protected": lambda: _globs(read.protected, node, "protected", reading),
+        "ignore": lambda: _globs(read.ignore, node, "ignore", reading),
+        "mounts": lambda: _mounts(read.mounts, node.items["mounts"], reading),
+    }
+    parts: Parts = {key: found() for key, found in readers.items() if key in node.items}
+    if "repos" in node.items:
+        repos = node.items["repos"]
+        pairs = zip(read.repos, repos.items if isinstance(repos, ListNode) else [], strict=False)
+        found = [_repository(one, item, reading) for one, item in pairs if isinstance(item, MapNode)]
+        parts["repositories"] = tuple(found)
+    if read.hooks is not None and not is_empty(read.hooks):
+        hooks, setup = read_hooks(read.hooks, reading)
+        parts["hooks"] = hooks
+        if setup:
+            parts["setup"] = (*parts.get("setup", ()), *setup)
+    if "env" in node.items:
+        parts["env"] = _env(read.env, node.items["env"], reading)
+    if read.docker is not None:
+        parts["docker"] = _docker(read.docker, node.items["docker"], reading)
+        parts["sandbox"] = ("docker",)
+    _existing(read, node, parts, reading)
+    return parts
 
-    def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
-        base, copies, kept = read.template, CopyReader(self.digests), CopyReader(self.digests, hidden=True)
-        readers: Mapping[str, Any] = {
-            "template": lambda: None if is_empty(base) else copies.directory(base, "template", reading),
-            "files": lambda: copies.read(node.items["files"], "files", reading),
-            "hidden": lambda: kept.read(node.items["hidden"], "hidden", reading),
-            "setup": lambda: read_commands(read.setup, "setup", reading),
-            "network": lambda: read.network,
-            "home": lambda: read.home,
-            "keep": lambda: read.keep,
-            "protected": lambda: _globs(read.protected, node, "protected", reading),
-            "ignore": lambda: _globs(read.ignore, node, "ignore", reading),
-            "mounts": lambda: _mounts(read.mounts, node.items["mounts"], reading),
-        }
-        parts: Parts = {key: found() for key, found in readers.items() if key in node.items}
-        if "repos" in node.items:
-            repos = node.items["repos"]
-            pairs = zip(read.repos, repos.items if isinstance(repos, ListNode) else [], strict=False)
-            found = [_repository(one, item, reading) for one, item in pairs if isinstance(item, MapNode)]
-            parts["repositories"] = tuple(found)
-        if read.hooks is not None and not is_empty(read.hooks):
-            hooks, setup = read_hooks(read.hooks, reading)
-            parts["hooks"] = hooks
-            if setup:
-                parts["setup"] = (*parts.get("setup", ()), *setup)
-        if "env" in node.items:
-            parts["env"] = _env(read.env, node.items["env"], reading)
-        if read.docker is not None:
-            parts["docker"] = _docker(read.docker, node.items["docker"], reading)
-            parts["sandbox"] = ("docker",)
-        self._existing(read, node, parts, reading)
-        if self.complete and read.protected:
-            report_unmatched(parts, node.items["protected"], reading)
-        return parts
 
-    def _existing(self, read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Reading) -> None:
-        for key in ("isolation", "mode"):
-            if getattr(read, key) is not None and read.mode != "static":
-                why = f"'{key}' has no effect: each trial has a new workspace"
-                reading.report.remark("no-effect", node.items[key], why)
-        if read.mode == "static" and read.path is None:
-            reading.report.error("missing-key", node.items["mode"], "'mode: static' needs 'path', the directory to use")
-        if read.path is None:
-            return
-        at = node.items["path"]
-        found = reading.find(at, "directory") if isinstance(at, Scalar) else None
-        if found is not None and not is_directory(found):
-            reading.report.error("bad-value", at, "'path' must be the path of a directory")
-        elif found is not None:
-            parts["existing"] = found
+def _existing(read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Reading) -> None:
+    for key in ("isolation", "mode"):
+        if getattr(read, key) is not None and read.mode != "static":
+            why = f"'{key}' has no effect: each trial has a new workspace"
+            reading.report.remark("no-effect", node.items[key], why)
+    if read.mode == "static" and read.path is None:
+        reading.report.error("missing-key", node.items["mode"], "'mode: static' needs 'path', the directory to use")
+    if read.path is None:
+        return
+    at = node.items["path"]
+    found = reading.find(at, "directory") if isinstance(at, Scalar) else None
+    if found is not None and not is_directory(found):
+        reading.report.error("bad-value", at, "'path' must be the path of a directory")
+    elif found is not None:
+        parts["existing"] = found
 
 
 def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
@@ -237,7 +235,6 @@ def docker_image(read: AuthoredDocker | AuthoredEnvironment, node: Node, at: Nod
     return DockerImage(read.image or "", place, read.dockerfile or "", read.workdir or "", tuple(mounts))
 
 
-_MOST_FILES = 20_000
 _OTHER_SOURCES = ("repositories", "files", "setup", "hooks", "existing")
 """What may add files that are not known yet."""
 
@@ -260,9 +257,7 @@ def report_unmatched(parts: Mapping[str, Any], node: Node, reading: Reading) -> 
         return
     if any(one.is_patch for one in hidden):
         return
-    names = tuple(islice(_names(template, hidden), _MOST_FILES))
-    if len(names) == _MOST_FILES:
-        return
+    names = tuple(_names(template, hidden))
     items = node.items if isinstance(node, ListNode) else [node]
     for glob, item in zip(parts["protected"], items, strict=False):
         if not _is_for_files(glob) or any(map(glob_pattern(glob, below=True).fullmatch, names)):

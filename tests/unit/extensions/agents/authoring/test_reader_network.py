@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from agentv.authoring.source.report import Report
-from agentv.extensions.agents.authoring.suite_work import check_network
+from agentv.extensions.agents.authoring.reader import check_network
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import ModelUpstream, ScriptedServer
 from agentv.model.suite.workspace import WorkspaceSpec
