@@ -17,9 +17,6 @@ from agentv.extensions.datasets.samples import DEEPEVAL, INSPECT, OPENAI_EVALS, 
 if TYPE_CHECKING:
     from agentv.extensions.datasets.converting import ConvertedDataset
 
-_MANY = 20_000
-"""Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
-
 
 class Samples(SampleDialect):
     """The samples of a tool.
@@ -47,8 +44,6 @@ class Samples(SampleDialect):
 
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
         """Write the samples of a file as cases."""
-        import click
-
         from agentv.extensions.datasets.cases import CHECKS
         from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
 
@@ -59,11 +54,7 @@ class Samples(SampleDialect):
         if unknown is not None:
             raise UsageError(f"--assert does not know '{unknown}'", f"choose from: {', '.join(CHECKS)}")
         request = DatasetRequest(source, self._form, options["checks"], to, options["out"], options["tools"])
-        done = from_dataset(request, dict(os.environ))
-        status = _print(done)
-        if to == "yaml" and done.count > _MANY:
-            click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
-        return status
+        return _print(from_dataset(request, dict(os.environ)))
 
 
 class Tasks(SampleDialect):

@@ -21,13 +21,13 @@ from msgspec.structs import replace
 from agentv.assertions.comparing import differences, shown
 from agentv.assertions.evidence import around, excerpt, listed, quoted
 from agentv.assertions.judged.rubric import LlmRubric
+from agentv.assertions.structure import AssertSet
 from agentv.extensions.agents.assertions.calls import all_or_nothing
 from agentv.matching.json_text import NotJson, UnsearchableError
 from agentv.matching.json_text import parse as parse_json
 from agentv.matching.patterns import PatternError, compiled, search
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Check, Grade, spent_on
-from agentv.model.run.verdict import combined
+from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S
 from agentv.model.values.formatting import plural
@@ -409,8 +409,7 @@ class Diff(DeclaredAssertion):
 
     def validate(self) -> Iterable[Issue]:
         """Reports assertions that check nothing."""
-        if not any(one.settings.weight or one.settings.required for one in self.assert_):
-            yield Issue(("assert_",), "there is no assertion that counts, so it checks nothing", "missing-value")
+        return AssertSet(self.assert_).validate()
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Grade the diff as a case's answer is graded."""
@@ -424,25 +423,7 @@ class Diff(DeclaredAssertion):
             what = "all changes" if changes.cut else listed(hidden)
             return Grade.errored("no-data", f"the diff does not show {what}, so that it cannot be graded")
         seen = replace(context, output=changes.patch, value=None, changes=None)  # a judge is shown the diff once
-        scores = await context.services.grade(self.assert_, seen)
-        whole = combined(scores, context.threshold)
-        cost, usage = spent_on(score.grade for score in scores)
-        checks = tuple(
-            Check(f"{score.entry.name}: {check.text}", check.passed, check.evidence)
-            for score in scores
-            for check in score.grade.checks
-        )
-        return Grade(
-            score=whole.score,
-            passed=whole.passed,
-            checks=() if whole.error is not None else checks,
-            reason=whole.error.message if whole.error is not None else None,
-            error=whole.error,
-            has_own_threshold=True,
-            cost_usd=cost,
-            token_usage=usage,
-            undecided=not whole.passed and any(score.grade.undecided for score in scores),
-        )
+        return await AssertSet(self.assert_).grade(seen)
 
 
 def _shown(paths: tuple[str, ...]) -> str:
@@ -462,8 +443,6 @@ class AgentRubric(LlmRubric):
         workspace = context.workspace
         if workspace is None:
             return NO_WORKSPACE
-        if context.output is None:
-            return Grade.errored("no-output", "there is no answer to grade")
         place = await workspace.copy_for_judge()
         if isinstance(place, Failure):
             return Grade.errored(place.code, place.message)

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -31,32 +31,23 @@ _GIT_NAMES = ("HEAD", "packed-refs", "refs")
 """What of a `.git` directory says which commits it holds."""
 
 
-class FileDigests:
-    """The sha256 of files and directories.
+DigestOf = Callable[[str], str]
+"""Gives the hash of a file, or of all that lies in a directory."""
 
-    Args:
-        reads: False: nothing is read, and every digest is empty; for a check that keeps none of them.
+
+def no_digest(path: str) -> str:
+    """Nothing is read: for a check that keeps no hash."""
+    del path
+    return ""
+
+
+def digest_of(place: str) -> str:
+    """The sha256 of a file, or of all that lies in a directory: names, content, what may be executed, links.
+
+    Raises:
+        OSError: something in it cannot be read.
     """
-
-    def __init__(self, *, reads: bool = True) -> None:
-        self._reads = reads
-        self._known: dict[str, str] = {}
-
-    def of(self, path: str) -> str:
-        """The hash of a file, or of all that lies in a directory: names, content, what may be executed, links.
-
-        Raises:
-            OSError: something in it cannot be read.
-        """
-        if not self._reads:
-            return ""
-        found = self._known.get(path)
-        if found is None:
-            found = self._known[path] = _digest(Path(path))
-        return found
-
-
-def _digest(path: Path) -> str:
+    path = Path(place)
     if not path.is_dir():
         return _of_file(path)
     whole = hashlib.sha256()
@@ -127,7 +118,7 @@ class CopyReader(Struct, frozen=True):
             without a place stands for the files that it changes.
     """
 
-    digests: FileDigests
+    digest_of: DigestOf
     hidden: bool = False
 
     def read(self, node: Node, key: str, reading: Reading) -> tuple[CopiedFiles, ...]:
@@ -164,7 +155,7 @@ class CopyReader(Struct, frozen=True):
         if found is None:
             return None
         try:
-            digest = self.digests.of(found)
+            digest = self.digest_of(found)
         except OSError as error:
             message = f"cannot read {error.filename or node.text}: {error.strerror}"
             reading.report.error("missing-file", node, message)

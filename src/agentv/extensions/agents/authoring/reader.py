@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests, read_extensions
+from agentv.extensions.agents.authoring.parts import CopyReader, DigestOf, digest_of, no_digest, read_extensions
 from agentv.extensions.agents.authoring.schema import STAGES, AuthoredVariant
 from agentv.extensions.agents.authoring.workspace import Parts, read_environment, read_workspace
 from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agentv.extensions.agents.authoring.tools import ToolReader
 
 
-def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | None:
+def _variant(node: Node, digest_of: DigestOf, reading: Reading) -> Variant | None:
     rendered = reading.rendered(node)
     if not isinstance(rendered, MapNode):
         if rendered is not None:
@@ -58,7 +58,7 @@ def _variant(node: Node, digests: FileDigests, reading: Reading) -> Variant | No
     if read is INVALID:
         return None
     overlay = rendered.items.get("overlay")
-    copies = CopyReader(digests)
+    copies = CopyReader(digest_of)
     overlays = () if overlay is None else copies.read(overlay, "overlay", reading)
     ref = None if read.ref is None else commit_of(read.ref, reading)
     if read.ref is not None and ref is None:
@@ -91,7 +91,7 @@ class SuiteReader:
     def __init__(self, work: SuiteWork) -> None:
         self._work = work
         self._keys = _written(work.authored, work.workspace)
-        self._digests = FileDigests(reads=work.request.for_run)
+        self._digest_of = cache(digest_of) if work.request.for_run else no_digest
         self._changes = any(map(holds_placeholder, self._keys.values()))
         self._parts: Parts | None = None
         self._spec: WorkspaceSpec | None = None
@@ -112,7 +112,7 @@ class SuiteReader:
         if not isinstance(node, ListNode):
             reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
             return ()
-        found = [one for item in node.items if (one := _variant(item, self._digests, reading)) is not None]
+        found = [one for item in node.items if (one := _variant(item, self._digest_of, reading)) is not None]
         seen: dict[str, Variant] = {}
         for one in found:
             first = seen.setdefault(one.name, one)
@@ -180,7 +180,7 @@ class SuiteReader:
 
     def _of(self, keys: Mapping[str, Node], reading: Reading) -> Parts:
         parts: Parts = {}
-        copies = CopyReader(self._digests)
+        copies = CopyReader(self._digest_of)
         workspace, environment, sandbox = (keys.get(one) for one in ("workspace", "environment", "sandbox"))
         if environment is not None and not is_empty(environment):
             if workspace is not None and not is_empty(workspace):
@@ -189,7 +189,7 @@ class SuiteReader:
             parts = read_environment(environment, copies, reading)
         if workspace is not None and not is_empty(workspace):
             complete = not self._work.varies  # no variant adds files
-            parts = {**parts, **read_workspace(workspace, self._digests, reading, complete=complete)}
+            parts = {**parts, **read_workspace(workspace, self._digest_of, reading, complete=complete)}
         if "extensions" in keys:
             if reading.data:
                 refuse_data(keys["extensions"], reading.report, "name code, as 'extensions' does")

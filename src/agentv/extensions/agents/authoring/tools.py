@@ -22,7 +22,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, node_of, span_of
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, FileDigests, read_commands
+from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, no_digest, read_commands
 from agentv.extensions.agents.authoring.schema import (
     OFFERED,
     AuthoredServer,
@@ -263,7 +263,7 @@ def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading)
 def _solution(
     reading: Reading, *, patch: Node | None = None, files: Node | None = None, commands: Node | None = None
 ) -> Solution:
-    copies = CopyReader(FileDigests(reads=False))
+    copies = CopyReader(no_digest)
     text = _patch(patch, reading) if patch is not None else ""
     copied = copies.read(files, "solution", reading) if files is not None else ()
     return Solution(text, copied, read_commands(commands, "solution", reading))

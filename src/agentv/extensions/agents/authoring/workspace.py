@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,7 +19,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.extensions.agents.authoring.parts import (
     CopyReader,
-    FileDigests,
+    DigestOf,
     any_mapping,
     check_globs,
     facts_text,
@@ -61,12 +62,12 @@ _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
 
-def read_workspace(node: Node, digests: FileDigests, reading: Reading, *, complete: bool) -> Parts:
+def read_workspace(node: Node, digest_of: DigestOf, reading: Reading, *, complete: bool) -> Parts:
     """The fields that a `workspace` gives; none where it is no mapping. What is wrong is reported.
 
     Args:
         node: as it is written.
-        digests: of the files behind it.
+        digest_of: the files behind it.
         reading: of the suite or case.
         complete: no variant adds files to it.
     """
@@ -81,22 +82,20 @@ def read_workspace(node: Node, digests: FileDigests, reading: Reading, *, comple
     read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
     if read is INVALID:
         read = shape_of(AuthoredWorkspace).unread(rendered.items)
-    parts = _parts(read, rendered, digests, reading)
+    parts = _parts(read, rendered, digest_of, reading)
     if complete and read.protected:
         report_unmatched(parts, rendered.items["protected"], reading)
     return parts
 
 
-def _parts(read: AuthoredWorkspace, node: MapNode, digests: FileDigests, reading: Reading) -> Parts:
-    base, copies, kept = read.template, CopyReader(digests), CopyReader(digests, hidden=True)
+def _parts(read: AuthoredWorkspace, node: MapNode, digest_of: DigestOf, reading: Reading) -> Parts:
+    base, copies, kept = read.template, CopyReader(digest_of), CopyReader(digest_of, hidden=True)
     readers: Mapping[str, Any] = {
         "template": lambda: None if is_empty(base) else copies.directory(base, "template", reading),
         "files": lambda: copies.read(node.items["files"], "files", reading),
         "hidden": lambda: kept.read(node.items["hidden"], "hidden", reading),
         "setup": lambda: read_commands(read.setup, "setup", reading),
-        "network": lambda: read.network,
-        "home": lambda: read.home,
-        "keep": lambda: read.keep,
+        **{key: partial(getattr, read, key) for key in ("network", "home", "keep")},
         "protected": lambda: _globs(read.protected, node, "protected", reading),
         "ignore": lambda: _globs(read.ignore, node, "ignore", reading),
         "mounts": lambda: _mounts(read.mounts, node.items["mounts"], reading),
@@ -114,9 +113,10 @@ def _parts(read: AuthoredWorkspace, node: MapNode, digests: FileDigests, reading
             parts["setup"] = (*parts.get("setup", ()), *setup)
     if "env" in node.items:
         parts["env"] = _env(read.env, node.items["env"], reading)
-    if read.docker is not None:
-        parts["docker"] = _docker(read.docker, node.items["docker"], reading)
-        parts["sandbox"] = ("docker",)
+    docker = node.items.get("docker")
+    if read.docker is not None and isinstance(docker, MapNode):
+        _remark_not_applied(("timeout", "memory", "cpus"), docker, "docker", reading)
+        parts |= {"docker": _docker(read.docker, docker, "'docker'", reading), "sandbox": ("docker",)}
     _existing(read, node, parts, reading)
     return parts
 
@@ -207,32 +207,23 @@ def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]
     return found
 
 
-def _docker(read: AuthoredDocker, node: Node, reading: Reading) -> DockerImage:
-    """What a container is made of; what is not applied is noted."""
-    for key in ("timeout", "memory", "cpus"):
-        if getattr(read, key) is not None:
-            reading.report.remark("not-applied", node, f"'{key}' of 'docker' is not applied")
+def _docker(read: AuthoredDocker | AuthoredEnvironment, node: MapNode, whose: str, reading: Reading) -> DockerImage:
+    """What a container is made of, by what a mapping says of it."""
     if not read.image and not read.context:
-        reading.report.error("missing-key", node, "'docker' needs 'image' or 'context'")
-    return docker_image(read, node, node, reading)
-
-
-def docker_image(read: AuthoredDocker | AuthoredEnvironment, node: Node, at: Node, reading: Reading) -> DockerImage:
-    """What a container is made of.
-
-    Args:
-        read: of `node`.
-        node: has the key `context`.
-        at: where mounts are written.
-        reading: of the workspace.
-    """
-    context = node.get("context") if isinstance(node, MapNode) and read.context else None
-    place = (reading.find(context, "directory") or "") if isinstance(context, Scalar) else ""
+        reading.report.error("missing-key", node, f"{whose} needs 'image' or 'context'")
+    context, at = node.items.get("context"), node.items.get("mounts", node)
+    place = (reading.find(context, "directory") or "") if read.context and isinstance(context, Scalar) else ""
     mounts = []
     for one in read.mounts:
         source = reading.find(Scalar(one.source, one.source, at.at), "file or directory") or one.source
         mounts.append(f"{source}:{one.target}" + (":ro" if one.read_only or one.access == "ro" else ""))
     return DockerImage(read.image or "", place, read.dockerfile or "", read.workdir or "", tuple(mounts))
+
+
+def _remark_not_applied(keys: Iterable[str], node: MapNode, whose: str, reading: Reading) -> None:
+    for key in keys:
+        if key in node.items:
+            reading.report.remark("not-applied", node.items[key], f"'{key}' of '{whose}' is not applied")
 
 
 _OTHER_SOURCES = ("repositories", "files", "setup", "hooks", "existing")
@@ -288,9 +279,6 @@ def _names(template: CopiedFiles, hidden: tuple[CopiedFiles, ...]) -> Iterator[s
             yield copied.path
 
 
-_NOT_APPLIED = ("resources", "services")
-
-
 def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
     """The fields that an environment gives; what is wrong is reported.
 
@@ -310,9 +298,7 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
     read = shape_of(AuthoredEnvironment).decode(rendered.items, rendered, reading, "'environment'")
     if read is INVALID:
         return {}
-    for key in _NOT_APPLIED:
-        if key in rendered.items:
-            reading.report.remark("not-applied", rendered.items[key], f"'{key}' of 'environment' is not applied")
+    _remark_not_applied(("resources", "services"), rendered, "environment", reading)
     parts = _in_docker(read, rendered, reading) if read.type == "docker" else _host(read, rendered, copies, reading)
     if read.env or read.secrets:
         parts["env"] = {**read.env, **read.secrets}
@@ -347,12 +333,9 @@ def _workdir(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> str:
 
 
 def _in_docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Parts:
-    if not read.image and not read.context:
-        reading.report.error("missing-key", node, "'environment' of type docker needs 'image' or 'context'")
     if not read.workdir.startswith("/"):
         reading.report.error("bad-value", node.items["workdir"], "'workdir' must be an absolute path in the container")
-    image = docker_image(read, node, node.items.get("mounts", node), reading)
-    return {"sandbox": ("docker",), "docker": image}
+    return {"sandbox": ("docker",), "docker": _docker(read, node, "'environment' of type docker", reading)}
 
 
 def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> WorkspaceCommand | None:

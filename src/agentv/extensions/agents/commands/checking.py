@@ -34,7 +34,6 @@ class CaseProblem(Struct, frozen=True):
         case: its id.
         variant: with which it was tried; None: the suite has none.
         detail: the checks, files or grades that show it.
-        errored: it is not known whether the case is sound.
     """
 
     suite: str
@@ -43,7 +42,6 @@ class CaseProblem(Struct, frozen=True):
     problem: Problem
     message: str
     detail: tuple[str, ...] = ()
-    errored: bool = False
 
     @property
     def name(self) -> str:
@@ -79,7 +77,7 @@ class CheckReport(Struct, frozen=True):
         """0 all cases are sound; 1 some are not; 3 some could not be checked."""
         if self.interrupted:
             return ExitStatus.INTERRUPTED
-        if any(one.errored for one in self.problems):
+        if any(one.problem == "not-graded" for one in self.problems):
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if self.problems or self.without_solution else ExitStatus.PASSED
 
@@ -165,7 +163,7 @@ def _shown_by(found: _Results, *, solved: bool) -> Iterator[CaseProblem]:
         passed = [one.status == "passed" for one in results]
         if errored is not None:
             said = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
-            yield CaseProblem(*case, "not-graded", said, errored=True)
+            yield CaseProblem(*case, "not-graded", said)
         elif solved and not any(passed):
             yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
         elif not solved and any(passed):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -111,10 +112,10 @@ def _traces(form: str, path: Path) -> list[Trace]:
 
 
 def _read(form: str, path: Path) -> list[Trace] | Failure:
-    if form in FORMATS:
-        return FORMATS[form](path.read_bytes())
-    found = read_session(form, path)
-    return found if isinstance(found, Failure) else [structs.replace(found, native=b"")]  # which may be large
+    found = resolve_name(FORMATS[form])(path.read_bytes()) if form in FORMATS else read_session(form, path)
+    if not isinstance(found, Trace):
+        return found
+    return [structs.replace(found, native=b"") if form in PROGRAMS else found]  # which may be large
 
 
 def _beside(path: Path) -> str | None:
@@ -128,20 +129,8 @@ def _beside(path: Path) -> str | None:
     return did_you_mean(path.name, names)
 
 
-def _acp(data: bytes) -> list[Trace] | Failure:
-    from agentv.extensions.agents.traces.acp import read_acp
-
-    found = read_acp(data)
-    return found if isinstance(found, Failure) else [found]
-
-
-def _otlp(data: bytes) -> list[Trace] | Failure:
-    from agentv.extensions.agents.traces.otlp import read_otlp
-
-    return read_otlp(data)
-
-
-def _atif(data: bytes) -> list[Trace] | Failure:
+def read_trajectories(data: bytes) -> list[Trace] | Failure:
+    """The trajectory of a file, or one in each of its lines."""
     from agentv.extensions.agents.traces.atif import read_atif, trace_of_trajectory
 
     whole = read_atif(data)
@@ -155,7 +144,12 @@ def _atif(data: bytes) -> list[Trace] | Failure:
     return traces
 
 
-FORMATS: Mapping[str, Callable[[bytes], list[Trace] | Failure]] = {"acp": _acp, "otlp": _otlp, "atif": _atif}
+_TRACES = "agentv.extensions.agents.traces"
+FORMATS = {
+    "acp": f"{_TRACES}.acp:read_acp",
+    "otlp": f"{_TRACES}.otlp:read_otlp",
+    "atif": f"{__name__}:read_trajectories",
+}
 """Format → what reads the sessions in a file of it."""
 
 

@@ -17,6 +17,7 @@ from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, Diagnostic, ExitStatus, UsageError
 from agentv.extensions.agents.commands.substitutes import PreparedWork, substitute
 from agentv.model.run.trial import Trial
+from agentv.model.suite.workspace import WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Trace
 
@@ -71,7 +72,7 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
     directory.mkdir(parents=True, exist_ok=True)
     if trial.case.workspace is not None:
         (directory / WORKSPACE).mkdir()
-        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE)))
+        asyncio.run(_write_workspace(trial, trial.case.workspace, str(directory / WORKSPACE)))
     prompt = "\n\n".join(message.text for message in trial.case.input)
     (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
     manifest = {
@@ -153,7 +154,7 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
     raise UsageError(f"'{test_id}' stands for {len(trials)} trials", "give the id of one case with one prompt")
 
 
-async def _write_workspace(trial: Trial, place: str) -> None:
+async def _write_workspace(trial: Trial, spec: WorkspaceSpec, place: str) -> None:
     """Make the workspace as for a trial, and copy it; its hooks after the trial do not run.
 
     Raises:
@@ -163,9 +164,6 @@ async def _write_workspace(trial: Trial, place: str) -> None:
     from agentv.extensions.agents.workspaces.placing import copy_directory
     from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
-    spec = trial.case.workspace
-    if spec is None:
-        return
     workspaces = LocalWorkspaces(WorkspaceSettings(private=(trial.suite.root,)))
     try:
         opened = await workspaces.open(spec, trial.variant, trial.suite.own_env)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from agentv.errors import UsageError
@@ -27,6 +28,7 @@ _FIRST_LINE = 65_536
 _SHORTEST_PREFIX = 6
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,100})"')
 _PARENT = b'"parent_thread_id"'
+_READERS = "agentv.extensions.agents.traces.sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def read_session(program: str, path: Path) -> Trace | Failure:
     root = path.parent.parent / ".project_root"
     if program == "gemini" and root.is_file():
         others[root.name] = _content(root)
-    return _reader(program)(SessionFile(data, others))
+    read: Callable[[SessionFile], Trace | Failure] = resolve_name(f"{_READERS}.{program}:read_{program}")
+    return read(SessionFile(data, others))
 
 
 def list_sessions(program: str, directory: Path | None = None) -> Iterator[FoundSession]:
@@ -195,20 +198,6 @@ def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
         return datetime.fromtimestamp(seconds).astimezone()
     except (OSError, OverflowError, ValueError):
         return None
-
-
-def _reader(program: str) -> Callable[[SessionFile], Trace | Failure]:
-    if program == "claude":
-        from agentv.extensions.agents.traces.sessions.claude import read_claude as read
-    elif program == "codex":
-        from agentv.extensions.agents.traces.sessions.codex import read_codex as read
-    elif program == "copilot":
-        from agentv.extensions.agents.traces.sessions.copilot import read_copilot as read
-    elif program == "gemini":
-        from agentv.extensions.agents.traces.sessions.gemini import read_gemini as read
-    else:
-        from agentv.extensions.agents.traces.sessions.pi import read_pi as read
-    return read
 
 
 def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:

@@ -51,12 +51,13 @@ class TracedTrial:
 
 def traced_trials(run: StoredRun) -> Iterator[TracedTrial]:
     """The trials of a run with their traces, in the order in which they ended."""
+    return (TracedTrial(row, trace_of_row(run.path, row)) for row in _rows(run))
+
+
+def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
     from agentv.app.exports import Exported
 
-    for line in Exported(run).rows():
-        row = json.loads(line)
-        if isinstance(row, dict):
-            yield TracedTrial(row, trace_of_row(run.path, row))
+    return map(json.loads, Exported(run).rows())
 
 
 def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | None]) -> list[TracedTrial]:
@@ -70,12 +71,9 @@ def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | N
     Raises:
         UsageError: the run has no such case, or none of its trials is chosen.
     """
-    from agentv.app.exports import Exported
-
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}
-    for line in Exported(run).rows():
-        row = json.loads(line)
+    for row in _rows(run):
         names[str(row.get("test_id"))] = None
         if str(row.get("test_id")) == case:
             rows.append(row)
@@ -195,17 +193,16 @@ def _exported(
         if path.suffix.lower() not in suffixes:
             raise UsageError(f"cannot export {name} to {path}: its name must end in {', '.join(suffixes)}")
         check_place(path)
+    found: list[tuple[TracedTrial, Trace]] = []
     left_out: list[str] = []
+    for trial in traced_trials(run):
+        if isinstance(trial.trace, Failure):
+            left_out.append(f"{trial.name}: {trial.trace.message}")
+        else:
+            found.append((trial, trial.trace))
+    if not found:
+        raise UsageError(f"nothing to export: no trial of the run {run.run_id} has a trace", *left_out[:1])
     for path in files:
-        found: list[tuple[TracedTrial, Trace]] = []
-        left_out = []
-        for trial in traced_trials(run):
-            if isinstance(trial.trace, Failure):
-                left_out.append(f"{trial.name}: {trial.trace.message}")
-            else:
-                found.append((trial, trial.trace))
-        if not found:
-            raise UsageError(f"nothing to export: no trial of the run {run.run_id} has a trace", *left_out[:1])
         write(found, path)
         yield f"wrote {one_line(str(path))}: {plural(len(found), 'trace')}"
     yield from (f"not exported: {one_line(text)}" for text in left_out)

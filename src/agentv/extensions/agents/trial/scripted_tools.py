@@ -21,7 +21,6 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor
-from agentv.registry.fields import missing_extra
 from agentv.user_code.files import temporary_prefix
 
 if TYPE_CHECKING:
@@ -116,9 +115,6 @@ async def start_tools(
             sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
         network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
     """
-    missing = missing_extra("mcp", "agents", "serving scripted tools")
-    if missing is not None:
-        return Failure("cannot-load", f"{missing.message}; {missing.hint}")
     for tool in (tool for server in servers for tool in server.tools if tool.function):
         failure = await checked(tool, executor)
         if failure is not None:
