@@ -66,7 +66,6 @@ def test_the_example_of_a_shop_tells_work_from_words(project):
     ("arguments", "said"),
     [
         (("suite.eval.yaml",), "no command 'suite.eval.yaml'; did you mean 'agentv eval suite.eval.yaml'?"),
-        (("eval", "--filter", "suite.eval.yaml"), "--filter took suite.eval.yaml as its value"),
         (("eval", "suite.eval.yaml", "--target", "gpt-5"), "write the provider in front: openai:gpt-5"),
         (("eval", "suite.eval.yaml", "--target", "bot.py:run"), "write python:bot.py:run"),
     ],

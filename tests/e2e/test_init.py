@@ -60,12 +60,6 @@ def test_a_project_that_cannot_be_written_is_told_plainly(project):
     assert any(f"cannot write evals/chatbot.eval.yaml: {reason}" in ended.stderr for reason in reasons), ended.stderr
 
 
-def test_a_template_in_the_place_of_the_directory_is_no_directory(project):
-    ended = project.run("init", "rag")
-    assert (ended.status, (project.path / "rag").exists()) == (2, False)
-    assert "agentv init --template rag" in ended.stderr
-
-
 def test_what_stands_there_is_kept(project):
     mine = project.write("chatbot.py", "def answer(prompt): return 'mine'\n")
     ended = project.run("init")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,9 +13,6 @@ from agentv.errors import ExitStatus, UsageError
 if TYPE_CHECKING:
     from agentv.model.run.comparison import Comparison, Matrix, Requirement, RunComparison
 
-
-_AT_ONCE = 1000
-"""Pieces of a text."""
 
 _SHARE = Share(0, 1, min_open=True, max_open=True)
 
@@ -104,6 +100,7 @@ def command(
     if require == "non-inferior" and margin is None:
         raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")
     from agentv.app.compare.comparing import CompareRequest, compare
+    from agentv.cli.printing import print_pieces
     from agentv.model.run.comparison import Comparison, ComparisonSettings, Matrix
     from agentv.reports.comparison import lost_line, warnings
     from agentv.reports.comparison_json import comparison_json
@@ -112,9 +109,7 @@ def command(
     request = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
     found = compare(request, ComparisonSettings(margin=margin or 0.0, plan=True, **chosen))
     if as_json:
-        pieces = comparison_json(found, here=str(Path.cwd()))
-        while some := "".join(islice(pieces, _AT_ONCE)):
-            click.echo(some, nl=False)
+        print_pieces(comparison_json(found, here=str(Path.cwd())))
         click.echo()
     else:
         _print(found, verbose=verbose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -178,26 +179,15 @@ def _is_export(out: str) -> bool:
     return is_export(out)
 
 
-_OTHER_FORMATS = frozenset(
-    """
-    .pdf .txt .text .yaml .yml .tsv .xls .xlsx .ods .doc .docx .odt .rtf .tex .rst .adoc .log .png .svg .jpg .sarif
-    .parquet .sqlite .db .zip .gz .tgz .toml .ndjson .tap
-    """.split()  # noqa: SIM905  # a list of words is read as such
-)
-"""Suffixes of files, of which no run directory is meant."""
-
-
 def _check_suffix(directory: str) -> None:
-    """Refuse `report.htm` and `report.pdf`, of which a directory would be made."""
+    """Refuse `report.htm` and `report.pdf`, of which a directory would be made; `v1.2` and `out.d` are no slips."""
     suffix = Path(directory).suffix.lower()
-    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
+    if not re.fullmatch(r"\.[a-z]{3,}", suffix) or directory.endswith("/") or Path(directory).is_dir():
         return
     from agentv.app.exports import known_suffixes
-    from agentv.authoring.source.nearest import nearest
+    from agentv.authoring.source.nearest import did_you_mean
 
     known_ones = known_suffixes()
-    suggestion = nearest(suffix, known_ones)
-    if suggestion is not None or suffix in _OTHER_FORMATS:
-        known = f"did you mean '{suggestion}'?" if suggestion is not None else f"there are {', '.join(known_ones)}."
-        hint = f"{known} For a results directory with this name, end it with '/'"
-        raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)
+    known = did_you_mean(suffix, known_ones) or f"there are {', '.join(known_ones)}."
+    hint = f"{known} For a results directory with this name, end it with '/'"
+    raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)

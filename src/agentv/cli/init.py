@@ -8,7 +8,7 @@ import click
 
 from agentv.cli.printing import print_made
 from agentv.cli.values import Choice
-from agentv.errors import ExitStatus, UsageError
+from agentv.errors import ExitStatus
 from agentv.reports.text import safe
 from agentv.user_code.files import make
 
@@ -49,10 +49,6 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
         click.echo(f"wrote {safe(str(install_sdk(directory)))}", err=True)
     if skill:
         _copy(_FILES / SKILLS, directory / ".claude/skills")
-    if template is None and str(directory) in TEMPLATES and not directory.exists():
-        named = f"agentv init {directory} --template {TEMPLATES[0]}"
-        hint = f"agentv init --template {directory}; for a directory of this name: {named}"
-        raise UsageError(f"'{directory}' is a template, and would be a directory here", hint)
     if template is not None or not (sdk or skill):
         paths = _copy(_FILES / "templates" / (template or TEMPLATES[0]), directory)
         eval_file = next(path for path in paths if path.name.endswith((".eval.yaml", "config.yaml")))

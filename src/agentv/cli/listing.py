@@ -17,7 +17,7 @@ from agentv.app.planning.preparation import Prepared, prepare, results_of
 from agentv.app.results.stored import find_run
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
-from agentv.cli.printing import print_diagnostics, print_sample, redacted
+from agentv.cli.printing import print_diagnostics, print_pieces, print_sample, redacted
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.suite.assertion import AssertionEntry
@@ -29,9 +29,6 @@ from agentv.registry.fields import DeclaredAssertion
 from agentv.reports.text import one_line, shown_from
 from agentv.store.files.directory import INDEX, results_directory
 from agentv.store.rows.reading import finished_keys, read_rows
-
-AT_ONCE = 500
-"""Lines that are written together."""
 
 
 def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
@@ -45,21 +42,14 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
         totals = ListedTotals()
         cases = listed_cases(prepared, totals)
         if as_json:
-            _write(listed_json(cases, totals, str(Path.cwd())))
+            print_pieces(listed_json(cases, totals, str(Path.cwd())))
             return ExitStatus.PASSED
         if quiet:
             deque(cases, maxlen=0)
         else:
-            _write(map(listed_line, cases))
+            print_pieces(f"{listed_line(case)}\n" for case in cases)
         click.echo("\n".join(listed_totals(totals)), err=True)
         return ExitStatus.PASSED
-
-
-def _write(lines: Iterable[str]) -> None:
-    """A line at a time is slow, and all of them at once may not fit."""
-    remaining = iter(lines)
-    while chunk := list(islice(remaining, AT_ONCE)):
-        click.echo("\n".join(chunk))
 
 
 def listed_cases(prepared: Prepared, totals: ListedTotals) -> Iterator[ListedCase]:
@@ -203,19 +193,16 @@ def listed_totals(totals: ListedTotals) -> list[str]:
 
 
 def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) -> Iterator[str]:
-    """The lines of one JSON object: `cases`, one a line, with the names that rows use, then `totals`."""
+    """One JSON object piece by piece: `cases`, one a line, with the names that rows use, then `totals`."""
     yield '{"cases": ['
-    last: str | None = None
+    between = "\n"
     for case in cases:
-        if last is not None:
-            yield f"{last},"
         row: dict[str, Json] = to_builtins(case)
         del row["place"]
         if case.variant is None:
             del row["variant"]
         row["eval_path"] = shown_from(case.eval_path, here) if case.eval_path else None
         row["source"] = f"{shown_from(case.place[0], here)}:{case.place[1]}" if case.place else None
-        last = json.dumps(row)
-    if last is not None:
-        yield last
-    yield f'], "totals": {json.dumps(to_builtins(totals))}}}'
+        yield f"{between}{json.dumps(row)}"
+        between = ",\n"
+    yield f'\n], "totals": {json.dumps(to_builtins(totals))}}}\n'

@@ -79,20 +79,6 @@ MEANT_OPTIONS = {
 }
 """Options that other programs have → what to write."""
 
-MEANT_OPTIONS_OF = {
-    "report": dict.fromkeys(("-o", "--out", "--output"), "did you mean --html FILE, --md FILE or --junit FILE?")
-}
-"""Command → its options that are written in another way → what to write."""
-
-MEANT_ARGUMENTS = {
-    "assert": "name an assertion type, such as contains, or a file in .agentv/assertions without its suffix",
-    "convert": "name a file of another tool, or an eval file with --to; 'agentv convert --help' lists the formats",
-    "compare": "name two runs, or one with several targets, prompts or variants; 'agentv results list' lists runs",
-    "power": "an earlier run is --from RUN",
-    "trend": "a suite is --suite NAME",
-}
-"""Command → what to write where an argument is missing, or is one too many."""
-
 
 @click.group(
     cls=LazyCommands,
@@ -180,14 +166,10 @@ def _message_of(error: click.ClickException) -> str:
             return f"'{error.option_name}' {needs}"
         known = {name.strip("-"): name for one in error.ctx.command.params for name in one.opts if name[0] == "-"}
         near = nearest(error.option_name.strip("-"), known)
-        of_command = MEANT_OPTIONS_OF.get(error.ctx.info_name or "", {})
-        hint = of_command.get(error.option_name) or MEANT_OPTIONS.get(error.option_name)
-        hint = hint or (f"did you mean {known[near]}?" if near else None)
+        hint = MEANT_OPTIONS.get(error.option_name) or (f"did you mean {known[near]}?" if near else None)
         return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
     if isinstance(error, click.BadOptionUsage):
         return _missing_value(error)
-    if isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
-        return f"{error.format_message().rstrip('.')}; {meant}"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         return _bad_value(error)
     return error.format_message()
@@ -224,13 +206,6 @@ def _bad_value(error: click.BadParameter) -> str:
         return f"{name} {message}"
     expected = expected_value(param.type)
     return f"{name} must be {expected}" if expected else f"{name}: {message}"
-
-
-def _meant_argument(error: click.UsageError) -> str | None:
-    missing = isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument)
-    if error.ctx is None or not (missing or error.message.startswith("Got unexpected extra argument")):
-        return None
-    return MEANT_ARGUMENTS.get(error.ctx.info_name or "")
 
 
 def _of_plugin(error: Exception) -> PluginError | None:

@@ -57,24 +57,10 @@ def paths_of_project(*, allow_outside: bool) -> tuple[str, ...]:
     """The eval files of a command that names none; which ones is written to stderr."""
     from agentv.app.planning.default_paths import default_paths  # most commands name theirs
 
-    try:
-        found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
-    except UsageError as error:
-        raise UsageError(str(error), _taken_path() or error.hint) from None
+    found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
     for note in found.notes:
         click.echo(f"note: {one_line(without_secrets(note))}", err=True)
     return found.paths
-
-
-def _taken_path() -> str | None:
-    """What to write where an option took the path of an eval file as its value; None if none did."""
-    ctx = click.get_current_context()
-    for param in ctx.command.params:
-        value = ctx.params.get(param.name or "")
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, str) and one.endswith((".yaml", ".yml")) and Path(one).is_file():
-                return f"{param.opts[-1]} took {one} as its value: write its own value first, and then the path"
-    return None
 
 
 def print_sample(prepared: Prepared) -> None:
@@ -87,6 +73,12 @@ def print_sample(prepared: Prepared) -> None:
 def print_json(value: object) -> None:
     """Write a value as JSON to stdout: in ASCII, so that nothing in it steers a terminal."""
     click.echo(json.dumps(value, indent=2, default=str))
+
+
+def print_pieces(pieces: Iterable[str]) -> None:
+    """Write a long text to stdout, as its pieces are made."""
+    if sys.stdout is not None:
+        sys.stdout.writelines(pieces)
 
 
 def print_made(made: Made, shown: Callable[[Path], str]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv.cli.lazy import LazyCommands, Registered
-from agentv.cli.printing import print_json, width_and_color
+from agentv.cli.printing import print_json, print_pieces, width_and_color
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.run.runs import Selection
@@ -24,7 +24,6 @@ from agentv.user_code.plugins import added_value
 
 if TYPE_CHECKING:
     from agentv.app.results.deleting import SelectedRuns
-    from agentv.app.results.selecting import SelectedTrials
     from agentv.app.results.stored import StoredRun
 
 
@@ -178,9 +177,6 @@ def _agreed(selected: SelectedRuns) -> bool:
     return click.confirm(question, err=True)
 
 
-_LONG = 100_000_000
-"""Bytes of rows that take more than a second to be indexed."""
-
 _NAMES = {"case": "cases", "suite": "suites", "target": "targets", "tag": "tags"}
 _STATUSES: tuple[Status, ...] = ("failed", "errored", "passed", "skipped", "shown")
 
@@ -210,18 +206,6 @@ def selection_of(chosen: dict[str, Any]) -> Selection:
     """The selection of the options; all trials if none is given."""
     statuses = tuple(status for status in _STATUSES if chosen[status])
     return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
-
-
-def chosen_of(
-    run: StoredRun, selection: Selection, limit: int | None, *, failures_first: bool = False
-) -> SelectedTrials:
-    """The chosen trials of a run. A person who has to wait for it sees why."""
-    from agentv.app.results.selecting import choose
-
-    size = run.index.stat().st_size if run.index.exists() else 0
-    if size > _LONG:
-        click.echo(f"reading {size / 1e9:.1f} GB of rows", err=True)
-    return choose(run, selection, limit, failures_first=failures_first)
 
 
 SHOWN = 20
@@ -265,6 +249,7 @@ def show_command(
     if matrix and as_json:
         raise UsageError("--matrix and --json conflict", "--json prints every row; use one of them")
     from agentv.app.labelled_runs import shown_run
+    from agentv.app.results.selecting import choose
     from agentv.app.results.stored import open_run
 
     found = open_run(run, action="show", partial=partial)
@@ -272,12 +257,11 @@ def show_command(
         _show_matrix(found, selection_of(chosen), limit, answers=answers or full, different=different, full=full)
         return ExitStatus.PASSED
     wanted = limit if limit is not None or as_json else SHOWN
-    picked = chosen_of(found, selection_of(chosen), wanted, failures_first=not as_json)
+    picked = choose(found, selection_of(chosen), wanted, failures_first=not as_json)
     if as_json:
         from agentv.app.exports import Exported, rendered
 
-        for piece in rendered(".json", Exported(picked.run)):
-            click.echo(piece, nl=False)
+        print_pieces(rendered(".json", Exported(picked.run)))
         return ExitStatus.PASSED
     from agentv.reports.stored_run import ShowOptions, render_head, render_rest, render_trial
 
@@ -332,6 +316,7 @@ def export_command(
     With --format, the traces are exported: otlp to .json or .pb (protobuf), atif to .json (one trial) or .jsonl.
     """
     from agentv.app.exports import Exported, check_export, write_export
+    from agentv.app.results.selecting import choose
     from agentv.app.results.stored import open_run
 
     if not out:
@@ -343,7 +328,7 @@ def export_command(
         raise UsageError(f"nothing to export: no trial of the run {found.run_id} has finished")
     selection, number = selection_of(chosen), None
     if limit is not None or selection != Selection():
-        picked = chosen_of(found, selection, limit)
+        picked = choose(found, selection, limit)
         found, number = picked.run, picked.wanted
     if form is not None:
         for line in added_value(TRACE_FORMATS, form)(found, [Path(file) for file in out]):
@@ -388,8 +373,7 @@ def report_command(run: str, against: str | None, *, partial: bool, **files: str
     exported = Exported(found, against=earlier)
     for suffix, file in wanted.items():
         if file == "-":
-            for piece in rendered(suffix, exported):
-                click.echo(piece, nl=False)
+            print_pieces(rendered(suffix, exported))
         else:
             write_export(exported, Path(file), suffix)
             click.echo(f"wrote {one_line(file)}", err=True)

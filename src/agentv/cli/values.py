@@ -27,8 +27,6 @@ class Choice(click.Choice[str]):
         from agentv.authoring.source.nearest import did_you_mean  # most command lines are right
 
         hint = did_you_mean(str(value), self.choices)
-        if hint is None and isinstance(param, click.Option) and Path(str(value)).exists():  # it swallowed an argument
-            hint = f"write {max(param.opts, key=len)} {self.choices[0]} {value}"
         message = f"must be {one_of(self.choices)}, found '{value}'"
         raise click.BadParameter(f"{message}; {hint}" if hint else message, ctx, param)
 

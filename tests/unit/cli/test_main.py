@@ -8,10 +8,6 @@ def test_words_that_are_meant_otherwise_are_told(capsys):
         ("eval", "a.eval.yaml", "--prompts", "brief"): "'--prompts'; did you mean --prompt NAME?",
         ("eval", "--filter-failing", "out.json"): "'--filter-failing'; did you mean --last-failed?",
         ("eval", "-c", "promptfooconfig.yaml"): "no option '-c'; eval files are arguments",
-        ("results", "report", "-o", "y.html"): "'-o'; did you mean --html FILE, --md FILE or --junit FILE?",
-        ("compare",): "'RUN [CANDIDATE]...'; name two runs, or one with several targets",
-        ("power", "last"): "(last); an earlier run is --from RUN",
-        ("trend", "own"): "(own); a suite is --suite NAME",
     }
     for words, message in said.items():
         assert main.run(list(words)) == 2, words

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from agentv.app.results.selecting import choose
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.results import choosing, chosen_of, selection_of
+from agentv.cli.results import choosing, selection_of
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import duration, money, plural
@@ -98,7 +99,7 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     found = open_run(run, action="show", partial=partial)
     selection = selection_of(chosen)
     if selection != Selection():
-        found = chosen_of(found, selection, None).run
+        found = choose(found, selection).run
     figures = figures_of(traced_trials(found))
     width, color = width_and_color()
     click.echo(figures_json(figures) if as_json else render_figures(figures, width, color=color), color=color)
