@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISREG
 
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import ExamRow
@@ -18,8 +18,6 @@ LOG = ".eval.jsonl"
 """The name of the file, in the prompt's directory."""
 
 BOM = b"\xef\xbb\xbf"
-_END = 1 << 16
-"""Bytes that are read of the end of a long log: the last few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,9 @@ def read_log(directory: str) -> Log:
         StoreError: it cannot be read.
     """
     path = log_path(directory)
-    data = _read_end(path, None)[0]
     rows: list[ExamRow] = []
     diagnostics: list[Diagnostic] = []
-    for number, line, ended in _lines(data.removeprefix(BOM)):
+    for number, line, ended in _lines(_read(path)):
         found = exam_row_of(line, number)
         if isinstance(found, ExamRow):
             rows.append(found)
@@ -63,32 +60,17 @@ def read_log(directory: str) -> Log:
 
 
 def last_exam_row(directory: str) -> ExamRow | None:
-    """The most recent row by its time, of those at the end of the log, or None.
+    """The most recent row by its time, or None. What is no row is passed over.
 
-    What is no row is passed over. A row that a merge has put further up than some fifty others is not seen.
-    Its `line` is 0 where the log is too long to be counted.
+    Where all lines begin with their times, few more than that one are read whole.
 
     Raises:
         StoreError: the log cannot be read.
     """
-    path = log_path(directory)
-    size, data = _END, b""
-    while True:
-        data, whole = _read_end(path, size)
-        lines = [
-            (number if whole else 0, line) for number, line, _ in _lines(data.removeprefix(BOM) if whole else data)
-        ]
-        exam_row = _newest(lines if whole else lines[1:])  # the first line lacks its begin
-        if exam_row is not None or whole:
-            return exam_row
-        size *= 8
-
-
-def _newest(lines: list[tuple[int, bytes]]) -> ExamRow | None:
-    """The newest row. Where all lines begin with their times, few more than that one are read whole."""
-    timed = [(time_at_begin(line), number, line) for number, line in lines]
+    timed = [(time_at_begin(line), number, line) for number, line, _ in _lines(_read(log_path(directory)))]
     if any(time is None and isinstance(exam_row_of(line, number), ExamRow) for time, number, line in timed):
-        rows = in_time(row for row in (exam_row_of(line, number) for number, line in lines) if isinstance(row, ExamRow))
+        found = (exam_row_of(line, number) for _, number, line in timed)
+        rows = in_time(row for row in found if isinstance(row, ExamRow))
         return rows[-1] if rows else None
     known = sorted(((time, number, line) for time, number, line in timed if time is not None), key=lambda one: one[0])
     for _, number, line in reversed(known):
@@ -100,7 +82,7 @@ def _newest(lines: list[tuple[int, bytes]]) -> ExamRow | None:
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
     """The lines that hold something: number from 1, without its end, and whether it has one."""
-    *whole, rest = data.split(b"\n")
+    *whole, rest = data.removeprefix(BOM).split(b"\n")
     for number, line in enumerate(whole, 1):
         if line and not line.isspace():
             yield number, line.rstrip(b"\r"), True
@@ -108,25 +90,17 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
         yield len(whole) + 1, rest, False
 
 
-def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:
-    """The last bytes of a file, all of them where no size is given, and whether that is the whole file."""
+def _read(path: Path) -> bytes:
+    """The bytes of a log; none if there is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        # a pipe would wait for somebody who writes into it
+        with open(
+            path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)
+        ) as file:  # with the opener
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise StoreError(f"cannot read {path}: it is not a file")
+            return file.read()
     except FileNotFoundError:
-        return b"", True
+        return b""
     except OSError as error:
         raise store_error("read", path, error) from error
-    try:
-        found = os.fstat(descriptor)
-        if not S_ISREG(found.st_mode):
-            raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'not a file'}")
-        start = 0 if size is None else max(0, found.st_size - size)
-        os.lseek(descriptor, start, os.SEEK_SET)
-        parts = []
-        while part := os.read(descriptor, 1 << 20):
-            parts.append(part)
-        return b"".join(parts), start == 0
-    except OSError as error:
-        raise store_error("read", path, error) from error
-    finally:
-        os.close(descriptor)

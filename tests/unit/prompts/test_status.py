@@ -29,19 +29,9 @@ REWRITTEN = {
     "in its line": ("description: x\nstatus: draft\nowner: y\n", "description: x\nstatus: ready\nowner: y\n"),
     "with a comment": ("status:   draft   # draft\n", "status:   ready   # draft\n"),
     "windows": ("\ufeffa: x\r\nstatus: draft\r\nb: y", "\ufeffa: x\r\nstatus: ready\r\nb: y"),
-    "double quotes": ('status: "draft"\n', 'status: "ready"\n'),
-    "escapes": ('status: "dr\\x61ft" # x\n', 'status: "ready" # x\n'),
-    "braces": ("{a: b, status: draft, c: d}\n", "{a: b, status: ready, c: d}\n"),
-    "json": ('{"status":"draft","a":1}', '{"status":"ready","a":1}'),
-    "a key with a question mark": ("? status\n: draft\n", "? status\n: ready\n"),
-    "an anchor": ("status: &draft draft\n", "status: &draft ready\n"),
+    "quotes": ('"status": "dr\\x61ft" # x\n', '"status": ready # x\n'),
     "an alias": ("d: &s draft\nstatus: *s # x\nz: 1\n", "d: &s draft\nstatus: ready # x\nz: 1\n"),
-    "an alias in braces": ("{d: &s draft, status: *s }\n", "{d: &s draft, status: ready }\n"),
     "nothing": ("status:\nowner: x\n", "status: ready\nowner: x\n"),
-    "nothing in braces": ("{status: , a: b}\n", "{status:  ready, a: b}\n"),
-    "not even a colon": ("{status, a: b}\n", "{status: ready, a: b}\n"),
-    "a block": ("status: |\n  draft\nowner: x\n", "status: ready\nowner: x\n"),
-    "a folded block": ("status: >- # draft\n  draft\n\n# c\n", "status: >- # draft\n  ready\n\n# c\n"),
     "further in": ("old: {status: draft}\nstatus: draft\n", "old: {status: draft}\nstatus: ready\n"),
     "beside wide letters": (
         "a: é😀 # 😀\n😀: {😀: [😀], status: draft}\nstatus: draft\n",
@@ -49,15 +39,10 @@ REWRITTEN = {
     ),
     "one line more": ("a: b\n", "a: b\nstatus: ready\n"),
     "one line more on windows": ("\ufeffa: b\r\n", "\ufeffa: b\r\nstatus: ready\r\n"),
-    "before trailing comments": ("a:\n- b # c\n# end\n", "a:\n- b # c\nstatus: ready\n# end\n"),
-    "before the end of the document": ("a: b\n...\n", "a: b\nstatus: ready\n...\n"),
+    "behind trailing comments": ("a:\n- b # c\n# end\n", "a:\n- b # c\n# end\nstatus: ready\n"),
     "behind brackets": ("a: [b,\n c] # d\nmore:\n  x: {}\n", "a: [b,\n c] # d\nmore:\n  x: {}\nstatus: ready\n"),
     "behind a block that keeps its blank lines": ("a: |+\n  b\n\n\n", "a: |+\n  b\n\n\nstatus: ready\n"),
     "behind a text of two lines": ("a: 'x\n\n  y'\n", "a: 'x\n\n  y'\nstatus: ready\n"),
-    "indented": ("  a: b\n  c: d\n", "  a: b\n  c: d\n  status: ready\n"),
-    "into braces": ("{a: b}\n", "{a: b, status: ready}\n"),
-    "into json": ('{"a": {}}', '{"a": {}, "status": "ready"}'),
-    "into empty braces": ("{}\n", "{status: ready}\n"),
     "into an empty file": ("", "status: ready\n"),
     "over a merged one": ("base: &b {status: tested}\n<<: *b\n", "base: &b {status: tested}\n<<: *b\nstatus: ready\n"),
 }
@@ -68,14 +53,20 @@ def test_only_the_value_changes_or_a_line_is_added(before, after):
     assert with_status(before.encode(), "ready").decode() == after
 
 
+_YOURSELF = "cannot be changed safely as it is written: write 'status: ready' yourself"
 REFUSED = {
     "- a\n": "it is not a mapping",
     "a: b: c\n": "it is not valid YAML: mapping values are not allowed in this context",
-    "a: b\n---\nc: d\n": "it contains more than one document",
+    "a: b\n---\nc: d\n": "it is not valid YAML: but found another document",
     "status: draft\nstatus: draft\n": "'status' appears twice in it",
-    "status: &s draft\nx: *s\n": "other values use its status through the alias *s: write 'ready' yourself",
-    "status: [draft]\n": "cannot be changed safely as it is written: write 'status: ready' yourself",
-    "a: x\u2028b\n": "a line separator that YAML 1.1 and 1.2 read differently",
+    "status: &s draft\nx: *s\n": _YOURSELF,
+    "{a: b, status: draft}\n": _YOURSELF,
+    "? status\n: draft\n": _YOURSELF,
+    "status: |\n  draft\nowner: x\n": _YOURSELF,
+    "status:\n  draft\n": _YOURSELF,
+    "a: 'x\nstatus: y'\nstatus: draft\n": _YOURSELF,
+    "a: b\n...\n": _YOURSELF,
+    "{a: b}\n": _YOURSELF,
 }
 
 
