@@ -17,7 +17,6 @@ from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labels import Ratings
 from agentv.model.run.summary import Summary
-from agentv.model.values.values import objects_in
 from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, known, lacking, loaded, registered
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.files.lines import lines_at, read_lines
@@ -97,14 +96,7 @@ def _junit(exported: Exported) -> Iterator[str]:
     if totals.samples is not None or totals.early_stops is not None:
         described = replace(described, passed=frozenset(_passed_cases(run)))
     if run.places is None:
-        described = replace(described, summary=totals)
-        if totals.trials.skipped:
-            why = "the run ended before they ran, or a case that they depend on did not pass"
-            if run.summary is None:
-                why = "the run was killed before they ran, or is still being written"
-            elif totals.budget is not None and totals.budget.used_up:
-                why = "the budget of the run was used up before they ran"
-            described = replace(described, not_run=totals.trials.skipped, why=why, suite=_only_suite(run))
+        described = replace(described, summary=totals, not_run=totals.trials.skipped)
     return render_junit(run.results(), described)
 
 
@@ -118,17 +110,6 @@ def _passed_cases(run: StoredRun) -> Iterator[CaseKey]:
             of, path = cases.place(number), cases.place(number).path
             at = str(Path(run.root, path)) if path else ""
             yield of.suite, at, cases.case_id(number), of.prompt, of.target, of.variant
-
-
-def _only_suite(run: StoredRun) -> tuple[str, str] | None:
-    """The name and the absolute path of the suite of a run that has no other: what has no row is of it."""
-    suites = objects_in(run.record.get("suites"))
-    if len(suites) != 1:
-        return None
-    name, path = suites[0].get("name"), suites[0].get("path")
-    if not isinstance(name, str) or not isinstance(path, str):
-        return None
-    return name, str(Path(run.root, path)) if path else ""
 
 
 def _markdown(exported: Exported) -> Iterator[str]:

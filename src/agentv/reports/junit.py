@@ -48,8 +48,6 @@ class JUnitRun(Struct, frozen=True):
     Attributes:
         root: absolute path of the repository, from which paths are shown.
         not_run: trials that were planned and have no result.
-        why: they have none.
-        suite: name and path of the suite that they are of; None: it is not known.
         gates: of the run: a failed trial that a passed one decides is no failure.
         passed: cases of several samples that passed, as `case_key` names them: no sample of theirs is a failure.
         summary: of the run, where all of its trials are reported; its rates are properties of its suites.
@@ -58,11 +56,12 @@ class JUnitRun(Struct, frozen=True):
     run_id: str
     root: str
     not_run: int = 0
-    why: str = "they were not run"
-    suite: tuple[str, str] | None = None
     gates: tuple[GateResult, ...] = ()
     passed: frozenset[CaseKey] = frozenset()
     summary: Summary | None = None
+
+
+_NOT_RUN = "the run ended before they ran, or a case that they depend on did not pass"
 
 
 class _TestSuite(Struct):
@@ -83,9 +82,9 @@ class _TestSuite(Struct):
     def lack(self, run: JUnitRun) -> None:
         """One test for all trials that were not run."""
         attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
-        error = _attributes({"type": "not-run", "message": run.why})
+        error = _attributes({"type": "not-run", "message": _NOT_RUN})
         self.counts["errored"] += 1
-        self.cases.append(f"<testcase{_attributes(attributes)}><error{error}>{_text(run.why)}</error></testcase>\n")
+        self.cases.append(f"<testcase{_attributes(attributes)}><error{error}/></testcase>\n")
 
     def decide(self, gate: GateResult) -> None:
         """One test for a gate of the suite."""
@@ -108,10 +107,9 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
     """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
 
     A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`, and so is a failed
-    one for which the run does not fail. Trials that were not
-    run stand as one test that has an `error`, in their suite or in one of its own: a run that ended early can never
-    look like a whole one, or like one that passed. So does each gate of a suite. The tests are held, since their
-    numbers come first.
+    one for which the run does not fail. Trials that were not run stand as one test that has an `error`, in a suite of
+    its own: a run that ended early can never look like a whole one, or like one that passed. Each gate of a suite is
+    one test, too. The tests are held, since their numbers come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
@@ -124,8 +122,8 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
         own = next((suite for suite in suites.values() if suite.name == gate.suite), None)
         (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).decide(gate)
     if run.not_run:
-        key = run.suite or ("not run", "")
-        suites.setdefault(key, _TestSuite.of(*key, run.root)).lack(run)
+        suites["not run", ""] = _TestSuite("not run", "")
+        suites["not run", ""].lack(run)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield from _document(list(suites.values()), run)
 

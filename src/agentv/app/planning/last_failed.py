@@ -63,26 +63,20 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
     outcomes = _Outcomes.of(plan)
     newest: str | None = None
     notes: list[str] = []
-    for age, run in enumerate(islice(reversed(runs_in(results_directory(results))), MOST_RUNS)):
+    for run in islice(reversed(runs_in(results_directory(results))), MOST_RUNS):
         if not any(outcomes.open.values()):
             break
         try:
             past = _PastRun.of(run, root)
+            if past.tests_from == tests_from and not past.suites.keys().isdisjoint(outcomes.open):
+                outcomes.read(past, root)
+                newest = newest or run.name
         except StoreError as error:
             notes.append(f"--last-failed ignores the run {run.name}: {error}")
-            continue
-        if past.tests_from != tests_from or past.suites.keys().isdisjoint(outcomes.open):
-            continue
-        newest = newest or run.name
-        try:
-            outcomes.read(past, age, root)
-        except StoreError as error:
-            notes.append(f"--last-failed runs the cases of the run {run.name} again: {error}")
-            outcomes.fail_open(past, age)
-    failed = outcomes.failed_and_dependents(plan)
+    failed = outcomes.failed | (outcomes.cut - outcomes.known)
     trials = FailedTrials.of(failed) if failed else None
     if trials is not None:
-        notes += _left_out(plan, outcomes.ages.keys(), trials)
+        notes += _left_out(plan, outcomes.known, trials)
     return LastFailed(trials, newest, tuple(notes))
 
 
@@ -145,14 +139,14 @@ class _Outcomes(Struct, frozen=True):
         targets: of each suite the names of its targets.
         failed: trials that did not pass.
         cut: trials that a run was to run and did not; an earlier outcome still counts.
-        ages: trials with an outcome → how many runs are newer.
+        known: trials with an outcome.
     """
 
     open: dict[SuiteKey, set[FailedKey]]
     targets: Mapping[SuiteKey, frozenset[str]]
     failed: set[FailedKey] = field(default_factory=set)
     cut: set[FailedKey] = field(default_factory=set)
-    ages: dict[FailedKey, int] = field(default_factory=dict)
+    known: set[FailedKey] = field(default_factory=set)
 
     @classmethod
     def of(cls, plan: Plan) -> _Outcomes:
@@ -164,7 +158,7 @@ class _Outcomes(Struct, frozen=True):
         targets = {(suite.path, suite.name): frozenset(one.name for one in suite.targets) for suite in plan.suites}
         return cls(waiting, targets)
 
-    def read(self, run: _PastRun, age: int, root: str) -> None:
+    def read(self, run: _PastRun, root: str) -> None:
         """Add the outcomes of a run.
 
         Raises:
@@ -175,54 +169,19 @@ class _Outcomes(Struct, frozen=True):
             waiting = self.open.get(key[:2])
             if waiting is not None and key in waiting and key[:2] in run.suites:
                 waiting.remove(key)
-                self.ages[key] = age
+                self.known.add(key)
                 if failed:
                     self.failed.add(key)
         if not run.whole:
             return
         complete = trials == run.trials
         for suite in run.suites.keys() & self.open.keys():
-            of_run = self._of_run(run, suite)
+            targets, waiting = run.suites[suite], self.open[suite]
+            of_run = set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
             if complete:
                 self.open[suite] -= of_run  # what is left is newer than the run
             else:
                 self.cut.update(of_run)
-
-    def fail_open(self, run: _PastRun, age: int) -> None:
-        """Count all that a damaged run may have had an outcome of as failed."""
-        for suite in run.suites.keys() & self.open.keys():
-            of_run = self._of_run(run, suite)
-            self.open[suite] -= of_run
-            self.failed.update(of_run)
-            self.ages.update(dict.fromkeys(of_run, age))
-
-    def _of_run(self, run: _PastRun, suite: SuiteKey) -> set[FailedKey]:
-        """The trials without an outcome that belong to a run with these targets."""
-        targets, waiting = run.suites[suite], self.open[suite]
-        return set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
-
-    def failed_and_dependents(self, plan: Plan) -> set[FailedKey]:
-        """The trials that failed, or did not run, and those that did not run because these did not pass."""
-        found = self.failed | (self.cut - self.ages.keys())
-        since = {key: self.ages.get(key, -1) for key in found}
-        for suite in plan.suites:
-            if suite.links:
-                keys = [_key(suite, *planned) for planned in plan.planned(suite)]
-                while self._add_dependents(suite, keys, since):
-                    pass
-        return set(since)
-
-    def _add_dependents(self, suite: Suite, keys: list[FailedKey], since: dict[FailedKey, int]) -> bool:
-        """Add the trials that have not run since one that they depend on did not pass; whether there were any."""
-        before = len(since)
-        for key in keys:
-            link = suite.links.get(key[2])
-            if link is None or key in since:
-                continue
-            ages = [since[one] for case in link.needs if (one := (*key[:2], case, *key[3:])) in since]
-            if ages and self.ages.get(key, MOST_RUNS) > min(ages):
-                since[key] = min(ages)
-        return len(since) > before
 
 
 def _key(suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> FailedKey:

@@ -161,7 +161,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
 
     run = find_run(settings.resume_run or "last", results_of(suites), settings.out)
     watched = settings.watched is not None  # files come and go while they are edited
-    added = () if watched else resume.added_suites(run, suites, root_of(suites), settings.paths)
+    added = () if watched else resume.added_suites(run, suites, root_of(suites))
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
         from agentv.app.gates import check_terms

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from agentv.app.settings import EvalSettings, declared_settings, flag_names, resumed_settings
-from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.suite.suite import Suite
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import JOURNAL, RUN, DamagedRecordError, PreviousRun, read_document
 from agentv.store.files.lines import last_lines
 from agentv.store.journal.answers import elapsed_in
@@ -168,20 +167,19 @@ def flags_of(settings: EvalSettings) -> str:
     )
 
 
-def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[str, ...]) -> list[str]:
+def added_suites(run: Path, suites: tuple[Suite, ...], root: str) -> list[str]:
     """A resumed run keeps the suites that it started with, so that its totals describe one thing.
 
     Args:
         run: the directory of the run.
         suites: of this command.
         root: of the repository.
-        paths: of this command.
 
     Returns:
         Notes about suites that are new to the run.
 
     Raises:
-        UsageError: a suite is not part of the run, is missing, or was renamed, so that it has no stored answers.
+        UsageError: a suite of the run is missing, or was renamed or moved, so that it has no stored answers.
     """
     try:
         found: Any = read_document(run / RUN)["suites"]
@@ -189,41 +187,21 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[s
     except (StoreError, LookupError, TypeError):
         return []  # whoever opens it says what is wrong with it
     own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
-    for name, path in began:
-        now = [one for one, place in own if place == path]
-        if path and now and name not in now:
-            what = f"the suite in {path} is named '{now[0]}', but was named '{name}' when the run {run.name} started"
-            raise UsageError(what, "its answers are stored under the old name: restore that name, or start a new run")
+    new = sorted(own.difference(began))
     missing = [one for one in began if one not in own]
-    if not missing:
-        new = own.difference(began) if began else set()
-        number = "1 suite is" if len(new) == 1 else f"{len(new)} suites are"
-        return [f"{number} new to the run, now included in its totals: {_listed(sorted(new))}"] if new else []
-    for name, was in missing:
-        moved = [
-            place for one, place in sorted(own.difference(began)) if one == name and was and place and was != place
-        ]
-        if moved:
-            what = f"the suite '{name}' is in {moved[0]}, but was in {was} when the run {run.name} started"
-            raise UsageError(what, "move the file back to resume, or start a new run")
-    names = _listed(began)
-    if own.isdisjoint(began):
-        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN resumes another run")
-    what = f"the run {run.name} is one of {names}, and this command leaves out {_listed(missing)}"
-    raise UsageError(what, _whole(recorded_settings(run).get("paths"), missing, root, paths))
-
-
-def _whole(began: Json, missing: list[tuple[str, str]], root: str, paths: tuple[str, ...]) -> str:
-    """How to name all that a run began with."""
-    deleted = [path for _, path in missing if path and not Path(root, path).exists()]
-    if deleted:
-        return f"restore {', '.join(deleted)} to resume, or start a new run"
-    named = [one for one in began if isinstance(one, str)] if isinstance(began, list) else []
-    if not named or not all(Path(one).exists() for one in named):
-        named = [*paths, *(shown(str(Path(root, path))) for _, path in missing if path)]
-    return f"give all of them: {shlex.join(named)}" if named else "give every path that the run started with"
+    if missing:
+        instead = f"; this command has {_listed(new)}" if new else ""
+        given = recorded_settings(run).get("paths")
+        named = shlex.join(one for one in given if isinstance(one, str)) if isinstance(given, list) else ""
+        raise UsageError(
+            f"this command lacks {_listed(missing)}, with which the run {run.name} started{instead}",
+            f"give every path of the run{f' ({named})' if named else ''}, with suites under their old names and in "
+            "their old files; or start a new run",
+        )
+    number = "1 suite is" if len(new) == 1 else f"{len(new)} suites are"
+    return [f"{number} new to the run, now included in its totals: {_listed(new)}"] if new and began else []
 
 
 def _listed(suites: Sequence[tuple[str, str]]) -> str:
-    named = list(dict.fromkeys(path or name for name, path in suites))
+    named = [f"'{name}' in {path}" if path else f"'{name}'" for name, path in dict.fromkeys(suites)]
     return ", ".join(named[:_LISTED]) + (f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else "")

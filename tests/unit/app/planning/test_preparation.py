@@ -173,10 +173,10 @@ def runs(tmp_path):
     return Runs(tmp_path)
 
 
-def test_a_dependent_of_a_case_that_did_not_pass_runs_with_it(runs):
+def test_a_dependent_that_did_not_run_because_of_a_failure_runs_with_it(runs):
     runs.suite(", depends_on: [a]")
     runs.ran(WHOLE)
-    runs.ran({"a": "failed", "c": "passed"})
+    runs.ran({"a": "failed", "b": "skipped", "c": "passed"})
     assert runs.selected() == ("ab", [])
     runs.ran(WHOLE, filter="b")  # and what it depends on
     assert runs.selected() == ("", [])
@@ -196,16 +196,15 @@ def test_cases_of_another_file_are_other_cases(runs):
 
 
 @pytest.mark.parametrize("index", [None, "torn\n"])
-def test_what_a_damaged_run_may_have_had_runs_again(runs, index):
-    runs.ran(WHOLE)
+def test_a_damaged_run_is_ignored_and_it_says_so(runs, index):
+    runs.ran({**WHOLE, "a": "failed"})
     damaged = runs.ran({**WHOLE, "c": "failed"})
     (damaged / "index.jsonl").unlink()
     if index is not None:
         (damaged / "index.jsonl").write_text(index + "{}\n")
     runs.ran({"b": "passed"}, filter="b")
     selected, (note,) = runs.selected()
-    assert selected == "ac"
-    assert note.startswith(f"--last-failed runs the cases of the run {damaged.name} again: ")
+    assert (selected, note.startswith(f"--last-failed ignores the run {damaged.name}: ")) == ("a", True)
 
 
 def test_a_foreign_run_is_ignored_and_it_says_so(runs):

@@ -272,8 +272,8 @@ def test_a_process_that_was_killed_lasted_until_its_last_row_whatever_the_date_w
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("name: shop", "name: store", "the suite in a.eval.yaml is named 'store', but was named 'shop' when the run"),
-        ("a.eval.yaml", "b.eval.yaml", "the suite 'shop' is in b.eval.yaml, but was in a.eval.yaml when the run"),
+        ("name: shop", "name: store", "lacks 'shop' in a.eval.yaml, with which the run"),
+        ("a.eval.yaml", "b.eval.yaml", "this command has 'shop' in b.eval.yaml"),
     ],
 )
 def test_a_suite_of_another_name_is_told(project, old, new, told):

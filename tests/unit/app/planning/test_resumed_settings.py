@@ -173,16 +173,16 @@ def begun_with(*suites: tuple[str, str], paths: Any = None, **record: Any) -> Pa
     return run
 
 
-def added(run: Path, *suites: tuple[str, str], paths: tuple[str, ...] = ()) -> list[str]:
+def added(run: Path, *suites: tuple[str, str]) -> list[str]:
     root = str(Path.cwd())
     now = tuple(Suite(name, (), path=f"{root}/{path}" if path else "") for name, path in suites)
-    return [*added_suites(run, now, root, paths)]
+    return added_suites(run, now, root)
 
 
-def refused(run: Path, *suites: tuple[str, str], paths: tuple[str, ...] = ()) -> tuple[str, str | None]:
+def refused(run: Path, *suites: tuple[str, str]) -> tuple[str, str | None]:
     """The message and the hint."""
     with pytest.raises(UsageError) as raised:
-        added(run, *suites, paths=paths)
+        added(run, *suites)
     return str(raised.value), raised.value.hint
 
 
@@ -200,47 +200,35 @@ A, B, C = ((name, f"{name}.eval.yaml") for name in "abc")
 def test_suites_that_are_new_to_a_run_are_named(project):
     run = begun_with(A)
     assert added(run, A) == []
-    assert added(run, A, B) == ["1 suite is new to the run, now included in its totals: b.eval.yaml"]
-    assert added(run, C, A, B) == ["2 suites are new to the run, now included in its totals: b.eval.yaml, c.eval.yaml"]
-    assert added(run, A, ("made", "")) == ["1 suite is new to the run, now included in its totals: made"]
-    many = [(f"s{n:02}", f"s{n:02}.yaml") for n in range(11)]
-    assert added(run, A, *many[:10])[0].endswith(", s08.yaml, s09.yaml")
-    assert added(run, A, *many)[0].endswith(", s08.yaml, s09.yaml and 1 more")
-
-
-def test_a_suite_with_another_name_or_place_is_refused(project):
-    assert refused(begun_with(A), ("z", "a.eval.yaml")) == (
-        "the suite in a.eval.yaml is named 'z', but was named 'a' when the run r started",
-        "its answers are stored under the old name: restore that name, or start a new run",
-    )
-    assert refused(begun_with(A, B), A, ("b", "c.eval.yaml")) == (
-        "the suite 'b' is in c.eval.yaml, but was in b.eval.yaml when the run r started",
-        "move the file back to resume, or start a new run",
-    )
+    new = "now included in its totals: 'b' in b.eval.yaml"
+    assert added(run, A, B) == [f"1 suite is new to the run, {new}"]
+    assert added(run, C, A, B) == [f"2 suites are new to the run, {new}, 'c' in c.eval.yaml"]
+    assert added(run, A, ("made", "")) == ["1 suite is new to the run, now included in its totals: 'made'"]
+    assert added(run, A, *((f"s{n:02}", "") for n in range(11)))[0].endswith(", 's08', 's09' and 1 more")
     assert added(begun_with(A, ("a2", "a.eval.yaml")), A, ("a2", "a.eval.yaml")) == []
-    assert refused(begun_with(("made", "")), ("built", ""))[0] == "the run r is one of made"
-    assert refused(begun_with(("made", ""), A), ("made", "c.eval.yaml"), A)[0].endswith("leaves out made")
 
 
-def test_other_suites_are_another_run(project):
-    shown = refused(begun_with(A, B), C)
-    assert shown == ("the run r is one of a.eval.yaml, b.eval.yaml", "--resume=RUN resumes another run")
-
-
-def test_a_command_that_leaves_a_suite_out_is_given_all_paths(project):
-    what = "the run r is one of a.eval.yaml, b.eval.yaml, and this command leaves out b.eval.yaml"
-    suites = (A, B)
-    shown = refused(begun_with(*suites, paths=["a.eval.yaml", "b.eval.yaml"]), A)
-    assert shown == (what, "give all of them: a.eval.yaml b.eval.yaml")
-    for paths in (["gone", "b.eval.yaml"], [1], "b.eval.yaml", None, []):
-        hint = "give all of them: a.eval.yaml b.eval.yaml"
-        assert refused(begun_with(*suites, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths
-    Path("b.eval.yaml").unlink()
-    assert refused(begun_with(*suites), A) == (what, "restore b.eval.yaml to resume, or start a new run")
-    assert refused(begun_with(A, ("made", "")), A) == (
-        "the run r is one of a.eval.yaml, made, and this command leaves out made",
-        "give every path that the run started with",
+@pytest.mark.parametrize(
+    ("began", "now", "lacks"),
+    [
+        ([A], [("z", "a.eval.yaml")], "lacks 'a' in a.eval.yaml, with which the run r started; this command has 'z' in a.eval.yaml"),
+        ([A, B], [A, ("b", "c.eval.yaml")], "lacks 'b' in b.eval.yaml, with which the run r started; this command has 'b' in c.eval.yaml"),
+        ([("made", "")], [("built", "")], "lacks 'made', with which the run r started; this command has 'built'"),
+        ([A, B], [A], "lacks 'b' in b.eval.yaml, with which the run r started"),
+        ([A, B], [C], "lacks 'a' in a.eval.yaml, 'b' in b.eval.yaml, with which the run r started; this command has 'c' in c.eval.yaml"),
+    ],
+)  # fmt: skip
+def test_a_command_that_lacks_a_suite_of_the_run_is_refused(project, began, now, lacks):
+    named, rest = (
+        "give every path of the run",
+        ", with suites under their old names and in their old files; or start a new run",
     )
+    assert refused(begun_with(*began, paths=["a b.yaml"]), *now) == (
+        f"this command {lacks}",
+        f"{named} ('a b.yaml'){rest}",
+    )
+    for paths in ([1], "b.eval.yaml", None, []):
+        assert refused(begun_with(*began, paths=paths), *now) == (f"this command {lacks}", f"{named}{rest}"), paths
 
 
 def test_settings_of_a_run_without_a_readable_record_are_none(project):
