@@ -51,7 +51,7 @@ class TestCli(TargetContract):
 
 
 @dataclass(frozen=True, slots=True)
-class Shout(ProviderSettings):
+class Capitals(ProviderSettings):
     """Answers with the prompt in capitals."""
 
     short: ClassVar[str | None] = "mark"
@@ -61,17 +61,17 @@ class Shout(ProviderSettings):
     most: Annotated[int, Doc("what it says that a call takes at most")] = 10
 
     def endpoint(self) -> str | None:
-        return "shout.example"
+        return "capitals.example"
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
         return Ceiling(tokens=self.most)
 
     def connect(self, spec: Any, executor: Any) -> Any:
-        return Shouting(self)
+        return Capitalizing(self)
 
 
-class Shouting:
-    def __init__(self, settings: Shout) -> None:
+class Capitalizing:
+    def __init__(self, settings: Capitals) -> None:
         self.settings = settings
 
     async def answer(self, request: TargetRequest) -> Any:
@@ -82,14 +82,14 @@ class Shouting:
         pass
 
 
-class TestShoutWithAnyText(TargetContract):
+class TestCapitalsWithAnyText(TargetContract):
     """A target whose answer is not known in advance. As echo, it neither fails nor waits."""
 
     test_a_failure_is_a_value_and_the_next_call_is_made = None
     test_a_call_can_be_cancelled = None
 
     def settings(self) -> ProviderSettings:
-        return Shout("?")
+        return Capitals("?")
 
     def expected(self, prompt: str) -> None:
         return None
@@ -110,17 +110,17 @@ class TestTap(ReportContract):
         return tap(run)
 
 
-class InvalidRow(Shouting):
+class InvalidRow(Capitalizing):
     async def answer(self, request: TargetRequest) -> Any:
         return "text"
 
 
-class Raising(Shouting):
+class Raising(Capitalizing):
     async def answer(self, request: TargetRequest) -> Any:
         raise ValueError("no")
 
 
-class OfAnother(Shouting):
+class OfAnother(Capitalizing):
     last = ""
 
     async def answer(self, request: TargetRequest) -> Any:
@@ -128,7 +128,7 @@ class OfAnother(Shouting):
         return TargetResponse(said)
 
 
-class ClosedOnce(Shouting):
+class ClosedOnce(Capitalizing):
     closed = False
 
     async def close(self) -> None:
@@ -136,8 +136,8 @@ class ClosedOnce(Shouting):
         self.closed = True
 
 
-def contract_of(target: type[Shouting] = Shouting, **settings: Any) -> TargetContract:
-    kind = type("Shout", (Shout,), {"__slots__": (), "__doc__": "A.", "connect": lambda self, *_: target(self)})
+def contract_of(target: type[Capitalizing] = Capitalizing, **settings: Any) -> TargetContract:
+    kind = type("Capitals", (Capitals,), {"__slots__": (), "__doc__": "A.", "connect": lambda self, *_: target(self)})
 
     class Of(TargetContract):
         def settings(self) -> ProviderSettings:
@@ -180,7 +180,7 @@ def test_a_target_that_raises_is_found():
 )
 def test_facts_of_a_wrong_type_are_found(fact, value):
     contract = contract_of()
-    wrong = type("Shout", (type(contract.settings()),), {"__slots__": (), fact: value})
+    wrong = type("Capitals", (type(contract.settings()),), {"__slots__": (), fact: value})
     contract.settings = wrong  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match=f"{fact}.* returned"):
         contract.test_its_facts_have_the_right_types()

@@ -35,7 +35,7 @@ from agentv.plugins import Doc, ProviderSettings, Secret, TargetResponse, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Shout(ProviderSettings):
+class Capitals(ProviderSettings):
     """Answers with the prompt in capitals."""
 
     short: ClassVar[str | None] = "mark"
@@ -45,10 +45,10 @@ class Shout(ProviderSettings):
     api_key: Annotated[Text, Secret(), Doc("a key")] = ""
 
     def connect(self, spec, executor):
-        return Shouting(self.mark)
+        return Capitalizing(self.mark)
 
 
-class Shouting:
+class Capitalizing:
     def __init__(self, mark):
         self.mark = mark
 
@@ -80,7 +80,7 @@ DIALECTS = {"acme-list": "acme_evals.dialect:ACME_LIST"}
 SIGNS = {"name:acme.yaml": "acme-list"}
 TRACE_FORMATS = {"lines": "acme_evals.reports:lines"}
 ASSERTIONS = {"twice": "acme_evals.checks:Twice"}
-PROVIDERS = {"shout": "acme_evals.targets:Shout"}
+PROVIDERS = {"capitals": "acme_evals.targets:Capitals"}
 EXPORT_FORMATS = {".tap": "acme_evals.reports:tap"}
 '''
 
@@ -178,10 +178,10 @@ def _section(group: str, names: Mapping[str, str]) -> list[str]:
 
 
 def install_acme(site: Path, *, package: str = "acme-evals", version: str = "1.2") -> Path:
-    """A package with an assertion `twice`, a target `shout` and a report `tap`, all of which work."""
+    """A package with an assertion `twice`, a target `capitals` and a report `tap`, all of which work."""
     groups = {
         "assertions": {"twice": "acme_evals.checks:Twice"},
-        "targets": {"shout": "acme_evals.targets:Shout"},
+        "targets": {"capitals": "acme_evals.targets:Capitals"},
         "reports": {"tap": "acme_evals.reports:tap"},
     }
     files = {"__init__": "", "checks": ASSERTION, "targets": TARGET, "reports": REPORT}

@@ -9,7 +9,7 @@ from doubles.plugin_packages import TARGET, install, install_acme, install_exten
 from e2e.command import Ended, Project
 
 SUITE = """
-target: shout:!
+target: capitals:!
 tests:
   - id: greeting
     input: hello hello
@@ -50,7 +50,7 @@ def test_they_are_listed(acme):
     assert [line for line in lines if line[0] != "extension"] == [
         ["KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION"],
         ["assertion", "twice", "acme-evals", "1.2", "ok", "The answer contains a text at least twice."],
-        ["target", "shout", "acme-evals", "1.2", "ok", "Answers with the prompt in capitals."],
+        ["target", "capitals", "acme-evals", "1.2", "ok", "Answers with the prompt in capitals."],
         ["report", "tap", "acme-evals", "1.2", "ok", "Test Anything Protocol."],
     ]
 
@@ -58,13 +58,13 @@ def test_they_are_listed(acme):
 def test_what_is_wrong_in_a_file_is_said_at_its_place(acme):
     acme.write(
         "wrong.eval.yaml",
-        "target: {provider: shout, mrak: '!'}\ntests:\n- {id: a, input: a, assert: [{type: twise, value: a}]}\n",
+        "target: {provider: capitals, mrak: '!'}\ntests:\n- {id: a, input: a, assert: [{type: twise, value: a}]}\n",
     )
-    ended = run(acme, "validate", "wrong.eval.yaml", status=2, says="wrong.eval.yaml:1:27: error[unknown-key]")
+    ended = run(acme, "validate", "wrong.eval.yaml", status=2, says="wrong.eval.yaml:1:30: error[unknown-key]")
     assert "did you mean 'mark'?" in ended.stderr
     assert "wrong.eval.yaml:3:37: error[unknown-assertion]: no assertion type 'twise'" in ended.stderr
     assert "did you mean 'twice'?" in ended.stderr
-    assert "did you mean 'shout'?" in run(acme, "eval", "suite.eval.yaml", "-t", "shuot:a").stderr
+    assert "did you mean 'capitals'?" in run(acme, "eval", "suite.eval.yaml", "-t", "captials:a").stderr
     assert "did you mean '.tap'?" in run(acme, "eval", "suite.eval.yaml", "-o", "a.tpa").stderr
 
 
@@ -82,7 +82,7 @@ def test_a_broken_one_that_nothing_uses_stops_nothing_and_is_listed(acme):
 
 def test_what_a_plugin_prints_does_not_reach_the_output_of_programs(project):
     text = "import os, sys\nprint('printed')\nsys.stdout.write('written')\n" + TARGET
-    install(project.path / "site", {"targets": {"shout": "noisy:Shout"}}, {"noisy.py": text})
+    install(project.path / "site", {"targets": {"capitals": "noisy:Capitals"}}, {"noisy.py": text})
     project.write("suite.eval.yaml", SUITE.replace("- type: twice", "- contains: HELLO").partition("        value")[0])
     ended = run(project, "eval", "suite.eval.yaml", "--json", status=0)
     assert json.loads(ended.stdout)
@@ -121,13 +121,14 @@ def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
         SUITE.replace("input: hello hello", "input: [{role: user, content: [{type: file, value: a.txt}]}]"),
     )
     ended = run(acme, "eval", "suite.eval.yaml", status=2)
-    shown = "error: provider 'shout' of acme-evals 1.2 raised ValueError: no (site/acme_evals/targets.py:"
+    shown = "error: provider 'capitals' of acme-evals 1.2 raised ValueError: no (site/acme_evals/targets.py:"
     assert shown in ended.stderr
 
 
 def test_a_secret_setting_is_written_nowhere(acme):
     acme.write(
-        "suite.eval.yaml", SUITE.replace("shout:!", "{name: s, provider: shout, mark: '!', api_key: '${{ TEAM_KEY }}'}")
+        "suite.eval.yaml",
+        SUITE.replace("capitals:!", "{name: s, provider: capitals, mark: '!', api_key: '${{ TEAM_KEY }}'}"),
     )
     assert run(acme, "eval", "suite.eval.yaml", TEAM_KEY="sk-1234567890abcdef").status == 0
     written = [path for path in Path(acme.path, ".agentv").rglob("*") if path.is_file()]
@@ -175,7 +176,7 @@ def test_what_an_extension_of_a_package_adds_is_listed(extended):
     assert list(theirs) == [
         ("extension", "acme"),
         ("assertion", "twice"),
-        ("target", "shout"),
+        ("target", "capitals"),
         ("report", "tap"),
         ("beside run", "polite"),
         ("command", "greet"),

@@ -93,18 +93,21 @@ def test_a_class_may_extend_one_of_ours(site, tmp_path):
 TARGETS = {
     "no connect": (TARGET.replace("def connect", "def connects"), "must have a method 'connect'"),
     "taken": (TARGET.replace("mark", "judge"), "has a setting 'judge', which every target takes already"),
-    "not derived": (TARGET.replace("Shout(ProviderSettings)", "Shout"), "must derive from agentv.plugins.Provider"),
-    "endpoint": (TARGET + "\nShout.endpoint = lambda self: 3", "endpoint() must return text or None, returned int"),
-    "endpoint raises": (TARGET + "\nShout.endpoint = lambda self: 1 / 0", "ZeroDivisionError"),
+    "not derived": (
+        TARGET.replace("Capitals(ProviderSettings)", "Capitals"),
+        "must derive from agentv.plugins.Provider",
+    ),
+    "endpoint": (TARGET + "\nCapitals.endpoint = lambda self: 3", "endpoint() must return text or None, returned int"),
+    "endpoint raises": (TARGET + "\nCapitals.endpoint = lambda self: 1 / 0", "ZeroDivisionError"),
     "free": (TARGET.replace("bool] = True", "bool] = 1"), "free must be True or False, found 1"),
 }
 
 
 @pytest.mark.parametrize("how", TARGETS)
-@pytest.mark.parametrize("text", ["target: shout:a", "target: {provider: shout, mark: a}"])
+@pytest.mark.parametrize("text", ["target: capitals:a", "target: {provider: capitals, mark: a}"])
 def test_a_broken_target_is_an_error_where_it_is_named(site, tmp_path, how, text):
     code, why = TARGETS[how]
-    install(site, {"targets": {"shout": "acme:Shout"}}, {"acme.py": code})
+    install(site, {"targets": {"capitals": "acme:Capitals"}}, {"acme.py": code})
     (found,) = said(tmp_path, f"{text}\ntests:\n- {{id: a, input: a, assert: [{{contains: a}}]}}\n")
     assert (found.code, found.severity, found.span and found.span.line) == ("bad-plugin", "error", 1)
     assert why in found.message
@@ -164,7 +167,11 @@ def test_of_one_package_that_is_found_twice_the_first_counts(site, tmp_path, mon
     monkeypatch.syspath_prepend(str(tmp_path / "first"))
     install_acme(site)
     install_acme(tmp_path / "first", version="2.0")
-    assert [(one.name, one.version) for one in list_plugins()] == [("twice", "2.0"), ("shout", "2.0"), ("tap", "2.0")]
+    assert [(one.name, one.version) for one in list_plugins()] == [
+        ("twice", "2.0"),
+        ("capitals", "2.0"),
+        ("tap", "2.0"),
+    ]
     assert registries().warnings == ()
 
 
@@ -183,7 +190,7 @@ def test_a_secret_of_the_environment_is_not_in_the_message(site, tmp_path, monke
 def test_every_form_of_an_entry_knows_a_plugin(site, tmp_path):
     install_acme(site)
     text = (
-        "target: shout\ntests:\n- id: a\n  input: a\n  assert:\n  - twice: a\n  - {type: twice, value: b}\n"
+        "target: capitals\ntests:\n- id: a\n  input: a\n  assert:\n  - twice: a\n  - {type: twice, value: b}\n"
         "  - not-twice: c\n  - not_twice: d\n  - {type: assert-set, assert: [{twice: e}]}\n  - {include: t}\n"
     )
     template = "assert:\n- twice: f\n"

@@ -79,7 +79,7 @@ class Embedding(Good):
 
 
 def of(target, **others) -> TargetSpec:
-    return TargetSpec("t", "shout", Settings(target), plugin="acme-evals 1.2", **others)
+    return TargetSpec("t", "capitals", Settings(target), plugin="acme-evals 1.2", **others)
 
 
 def answer_of(target):

@@ -114,6 +114,10 @@ class OpenFile(Struct):
         return self.text.encode(errors="replace")
 
 
+class CheckEndedError(Exception):
+    """A check gave no result; the text says why."""
+
+
 class Checker:
     """A process that checks files, so that the server answers meanwhile and a hostile file cannot stop it.
 
@@ -132,30 +136,31 @@ class Checker:
         with suppress(FileNotFoundError):  # the directory was deleted just now
             self._started().submit(ready)
 
-    async def run(self, work: Callable[..., T], *given: Any) -> T | None:
-        """What the work returns; None if its process died, or took too long and was ended.
+    async def run(self, work: Callable[..., T], *given: Any) -> T:
+        """What the work returns. A process that died before it did anything is started again.
 
-        One that died before it did anything is started again.
+        Raises:
+            CheckEndedError: its process died, or it took too long and was ended.
         """
         async with self._turn:  # what waits must not end with the process of what takes too long
             for _ in range(2):
                 try:
                     async with asyncio.timeout(self.limit_s):
                         found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
-                except TimeoutError:
+                except TimeoutError as error:
                     self.stop()
-                    return None
+                    raise CheckEndedError(f"took longer than {self.limit_s:g} seconds and was ended") from error
                 except asyncio.CancelledError:  # its file was closed
                     self.stop()
                     raise
                 except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
                     worked, self._pool, self._worked = self._worked, None, False
                     if worked:
-                        return None
+                        break
                 else:
                     self._worked = True
                     return found
-            return None
+            raise CheckEndedError("ended with its process")
 
     def stop(self) -> None:
         """End the process, whatever it does."""
@@ -198,11 +203,13 @@ class Documents:
 
     Args:
         on_checked: called with the paths whose mistakes may be others now.
+        on_ended: called with a sentence if a check gave no result.
     """
 
-    def __init__(self, on_checked: Callable[[set[str]], None]) -> None:
+    def __init__(self, on_checked: Callable[[set[str]], None], on_ended: Callable[[str], None]) -> None:
         self.checker = Checker()
         self._on_checked = on_checked
+        self._on_ended = on_ended
         self._open: dict[str, OpenFile] = {}
 
     def get(self, path: str) -> OpenFile | None:
@@ -272,8 +279,10 @@ class Documents:
 
     async def _whole(self, one: OpenFile) -> None:
         text, version = one.text, one.version
-        found = await self.checker.run(check_in_editor, one.path, one.kind, self.edits)
-        if found is None:
+        try:
+            found = await self.checker.run(check_in_editor, one.path, one.kind, self.edits)
+        except CheckEndedError as error:
+            self._on_ended(f"The check of {one.path} {error}. What is shown of the file may be out of date.")
             return
         index = found.index or (one.checked.index if one.checked is not None else None)
         one.checked = replace(found, index=index)

@@ -129,7 +129,7 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("agentv", __version__)
-        self.documents = Documents(self._publish)
+        self.documents = Documents(self._publish, self._warn)
         self.threads = ThreadPoolExecutor(4)
 
     def file_of(self, uri: str) -> OpenFile | None:
@@ -149,6 +149,9 @@ class Server(LanguageServer):
     async def aside(self, work: Callable[..., T], *given: Any) -> T:
         """Work in a thread, so that the loop goes on. The end of the server does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
+
+    def _warn(self, sentence: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, sentence))
 
     def _publish(self, paths: set[str]) -> None:
         codec = self.workspace.position_codec

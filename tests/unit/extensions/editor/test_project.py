@@ -4,12 +4,15 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from lsprotocol import types
 
-from agentv.extensions.editor.documents import Checker, check_in_editor
+from agentv.extensions.editor.documents import CheckEndedError, Checker, check_in_editor
 from agentv.extensions.editor.index import MOST_BYTES, bytes_of
 from agentv.extensions.editor.project import Project
+from agentv.extensions.editor.server import create_server
 
 TARGETS = "targets:\n- {name: bot, provider: echo}\n"
 
@@ -77,10 +80,31 @@ async def test_a_check_that_takes_too_long_or_whose_file_is_closed_is_ended_and_
     slow = asyncio.ensure_future(checker.run(time.sleep, 60))
     await asyncio.sleep(0)  # its limit is set
     checker.limit_s = 20
-    found = await asyncio.gather(slow, *(checker.run(os.getpid) for _ in range(3)))
-    assert [type(one) for one in found] == [type(None), int, int, int]
+    found = await asyncio.gather(slow, *(checker.run(os.getpid) for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in found] == [CheckEndedError, int, int, int]
     closed = asyncio.ensure_future(checker.run(time.sleep, 60))
     await asyncio.sleep(0.1)
     closed.cancel()
     assert isinstance(await checker.run(os.getpid), int)
     checker.stop()
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "hostile", "said"),
+    [(0.1, time.sleep, "took longer than 0.1 seconds and was ended"), (20, os._exit, "ended with its process")],
+)
+async def test_the_editor_shows_that_a_check_gave_no_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit_s: float, hostile: Any, said: str
+) -> None:
+    server, shown = create_server(), asyncio.Queue[types.ShowMessageParams]()
+    monkeypatch.setattr(server, "window_show_message", shown.put_nowait)
+    checker = server.documents.checker
+    run = checker.run
+    await run(os.getpid)
+    checker.limit_s = limit_s
+    monkeypatch.setattr(checker, "run", lambda *_: run(hostile, 9))
+    server.documents.put(str(tmp_path / "a.eval.yaml"), "tests: []\n", 1)
+    message = await shown.get()
+    checker.stop()
+    assert (message.type, said in message.message) == (types.MessageType.Warning, True)
+    assert "a.eval.yaml" in message.message
