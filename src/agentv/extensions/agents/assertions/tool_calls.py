@@ -71,8 +71,7 @@ class ExpectedCall(Declared):
             yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
         if self.output is not None and not self.output and not isinstance(self.output, bool | int | float):
             yield Issue(("output",), "the output is empty, so every output has it", "missing-value")
-        yield from path_issues(self.args_match, "args_match")
-        yield from uncompared(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
+        yield from _args_issues(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
     def is_made_by(self, call: ToolCall, otherwise: ArgsMatch | tuple[str, ...]) -> bool:
         """Whether a call is the one that is expected. `otherwise`: how arguments are compared where it says nothing."""
@@ -92,23 +91,15 @@ class ExpectedCall(Declared):
         return f"{quoted(self.tool)} with {listed(tuple(self.args))}"
 
 
-def path_issues(how: ArgsMatch | tuple[str, ...] | None, option: str) -> Iterator[Issue]:
-    """Argument paths that are not valid."""
+def _args_issues(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonObject]) -> Iterator[Issue]:
+    """Argument paths that are not valid, and those that no expected call has: they would compare nothing, and pass."""
     for place, path in enumerate(how if isinstance(how, tuple) else ()):
         try:
-            parse(path)
+            steps = parse(path)
         except ValueError as error:
-            yield Issue((option, place), str(error), "bad-path")
-
-
-def uncompared(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonObject]) -> Iterator[Issue]:
-    """Names of arguments to compare that no expected call has: they would compare nothing, and pass."""
-    for place, path in enumerate(how if isinstance(how, tuple) and expected else ()):
-        try:
-            missing = all(isinstance(read(parse(path), args), Missing) for args in expected)
-        except ValueError:
-            continue  # it is reported already
-        if missing:
+            yield Issue(("args_match", place), str(error), "bad-path")
+            continue
+        if expected and all(isinstance(read(steps, args), Missing) for args in expected):
             known = listed(tuple(dict.fromkeys(name for args in expected for name in args)))
             yield Issue(("args_match", place), f"no expected call has an argument '{path}'; known arguments: {known}")
 
@@ -153,9 +144,8 @@ class ToolTrajectory(DeclaredAssertion):
             yield Issue((), f"mode: {self.mode} needs {wanted}", "missing-value")
         if self.expected is not None and not self.expected and self.mode not in _MAY_BE_EMPTY:
             yield Issue(("expected",), f"no call is expected, so mode: {self.mode} checks nothing", "missing-value")
-        yield from path_issues(self.args_match, "args_match")
         args = [one.args for one in self.expected or () if one.args_match is None and isinstance(one.args, Mapping)]
-        yield from uncompared(self.args_match, args)
+        yield from _args_issues(self.args_match, args)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the calls: a check each; the score is the share that holds. Times that are unknown err it."""

@@ -51,12 +51,12 @@ def digest_of(place: str) -> str:
     if not path.is_dir():
         return _of_file(path)
     whole = hashlib.sha256()
-    for one in _entries(path):
+    for one in entries(path):
         whole.update(f"{one}\0{_of_file(path / one)}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
 
 
-def _entries(directory: Path) -> Iterator[str]:
+def entries(directory: Path) -> Iterator[str]:
     """The files and links below a directory, relative to it and sorted; no link is followed."""
     for folder, folders, files in os.walk(directory):
         inside = Path(folder).relative_to(directory)

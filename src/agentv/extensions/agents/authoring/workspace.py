@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +22,7 @@ from agentv.extensions.agents.authoring.parts import (
     DigestOf,
     any_mapping,
     check_globs,
+    entries,
     facts_text,
     inner_path,
     mapping_in,
@@ -40,7 +41,6 @@ from agentv.model.suite.workspace import (
     SETUP_TIMEOUT_S,
     SYSTEM,
     WORKSPACE,
-    CopiedFiles,
     DockerImage,
     WorkspaceCommand,
     WorkspaceRepository,
@@ -229,7 +229,6 @@ def _remark_not_applied(keys: Iterable[str], node: MapNode, whose: str, reading:
 _OTHER_SOURCES = ("repositories", "files", "setup", "hooks", "existing")
 """What may add files that are not known yet."""
 
-_ANYWHERE = ("**/", "*")
 _CONFIGURES_TESTS = frozenset({"conftest.py", "pytest.ini", "sitecustomize.py", "usercustomize.py"})
 """Files that are protected so that no agent adds them."""
 
@@ -242,41 +241,20 @@ def report_unmatched(parts: Mapping[str, Any], node: Node, reading: Reading) -> 
         node: `protected`.
         reading: of the workspace.
     """
-    template = parts.get("template")
-    hidden = parts.get("hidden", ())
-    if not isinstance(template, CopiedFiles) or any(parts.get(key) for key in _OTHER_SOURCES):
+    template, hidden = parts.get("template"), parts.get("hidden", ())
+    if template is None or any(parts.get(key) for key in _OTHER_SOURCES) or any(one.is_patch for one in hidden):
         return
-    if any(one.is_patch for one in hidden):
-        return
-    names = tuple(_names(template, hidden))
+    below = ((one.path, name) for one in (template, *hidden) for name in [*entries(Path(one.source))] or [""])
+    names = [str(PurePosixPath(*one)) for one in below]
     items = node.items if isinstance(node, ListNode) else [node]
     for glob, item in zip(parts["protected"], items, strict=False):
-        if not _is_for_files(glob) or any(map(glob_pattern(glob, below=True).fullmatch, names)):
-            continue
-        first = {name.partition("/")[0] for name in names}
-        begin = glob.partition("/")[0]
-        hint = None if begin in first else did_you_mean(begin, first)
-        reading.report.warning("unmatched-glob", item, f"no file of the workspace matches '{glob}'", hint=hint)
-
-
-def _is_for_files(glob: str) -> bool:
-    """Whether a glob is meant for files that are there."""
-    try:
-        check_glob(glob)
-    except GlobError:  # reported already
-        return False
-    return not glob.startswith(_ANYWHERE) and glob.rpartition("/")[2] not in _CONFIGURES_TESTS
-
-
-def _names(template: CopiedFiles, hidden: tuple[CopiedFiles, ...]) -> Iterator[str]:
-    for copied in (template, *hidden):
-        if Path(copied.source).is_dir():
-            for folder, folders, files in os.walk(copied.source):
-                if ".git" in folders:
-                    folders.remove(".git")
-                yield from (str(Path(copied.path, os.path.relpath(folder, copied.source), name)) for name in files)
-        else:
-            yield copied.path
+        with suppress(GlobError):  # reported already
+            check_glob(glob)
+            is_free = glob.startswith(("**/", "*")) or glob.rpartition("/")[2] in _CONFIGURES_TESTS
+            if not is_free and not any(map(glob_pattern(glob, below=True).fullmatch, names)):
+                begin, first = glob.partition("/")[0], {name.partition("/")[0] for name in names}
+                hint = None if begin in first else did_you_mean(begin, first)
+                reading.report.warning("unmatched-glob", item, f"no file of the workspace matches '{glob}'", hint=hint)
 
 
 def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:

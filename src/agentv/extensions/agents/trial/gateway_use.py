@@ -76,16 +76,15 @@ class GatewayUse(Struct):
         response = answer.response if isinstance(answer, CallFailure) else answer
         if isinstance(response, TargetResponse):
             response = self._with_usages(response)
-        failure = self._failure(answer if isinstance(answer, Failure) else None)
-        if failure is None and isinstance(answer, TargetResponse):
-            assert isinstance(response, TargetResponse)  # noqa: S101  # it is made of the answer
+        own = answer if isinstance(answer, Failure) else None
+        failure = self._failure(own) or own
+        if not isinstance(response, TargetResponse):
+            return failure or answer
+        if failure is None:
             return response
-        found = answer if failure is None else failure
-        if not isinstance(found, Failure) or not isinstance(response, TargetResponse):
-            return found
-        if isinstance(found, CallFailure):
-            return structs.replace(found, response=response)
-        return CallFailure(found.code, found.message, found.retryable, response=response)
+        if isinstance(failure, CallFailure):
+            return structs.replace(failure, response=response)
+        return CallFailure(failure.code, failure.message, failure.retryable, response=response)
 
     def _failure(self, own: Failure | None) -> Failure | None:
         """Why the trial cannot count by its model calls. That they were broken off adds nothing to its own failure."""

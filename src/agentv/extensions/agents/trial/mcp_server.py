@@ -77,10 +77,8 @@ class SocketServer:
             lines: Any = _Lines(reader, writer)
             async with stdio_server(lines, lines) as (heard, answers):
                 await self._server.run(heard, answers, self._server.create_initialization_options())
-        except (OSError, ValueError, ExceptionGroup):  # the agent broke it off
-            pass
-        except asyncio.CancelledError:  # closed: this task is nobody's to wait for but `close`
-            pass
+        except (OSError, ValueError, ExceptionGroup, asyncio.CancelledError):
+            pass  # the agent broke it off, or it is closed: nobody but `close` waits for this task
         finally:
             self._sessions.discard(task)
             writer.close()

@@ -122,11 +122,10 @@ async def start_tools(
     running = RunningTools(servers, executor)
     try:
         await running.open(directory, network)
-    except OSError as error:
+    except BaseException as error:
         await running.close()
-        return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
-    except BaseException:
-        await running.close()
+        if isinstance(error, OSError):
+            return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
         raise
     return running
 
