@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -60,33 +60,26 @@ def _file_change(
     )
 
 
-def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
+def changed_protected(globs: Collection[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
     """The paths of protected files that were changed, deleted, added, or replaced by something else.
 
     A file that was renamed is deleted at its old path. One below a directory that was replaced by a link is deleted,
     and one that is reached through that link is not looked for.
     """
-    patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
-    if not patterns:
-        return ()
-    changed = map(shown_path, sorted(changed_paths(before, now)))
-    return tuple(path for path in changed if any(pattern.fullmatch(path) for pattern in patterns))
+    changed = sorted(changed_paths(before, now)) if globs else ()
+    return tuple(map(shown_path, matching(globs, changed)))
 
 
-def matching(globs: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
-    """The paths of a snapshot that some globs name."""
-    patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
-    paths = map(shown_path, snapshot) if patterns else ()
-    return (path for path in paths if any(pattern.fullmatch(path) for pattern in patterns))
+def matching(globs: Collection[str], paths: Iterable[bytes], *, parents: bool = True) -> Iterator[bytes]:
+    """The paths that some globs name; with `parents`, what replaces a directory on the way to such a file too."""
+    patterns = tuple(glob_pattern(glob, below=True, parents=parents) for glob in globs)
+    return (path for path in paths if any(one.fullmatch(shown_path(path)) for one in patterns))
 
 
-def without(globs: Iterable[str], snapshot: Snapshot) -> Snapshot:
+def without(globs: Collection[str], snapshot: Snapshot) -> Snapshot:
     """A snapshot without the files that some globs name."""
-    patterns = tuple(glob_pattern(glob, below=True) for glob in globs)
-    if not patterns:
-        return snapshot
-    left_out = {path for path in snapshot if any(one.fullmatch(shown_path(path)) for one in patterns)}
-    return {path: state for path, state in snapshot.items() if path not in left_out}
+    left_out = set(matching(globs, snapshot, parents=False))
+    return {path: state for path, state in snapshot.items() if path not in left_out} if left_out else snapshot
 
 
 def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:

@@ -27,25 +27,15 @@ from agentv.user_code.orphans import MARK as STARTED_BY
 _LINKED = ("/etc/resolv.conf", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt", "/etc/hosts")
 """Files of the system that may be links into places that are not visible."""
 
+_TOP = tuple(Path(f"/{one}") for one in SYSTEM)
 _SHARED_PARENTS = frozenset({".cargo", ".local", "local", "usr"})
 """A `bin` in here belongs to many programs: what lies beside it is not part of one installation, or is secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class VisiblePaths:
-    """What is visible, outermost first: each rule holds for all below it that no later rule names.
+def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) -> tuple[tuple[str, bool], ...]:
+    """What a confined program sees of the host: path → whether it is visible, outermost first.
 
-    Attributes:
-        links: top-level names of the system that are links → where they lead.
-        rules: path → whether it is visible; a hidden one is masked.
-    """
-
-    links: Mapping[str, str]
-    rules: tuple[tuple[str, bool], ...]
-
-
-def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) -> VisiblePaths:
-    """What a confined program sees of the host.
+    Each rule holds for all below it that no later rule names. A hidden path is masked.
 
     Args:
         path: PATH of the program.
@@ -54,14 +44,12 @@ def visible_paths(path: str, programs: Iterable[str], private: Iterable[str]) ->
     """
     hidden = {os.path.realpath(one) for one in (*private, *homes()) if one}
     tools = (*_toolchains(path, hidden), *_files(programs, hidden))
-    top = [Path(f"/{one}") for one in SYSTEM]
-    system = [str(one) for one in top if one.is_dir() and not one.is_symlink()]
+    system = [str(one) for one in _TOP if one.is_dir() and not one.is_symlink()]
     targets = [real for one in _LINKED if (real := os.path.realpath(one)) != one and Path(real).is_file()]
     rules = dict.fromkeys((*system, *targets), True) | dict.fromkeys(unreadable_for_others(), False)
     rules |= dict.fromkeys(tools, True)
     rules |= dict.fromkeys(hidden, False)
-    links = {one.name: str(one.readlink()) for one in top if one.is_symlink()}
-    return VisiblePaths(links, tuple(_needed(rules)))
+    return tuple(_needed(rules))
 
 
 @cache
@@ -226,13 +214,12 @@ class Bubblewrap(ProcessGroup):
     def _paths(self, argv: Sequence[str]) -> Iterator[str]:
         places = self.places
         path = ProcessGroup.environment(self, {})["PATH"]
-        visible = visible_paths(path, argv, (*self.private, places.trial))
-        for name, target in visible.links.items():
-            yield from ("--symlink", target, f"/{name}")
+        for top in filter(Path.is_symlink, _TOP):
+            yield from ("--symlink", str(top.readlink()), str(top))
         masks: list[str] = []
         yield from ("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var", "--dir", "/sys")
         yield from ("--symlink", "../tmp", _ALSO_TEMPORARY, "--bind", places.temporary, TEMPORARY)
-        for one, shown in visible.rules:
+        for one, shown in visible_paths(path, argv, (*self.private, places.trial)):
             yield from ("--ro-bind-try", one, one) if shown else _masked(one, masks)
         if self.forwards:
             yield from ("--ro-bind", sockets.__file__, sockets.INSIDE)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from agentv.extensions.agents.workspaces.placing import remove_directory
 from agentv.extensions.agents.workspaces.snapshot import BINARY_WITHIN, Snapshot
 from agentv.model.redaction import REDACTED, Redactor
 
@@ -88,28 +89,19 @@ def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
     if not redactor:
         return done
     for folder, folders, files in os.walk(directory, topdown=False):
-        for name in files:
-            path = Path(folder, name)
+        for path in (Path(folder, name) for name in (*files, *folders)):
             shown = redactor.redact(os.path.relpath(path, directory))
-            how = _without_secrets(path, name, redactor)
+            how = _without_secrets(path, redactor)
             if how:
                 done.append(f"{shown}: {how}")
-        for name in folders:
-            path = Path(folder, name)
-            if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
-                shown = redactor.redact(os.path.relpath(path, directory))
-                if path.is_symlink():
-                    path.unlink()
-                else:
-                    path.rename(path.with_name(redactor.redact(name)))
-                done.append(f"{shown}: renamed")
     return sorted(done)
 
 
-def _without_secrets(path: Path, name: str, redactor: Redactor) -> str:
-    """Clean one file; how. Empty: there was no secret."""
-    if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
-        path.unlink()
+def _without_secrets(path: Path, redactor: Redactor) -> str:
+    """Clean a file, or the name of a directory; how. Empty: there was no secret."""
+    names = (path.name, str(path.readlink())) if path.is_symlink() else (path.name,)
+    if any(redactor.redact(name) != name for name in names):
+        remove_directory(str(path))
         return "removed, since a secret was part of its name or of where it leads"
     if path.is_symlink() or not path.is_file():
         return ""
@@ -133,11 +125,6 @@ def _removed_if(path: Path, holds: bool) -> str:
         return ""
     path.unlink()
     return "removed, since it contained a secret and is no text that can be rewritten"
-
-
-def _names_secret(path: Path, redactor: Redactor) -> bool:
-    target = str(path.readlink())
-    return redactor.redact(target) != target
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

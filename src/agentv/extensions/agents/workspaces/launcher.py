@@ -32,7 +32,9 @@ _NOT_INSIDE = {*OF_DOCKER_CLIENT, "PATH", "PWD", "SHLVL", "OLDPWD", "_", "HOME"}
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HANDLED = (*_ENDING, signal.SIGCHLD)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
-_GIVE_UP_S = 30.0
+LONGEST_S = 30.0
+"""Seconds after which processes that cannot be killed are left."""
+
 _POLL_S = 0.01
 _ROUNDS = 50
 _CANNOT_START = 127
@@ -123,8 +125,14 @@ def _guard(arguments: Sequence[str]) -> None:
                     send(one, signal.SIGINT)
         ends = number in _ENDING and number != signal.SIGINT
         status = _reaped().get(program, -1 if ends else None)
-    ended = end_all_below(os.getpid())
-    _exit_like(ended.get(program, 0) if status == -1 else status)
+    ended: dict[int, int] = {}
+
+    def below() -> set[int]:
+        ended.update(_reaped())
+        return alive_below({os.getpid()})
+
+    end_all(below)
+    _exit_like((ended | _reaped()).get(program, 0) if status == -1 else status)
 
 
 def _is_alive(process: int) -> bool:
@@ -150,27 +158,27 @@ def _become(argv: Sequence[str]) -> None:
     os._exit(_CANNOT_START)
 
 
-def end_all_below(process: int, grace_s: float = GRACE_S) -> dict[int, int]:
-    """End all processes below one, which is this one: asked first, killed then; child → its wait status."""
-    ended = _reaped()
-    deadline = time.monotonic() + grace_s
+def end_all(found: Callable[[], set[int]], grace_s: float = GRACE_S) -> bool:
+    """End processes: they are asked first, and killed then; whether none is left.
+
+    Args:
+        found: gives the set of those that are alive.
+        grace_s: seconds between SIGTERM and SIGKILL.
+    """
+    started = time.monotonic()
     asked: set[int] = set()
-    while time.monotonic() < deadline:
-        below = alive_below({process})
-        if not below:
-            return ended | _reaped()
-        for one in below - asked:
+    while alive := found():
+        waited = time.monotonic() - started
+        if waited > grace_s + LONGEST_S:
+            return False
+        if waited > grace_s:
+            kill_all(found)
+        for one in alive - asked:
             if name_of(one) != SANDBOX_PROGRAM:
                 send(one, signal.SIGTERM)
-        asked |= below
+        asked |= alive
         time.sleep(_POLL_S)
-        ended |= _reaped()
-    deadline = time.monotonic() + _GIVE_UP_S
-    while alive_below({process}) and time.monotonic() < deadline:
-        kill_all(lambda: alive_below({process}))
-        time.sleep(_POLL_S)
-        ended |= _reaped()
-    return ended | _reaped()
+    return True
 
 
 def kill_all(found: Callable[[], set[int]]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,12 +62,6 @@ def without_directories(path: str, excluded: Iterable[str]) -> str:
     return os.pathsep.join(kept) or _DEFAULT_PATH
 
 
-LONGEST_S = 30.0
-"""Seconds after which processes that cannot be killed are reported."""
-
-_POLL_S = 0.01
-
-
 def end_processes(directory: str, grace_s: float = launcher.GRACE_S) -> bool:
     """End all processes of a trial; whether nothing is left. It blocks.
 
@@ -77,20 +69,7 @@ def end_processes(directory: str, grace_s: float = launcher.GRACE_S) -> bool:
         directory: of the trial, or of a run.
         grace_s: seconds between SIGTERM and SIGKILL.
     """
-    started = time.monotonic()
-    asked: set[int] = set()
-    while found := processes_of(directory):
-        waited = time.monotonic() - started
-        if waited > grace_s + LONGEST_S:
-            return False
-        if waited > grace_s:
-            launcher.kill_all(lambda: processes_of(directory))
-        for one in found - asked:
-            if launcher.name_of(one) != launcher.SANDBOX_PROGRAM:
-                launcher.send(one, signal.SIGTERM)
-        asked |= found
-        time.sleep(_POLL_S)
-    return True
+    return launcher.end_all(lambda: processes_of(directory), grace_s)
 
 
 def processes_of(directory: str) -> set[int]:

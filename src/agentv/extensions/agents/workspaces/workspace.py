@@ -127,7 +127,8 @@ class LocalWorkspace:
         before = self.baseline
         hidden = await asyncio.to_thread(lambda: {path: _text(source) for path, source in self._hidden.items()})
         found = []
-        for path in changed_test_config(hidden, matching(self.spec.protected, before), before, now):
+        guarded = map(shown_path, matching(self.spec.protected, before))
+        for path in changed_test_config(hidden, guarded, before, now):
             if path in before and before[path].binary:  # its content is not stored
                 continue
             head = await asyncio.to_thread(self.read, os.fsdecode(path), 8)
