@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces import launcher, process_group
+from agentv.extensions.agents.workspaces import launcher
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand
 from agentv.model.values.response import Failure
