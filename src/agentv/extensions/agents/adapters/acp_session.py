@@ -14,10 +14,11 @@ from acp.schema import ClientCapabilities, Implementation, InitializeResponse
 from pydantic import ValidationError
 
 from agentv.extensions.agents.adapters import trials
-from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder, usage_of
+from agentv.extensions.agents.adapters.acp_stream import AcpClient, AcpTransport, TraceBuilder
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, argv_of, start_argv
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.traces.acp import NATIVE_NAME, is_call, model_in, usage_of_turn
+from agentv.extensions.agents.traces.values import tokens_of
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -221,8 +222,8 @@ class AcpSession:
         if reason == "refusal":
             return trials.failed(trials.REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
         forbids, trace = self._settings.on_denied == "error", response.trace
-        if forbids and trace is not None and self._trace.denied and trials.did_nothing(trace, self._root, moment):
-            return trials.failed(trials.DENIED, self._traced("").denial_message, response)
+        if forbids and trace is not None and trace.denials and trials.did_nothing(trace, self._root, moment):
+            return trials.failed(trials.DENIED, trace.denial_message, response)
         self.limits.end(self._trace.turns, len(self._trace.calls))
         self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
         used, earlier = response.token_usage, self._earlier_tokens
@@ -270,7 +271,7 @@ class AcpSession:
         trace = self._traced(reason, ended)
         return trials.response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
 
-    def _traced(self, reason: str, ended: Any = None) -> Trace:
+    def _traced(self, reason: str, ended: Any) -> Trace:
         """The trace of a turn.
 
         Args:
@@ -280,7 +281,8 @@ class AcpSession:
         builder, info = self._trace, self._agent and self._agent.agent_info
         steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
         name, version = (info.name, info.version) if info else ("", "")
-        reported, whole = usage_of(getattr(ended, "usage", None)), builder.cost_usd
+        used, whole = getattr(ended, "usage", None), builder.cost_usd
+        reported = None if used is None else tokens_of(used.model_dump(by_alias=True))
         usage = usage_of_turn(name, reported, called_tools=bool(builder.calls))
         cost = None if whole is None else max(0.0, whole - self._earlier_cost_usd)  # the agent gives the session's
         if usage is not None or cost is not None:
@@ -316,7 +318,7 @@ class AcpSession:
         if self._on_activity is None:
             return
         used = self._earlier_tokens
-        tool = trace.latest.names.name if trace.latest is not None else ""
+        tool = trace.latest.names[0] if trace.latest is not None else ""
         turns, calls = limits.turns + trace.turns, limits.tool_calls + len(trace.calls)
         cost = trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None
         self._on_activity(AgentActivity(tool, turns, calls, None if used is None else used.total, cost))

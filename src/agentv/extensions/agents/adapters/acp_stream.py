@@ -23,8 +23,7 @@ from agentv.extensions.agents.adapters.process import AgentProcess, TooLargeStre
 from agentv.extensions.agents.adapters.settings import Decision, PermissionRule
 from agentv.extensions.agents.traces.acp import AcpCall, AcpSteps
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import MessageStep, PermissionStep
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.trace import MessageStep
 
 MASK = "***"
 _SHOWN = 200
@@ -176,19 +175,6 @@ class TraceBuilder(AcpSteps):
         self._on_progress()
         return self.calls[str(fields.get("toolCallId"))]
 
-    @property
-    def denied(self) -> bool:
-        """Whether anything was refused."""
-        return any(isinstance(one, PermissionStep) and not one.allowed for one in self.parts)
-
-
-def usage_of(usage: Any) -> TokenUsage | None:
-    """Token counts of a PromptResponse."""
-    if usage is None:
-        return None
-    given, said, total = usage.input_tokens, usage.output_tokens, usage.total_tokens
-    return TokenUsage(given, said, total, usage.cached_read_tokens, usage.thought_tokens)
-
 
 def decide(policy: Decision | Sequence[PermissionRule], call: AcpCall, root: str) -> tuple[bool, str]:
     """Whether an agent may make a call, and why: the first rule that applies; none does: it may not.
@@ -209,7 +195,7 @@ def decide(policy: Decision | Sequence[PermissionRule], call: AcpCall, root: str
 def _applies(rule: PermissionRule, call: AcpCall, root: str) -> bool:
     if rule.kind is not None and rule.kind != call.kind:
         return False
-    names = (call.names.name, call.names.native_name, call.title)
+    names = (*call.names, call.title)
     if rule.tool is not None and not any(fnmatch.fnmatchcase(name, rule.tool) for name in names):
         return False
     if rule.path is None:

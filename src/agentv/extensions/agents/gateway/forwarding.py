@@ -74,9 +74,7 @@ def replayed_response(exchanges: TrialReplay, request: ModelRequest, connection:
     """The recorded reply to a request that is no model call; it comes at once."""
     found = exchanges.recorded(request)
     if not isinstance(found, ModelReply):
-        protocol: ModelProtocol = request.protocol  # type: ignore[assignment]  # a route has no other
-        body = error_body(protocol, SPENT, found.message)
-        return Response(status=SPENT, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
+        return refusal(connection.path, SPENT, found.message)
     if not found.complete:
         break_off(connection)
     kind = {"Content-Type": found.content_type} if found.content_type else {}

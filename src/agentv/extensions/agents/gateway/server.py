@@ -127,13 +127,10 @@ class LocalGateway:
     async def _forget(self, session: TrialSession) -> None:
         """Refuse a token from now on, and close the socket of its trial."""
         self._sessions.pop(session.access.token, None)
-        await self._leave(session.access.socket)
-
-    async def _leave(self, path: str) -> None:
-        site = self._sockets.pop(path, None)
+        site = self._sockets.pop(session.access.socket, None)
         if site is not None:
             await site.stop()
-            _remove(path)
+            _remove(session.access.socket)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -141,8 +138,6 @@ class LocalGateway:
         for session in tuple(self._sessions.values()):
             await session.close()
         client, self._client = self._client, None
-        for path in tuple(self._sockets):
-            await self._leave(path)
         if runner is not None:
             await runner.cleanup()
         if client is not None:

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from math import ceil
 
 import msgspec
 
 from agentv.extensions.agents.gateway.routes import Api
+from agentv.extensions.agents.traces.values import count
 from agentv.model.suite.tools import ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, canonical_reason, is_cut
 from agentv.model.values.usage import Ceiling, TokenUsage
@@ -201,7 +201,6 @@ _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthro
 _CONFIGS = ("generationConfig", "generation_config")
 """Where Gemini's API takes settings: each key may be written in either way."""
 
-_LARGEST = 1e12
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -210,9 +209,9 @@ def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
     # Tokens that an answer may have, and how many answers are asked for: the largest numbers that the body names.
     names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "maxOutputTokens")
     places = [body, *(one for key in _CONFIGS if isinstance(one := body.get(key), Mapping))]
-    longest = max((_count(place.get(name)) for place in places for name in names), default=0) or None
+    longest = max((count(place.get(name)) or 0 for place in places for name in names), default=0) or None
     counts = ("n", "best_of", "candidateCount", "candidate_count")
-    answers = max((_count(place.get(name)) for place in places for name in counts), default=0) or 1
+    answers = max((count(place.get(name)) or 0 for place in places for name in counts), default=0) or 1
     most = RequestSettings(_prices(upstream), model, longest).ceiling_of_body(body, answers=answers)
     return most if upstream.price is None else Ceiling(upstream.price.at_most(most.tokens), most.tokens)
 
@@ -269,10 +268,3 @@ def ending(finish: str) -> Failure | None:
 def _prices(upstream: ModelUpstream) -> str:
     """The provider as the price list takes it."""
     return other_server(upstream.base_url, _DOMAINS[upstream.protocol]) or _PRICES[upstream.protocol]
-
-
-def _count(value: Json) -> int:
-    """A positive number of an API's reply; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LARGEST:
-        return 0
-    return ceil(value)

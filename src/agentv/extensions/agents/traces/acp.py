@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct
-
 from agentv.extensions.agents.traces.values import (
     Problems,
     arguments_of,
@@ -86,7 +84,9 @@ class AcpReader:
             if fault is not None:
                 self._problems.note(f"{where}: a session/update {fault}")
         elif method == "session/request_permission":
-            self._permission_asked(message, params)
+            self._set_session(params)
+            self._steps.call(mapping(params.get("toolCall")))
+            self._asked[repr(message.get("id"))] = params
         elif method == "session/prompt":
             self._set_session(params)
             self._steps.say("user", text_of(params.get("prompt")))
@@ -134,20 +134,10 @@ class AcpReader:
     def _set_session(self, params: JsonObject) -> None:
         self._about["session_id"] = self._about["session_id"] or string(params.get("sessionId"))
 
-    def _permission_asked(self, message: JsonObject, params: JsonObject) -> None:
-        self._set_session(params)
-        fields = mapping(params.get("toolCall"))
-        self._steps.call(fields)
-        self._asked[repr(message.get("id"))] = params
-        answer = first({**params, **mapping(message.get("result")), **message}, "outcome")
-        if answer is not None:
-            self._permission_told(repr(message.get("id")), answer)
-
-    def _permission_told(self, key: str, answer: Any) -> None:
+    def _permission_told(self, key: str, outcome: JsonObject) -> None:
         params = self._asked.pop(key, None)
         if params is None:
             return
-        outcome = mapping(answer) or {"outcome": answer}
         option = string(outcome.get("optionId"))
         options = map(mapping, items(params.get("options")))
         kinds = {string(one.get("optionId")): string(one.get("kind")) for one in options}
@@ -167,7 +157,7 @@ class AcpReader:
             self._steps.parts.append(UsageStep(error=said, started_ms=self._steps.now_ms))
             self._waits, self._stop_reason, self._error = False, "error", said
         elif "outcome" in result:
-            self._permission_told(repr(message.get("id")), result["outcome"])
+            self._permission_told(repr(message.get("id")), mapping(result["outcome"]))
         elif "stopReason" in result:
             self._ended(result)
         elif "protocolVersion" in result:
@@ -217,15 +207,8 @@ def usage_of_turn(agent: str, reported: TokenUsage | None, *, called_tools: bool
     return None if called_tools and agent in _COUNT_LAST_CALL else reported
 
 
-class AcpToolNames(Struct, frozen=True):
-    """The names of a tool: canonical, and as the agent calls it."""
-
-    name: str
-    native_name: str
-
-
-def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str, raw_input: Any) -> AcpToolNames:
-    """The names of the tool of a call.
+def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str, raw_input: Any) -> tuple[str, str]:
+    """The canonical and the native name of the tool of a call.
 
     Args:
         identity: id of the call, which Gemini CLI makes of the tool's name.
@@ -238,7 +221,7 @@ def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str
     mcp = named if named.startswith("mcp_") else _mcp_name(titles, given)
     runs_command = kind == "execute" and any(given.get(key) for key in _COMMAND_KEYS)
     if mcp and (named == mcp or not runs_command):
-        return AcpToolNames(canonical_name(mcp), mcp)
+        return canonical_name(mcp), mcp
     of_id = _ID_WITH_NAME.fullmatch(identity)
     first_words = (title.partition(" ")[0].rstrip(":") for title in titles)
     words = (named,) if named else (of_id[1] if of_id is not None else "", *first_words)
@@ -248,15 +231,14 @@ def acp_tool_names(identity: str, titles: tuple[str, ...], kind: str, named: str
     if of_kind is not None:
         found = next(((name, word) for name, word in known if name in of_kind), None)
         if found is None and named and not runs_command:
-            return AcpToolNames(canonical_name(named), named)
-        name, native = found or (of_kind[0], title or of_kind[0])
-        return AcpToolNames(name, native)
+            return canonical_name(named), named
+        return found or (of_kind[0], title or of_kind[0])
     if known:
-        return AcpToolNames(*known[0])
+        return known[0]
     if named or _IDENTIFIER.fullmatch(title):
-        return AcpToolNames(canonical_name(title), title)
+        return canonical_name(title), title
     name = kind if kind in _THOUGHTS else title or kind or "tool"
-    return AcpToolNames(name, title or name)
+    return name, title or name
 
 
 def _is_known(word: str) -> bool:
@@ -346,8 +328,8 @@ class AcpCall:
         return self.status in {"completed", "failed"}
 
     @property
-    def names(self) -> AcpToolNames:
-        """The names of its tool."""
+    def names(self) -> tuple[str, str]:
+        """The canonical and the native name of its tool."""
         return acp_tool_names(self.id, (self.title, self.first_title), self.kind, self.named, self.raw_input)
 
     @property
@@ -360,13 +342,13 @@ class AcpCall:
 
     def step(self, *, cancelled: bool) -> ToolCallStep:
         """The step of the trace; `cancelled`: the agent was ended before it was over."""
-        failed, names, given = self.status == "failed", self.names, self.raw_input
+        failed, (name, native), given = self.status == "failed", self.names, self.raw_input
         said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
         known = self.started_ms is not None and self.ended_ms is not None
         return ToolCallStep(
-            name=names.name,
+            name=name,
             arguments=arguments_of({"path": self.paths[0]} if given is None and self.paths else given),
-            native_name=names.native_name,
+            native_name=native,
             id=self.id,
             result=None if failed else said,
             error="\n".join(_texts_in(said)) or "the tool failed" if failed else None,
@@ -466,7 +448,7 @@ class AcpSteps:
         call = self.calls.get(identity)
         if call is not None:
             call.denied = not allowed
-        name = "tool" if call is None else call.names.name
+        name = "tool" if call is None else call.names[0]
         self.parts.append(PermissionStep(name, allowed, reason, self.now_ms))
 
     @property

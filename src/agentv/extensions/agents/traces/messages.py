@@ -27,7 +27,7 @@ from agentv.model.values.json_text import compact, parse, plain
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
-from agentv.model.values.trace import MessageStep, Step, ToolCallStep, ToolStatus, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
@@ -79,23 +79,6 @@ _HIDDEN_ERROR = "An error occurred while running the tool"
 """How the result of a tool that raised begins, by the OpenAI Agents SDK: nothing else shows the error."""
 
 
-class SpokenCall(Struct, frozen=True):
-    """A call that a model asked for.
-
-    Attributes:
-        result, error, status, duration_ms: where the call itself says how it went.
-    """
-
-    id: str
-    name: str
-    arguments: JsonObject
-    native_name: str = ""
-    result: Any = None
-    error: str | None = None
-    status: ToolStatus = "unknown"
-    duration_ms: float | None = None
-
-
 class SpokenResult(Struct, frozen=True):
     """The result of a call. Without an id it is that of the first call of its name, or of any name, without one."""
 
@@ -106,12 +89,12 @@ class SpokenResult(Struct, frozen=True):
 
 
 class Spoken(Struct, frozen=True):
-    """A message that a model was given, or gave. The `results` come before what it says."""
+    """A message that a model was given, or gave, with the calls that it asked for. The `results` come before it."""
 
     role: Role
     text: str = ""
     reasoning: str = ""
-    calls: tuple[SpokenCall, ...] = ()
+    calls: tuple[ToolCallStep, ...] = ()
     results: tuple[SpokenResult, ...] = ()
     tokens: TokenUsage | None = None
     model: str | None = None
@@ -241,7 +224,7 @@ def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
         yield spoken
 
 
-def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
+def _call(call: Any, named: str, problems: Problems) -> ToolCallStep | None:
     row = mapping(call)
     inner = {**row, **mapping(as_json(row.get("function")))}
     native = string(first(inner, "name", "tool", "tool_name", "toolName")) or named
@@ -252,13 +235,13 @@ def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
     native = f"mcp__{server}__{native}" if server else native
     output, error = first(inner, "output", "result"), inner.get("error")
     failed = error is not None or inner.get("status") == "failed"
-    identity = string(first(inner, "call_id", "id", "tool_call_id"))
     arguments = arguments_of(first(inner, "arguments", "input", "args", "action"))
-    return SpokenCall(
-        identity,
-        native,
+    name, native = names_of_call(native, arguments)
+    return ToolCallStep(
+        name,
         arguments,
-        native_name=string(inner.get("native_name")) or native,
+        string(inner.get("native_name")) or native,
+        string(first(inner, "call_id", "id", "tool_call_id")) or None,
         result=output,
         error=None if error is None else text_of(error),
         status="failed" if failed else "unknown" if output is None else "completed",
@@ -325,10 +308,9 @@ class Conversation:
         if said.tokens is not None:
             self.steps.append(UsageStep(said.model, said.tokens, said.cost_usd))
         for call in said.calls:
-            step = step_of(call)
             if call.status == "unknown":
-                self._open[len(self.steps)] = step
-            self.steps.append(step)
+                self._open[len(self.steps)] = call
+            self.steps.append(call)
 
     def _result(self, result: SpokenResult) -> None:
         for place, step in self._open.items():
@@ -338,23 +320,6 @@ class Conversation:
                 self.steps[place] = with_result(step, result)
                 return
         self.problems.note("a tool's result belongs to no call")
-
-
-def step_of(call: SpokenCall, started_ms: float | None = None, parent: str | None = None) -> ToolCallStep:
-    """The step of a call that a model asked for."""
-    name, native = names_of_call(call.name, call.arguments)
-    return ToolCallStep(
-        name,
-        call.arguments,
-        call.native_name or native,
-        call.id or None,
-        result=call.result,
-        error=call.error,
-        status=call.status,
-        started_ms=started_ms,
-        duration_ms=call.duration_ms,
-        parent=parent,
-    )
 
 
 def with_result(step: ToolCallStep, result: SpokenResult) -> ToolCallStep:

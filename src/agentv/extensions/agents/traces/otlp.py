@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.messages import Spoken, SpokenCall, as_json, messages_in, step_of, with_result
+from agentv.extensions.agents.traces.messages import Spoken, as_json, messages_in, with_result
 from agentv.extensions.agents.traces.otlp_spans import (
     AGENTS,
     MODEL_CALLS,
@@ -155,8 +155,8 @@ class _Reader:
         self._repeated = self._repeated_spans()
         self._called = {_call_id(span) for span in spans if operation_of(span) in TOOLS}
         self._inside: dict[str, str | None] = {}
-        self._asked: dict[str, list[tuple[int, SpokenCall]]] = {}
-        self._wanted: dict[str, SpokenCall] = {}
+        self._asked: dict[str, list[tuple[int, ToolCallStep]]] = {}
+        self._wanted: dict[str, ToolCallStep] = {}
         self._steps: list[Step | None] = []
         self._places: dict[str, int] = {}
         self._heard: Counter[tuple[str | None, str, str]] = Counter()
@@ -357,9 +357,9 @@ class _Reader:
                 continue
             if call.id and call.id in self._places:
                 continue
-            self._places[call.id] = len(self._steps)
-            self._asked.setdefault(call.name, []).append((len(self._steps), call))
-            self._steps.append(step_of(call, at, parent))
+            self._places[call.id or ""] = len(self._steps)
+            self._asked.setdefault(call.native_name, []).append((len(self._steps), call))
+            self._steps.append(replace(call, started_ms=at, parent=parent))
 
     def _tool_call(self, span: OtelSpan) -> None:
         about, identity = span.attributes, _call_id(span)
@@ -389,7 +389,7 @@ class _Reader:
             )
         )
 
-    def _take_asked(self, name: str, arguments: JsonObject, *, exactly: bool) -> SpokenCall | None:
+    def _take_asked(self, name: str, arguments: JsonObject, *, exactly: bool) -> ToolCallStep | None:
         """The call of a model that a span without its id executed: of that name, with the same arguments if any is.
 
         Args:

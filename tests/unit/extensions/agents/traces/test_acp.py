@@ -80,15 +80,16 @@ def test_a_session():
         ({"outcome": "selected", "optionId": "yes"}, True),
         ({"outcome": "selected", "optionId": "no"}, False),
         ({"outcome": "cancelled"}, False),
-        ("cancelled", False),
     ],
 )
-def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
+def test_permissions_with_their_outcomes(outcome, allowed):
     asked = {
         "toolCall": {"toolCallId": "t", "title": "Bash"},
         "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}],
     }
-    trace = read({"id": 1, "method": "session/request_permission", "params": asked, "outcome": outcome})
+    trace = read(
+        {"id": 1, "method": "session/request_permission", "params": asked}, {"id": 1, "result": {"outcome": outcome}}
+    )
     shown = [(step.tool, step.allowed) for step in trace.steps if isinstance(step, PermissionStep)]
     assert shown == [("shell", allowed)]
 
@@ -178,23 +179,22 @@ RM = {"command": "rm -rf build"}
     ],
 )
 def test_a_tool_is_named_by_what_the_call_did(kind, title, given, names):
-    found = acp_tool_names("1", (title,), kind, "", given)
-    assert (found.name, found.native_name) == names
+    assert acp_tool_names("1", (title,), kind, "", given) == names
 
 
 def test_the_first_title_may_be_the_name_of_the_tool_and_a_name_beside_it_counts_more():
     titles = ("List the files", "bash")
-    assert acp_tool_names("1", titles, "execute", "", RM).native_name == "bash"
-    assert acp_tool_names("1", titles, "execute", "KillShell", None).name == "KillShell"
-    assert acp_tool_names("1", titles, "execute", "run_it", RM).name == "shell"
-    assert acp_tool_names("1", titles, "other", "mcp__shop__refund", None).name == "shop.refund"
+    assert acp_tool_names("1", titles, "execute", "", RM)[1] == "bash"
+    assert acp_tool_names("1", titles, "execute", "KillShell", None)[0] == "KillShell"
+    assert acp_tool_names("1", titles, "execute", "run_it", RM)[0] == "shell"
+    assert acp_tool_names("1", titles, "other", "mcp__shop__refund", None)[0] == "shop.refund"
 
 
 def test_a_name_in_the_id_counts_where_it_is_known():
     for identity, name in (("run_shell_command-1763890000000", "shell"), ("call-1763890000000", "Run it")):
         call = AcpCall(identity, 0.0)
         call.update({"title": "Run it"}, 1.0)
-        assert call.names.name == name
+        assert call.names[0] == name
 
 
 def test_the_files_of_a_call_are_those_of_its_places_arguments_and_diffs():
