@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -17,11 +17,11 @@ from agentv.extensions.agents.adapters.recorder import (
     mapping,
     number,
     text,
-    text_of,
     texts,
 )
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, REFUSED
+from agentv.extensions.agents.traces.values import text_of
 from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS
@@ -208,8 +208,8 @@ class ClaudeStream:
         for block in items(mapping(event, "message"), "content"):
             if block.get("type") != "tool_result":
                 continue
-            result = _result_of(block.get("content"))
-            error = text_of(result) or "the tool failed" if block.get("is_error") is True else None
+            result = text_of(block.get("content"))
+            error = result or "the tool failed" if block.get("is_error") is True else None
             self._recorder.tool_result(text(block, "tool_use_id"), None if error else result, error=error)
 
     def _result(self, event: JsonObject) -> None:
@@ -255,14 +255,6 @@ def _failure(result: JsonObject) -> Failure | None:
     if text(result, "stop_reason") == "max_tokens":
         return Failure(LIMIT, "the answer was cut off at the maximum length of the model (max_tokens)")
     return None
-
-
-def _result_of(content: Any) -> Any:
-    """The result of a tool: its text where it is made of texts alone."""
-    if not isinstance(content, list):
-        return content
-    found = [one.get("text") for one in content if isinstance(one, Mapping) and one.get("type") == "text"]
-    return "\n".join(map(str, found)) if len(found) == len(content) else content
 
 
 def _rules(rules: Sequence[PermissionRule]) -> dict[str, Any]:

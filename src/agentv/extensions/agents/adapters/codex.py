@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
-from agentv.extensions.agents.adapters.recorder import Recording, count, difference, items, mapping, text, text_of
+from agentv.extensions.agents.adapters.recorder import Recording, difference, items, mapping, text
 from agentv.extensions.agents.adapters.trials import API
+from agentv.extensions.agents.traces.values import text_of, tokens_of
 from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
@@ -161,11 +161,8 @@ class CodexStream:
         elif kind == "turn.completed":
             self._ended, self._works = self._ended + 1, False
             whole = mapping(event, "usage")
-            used = difference(whole, self._session_usage)
+            self._recorder.usage(None, tokens_of(difference(whole, self._session_usage)))
             self._session_usage.update(whole)
-            taken, given = count(used, "input_tokens"), count(used, "output_tokens")
-            cached, reasoning = count(used, "cached_input_tokens"), count(used, "reasoning_output_tokens")
-            self._recorder.usage(None, TokenUsage(taken, given, taken + given, cached, reasoning))
         elif kind == "turn.failed":
             self._ended, self._works = self._ended + 1, False
             self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")

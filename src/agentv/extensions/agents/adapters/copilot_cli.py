@@ -10,8 +10,9 @@ from uuid import uuid4
 
 from agentv.extensions.agents.adapters.model_access import WITHOUT_RULES, AnyModelSettings, model_access, native_tools
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
-from agentv.extensions.agents.adapters.recorder import Recording, count, difference, items, mapping, text
+from agentv.extensions.agents.adapters.recorder import Recording, difference, items, mapping, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, NO_TOOLS
+from agentv.extensions.agents.traces.values import tokens_of
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -172,9 +173,10 @@ class CopilotReader:
         """The totals of a session, without what it had used before this turn."""
         for model in metrics:
             whole = mapping(mapping(metrics, model), "usage")
-            used = _tokens(difference(whole, self._totals.get(model, {})))
+            used = tokens_of(difference(whole, self._totals.get(model, {})))
             self._totals[model] = whole
-            self._tokens = used if self._tokens is None else self._tokens + used
+            if used is not None:
+                self._tokens = used if self._tokens is None else self._tokens + used
 
     def ending(self) -> Ending:
         """How the turn ended."""
@@ -198,9 +200,3 @@ class CopilotReader:
         if result and result.get("exitCode") != 0:
             return Failure(AGENT_STOPPED, f"Copilot CLI ended with exit code {result.get('exitCode')}")
         return None
-
-
-def _tokens(usage: JsonObject) -> TokenUsage:
-    names = ("inputTokens", "outputTokens", "cacheReadTokens", "reasoningTokens")
-    given, said, cached, thought = (count(usage, name) for name in names)
-    return TokenUsage(given, said, given + said, cached, thought)

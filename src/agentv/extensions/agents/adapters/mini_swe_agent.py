@@ -11,8 +11,8 @@ from agentv.extensions.agents.adapters.model_access import AnyModelSettings, mod
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
+from agentv.extensions.agents.traces.values import tokens_of
 from agentv.model.values.response import Failure
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
 
@@ -116,12 +116,7 @@ class MiniSweAgentReader:
             usage, model = mapping(response, "usage"), text(response, "model")
             self._recorder.agent(model=model)
             if usage:
-                names = ("prompt_tokens", "completion_tokens", "total_tokens")
-                given, said, total = (count(usage, name) for name in names)
-                cached = count(mapping(usage, "prompt_tokens_details"), "cached_tokens")
-                thought = count(mapping(usage, "completion_tokens_details"), "reasoning_tokens")
-                tokens = TokenUsage(given, said, total, cached, thought)
-                self._recorder.usage(model or None, tokens, number(extra, "cost"))
+                self._recorder.usage(model or None, tokens_of(usage), number(extra, "cost"))
 
     def _called(self, identity: str, message: JsonObject) -> None:
         said, thought = text(message, "content"), text(message, "reasoning_content")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import structs
 
+from agentv.extensions.agents.traces import values
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import AgentActivity, MessageStep, PermissionStep, Step, ToolCallStep, UsageStep
 from agentv.model.values.usage import TokenUsage, total_tokens
@@ -187,29 +187,19 @@ class Recording:
         self._on_progress(self.activity)
 
 
-def text_of(value: object) -> str:
-    """A value of a stream as text: a text as it is, nothing for None, else its JSON."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def text(event: Mapping[str, Any], key: str) -> str:
     """A text; empty for anything else."""
-    value = event.get(key)
-    return value if isinstance(value, str) else ""
+    return values.string(event.get(key))
 
 
 def texts(event: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """The texts of a list; none for anything else."""
-    value = event.get(key)
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(one for one in values.items(event.get(key)) if isinstance(one, str))
 
 
 def mapping(event: Mapping[str, Any], key: str) -> JsonObject:
     """An object; empty for anything else."""
-    value = event.get(key)
-    return value if isinstance(value, dict) else {}
+    return values.mapping(event.get(key))
 
 
 def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
@@ -217,21 +207,14 @@ def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
     return objects_in(event.get(key))
 
 
-_MOST = 1e18
-"""Numbers above are not counts."""
-
-
 def number(event: Mapping[str, Any], key: str) -> float | None:
     """A number that is not negative; None for anything else."""
-    value = event.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= _MOST else None
+    return values.number(event.get(key))
 
 
 def count(event: Mapping[str, Any], key: str) -> int:
     """A whole number that is not negative; 0 for anything else."""
-    return int(number(event, key) or 0)
+    return values.count(event.get(key)) or 0
 
 
 def difference(used: JsonObject, earlier: JsonObject) -> JsonObject:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
-from agentv.extensions.agents.traces.values import arguments_of, count, items, mapping, number, string, text_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of
+from agentv.extensions.agents.traces.values import arguments_of, items, mapping, number, string, text_of
 from agentv.model.values.json_text import parse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import JsonObject
+from agentv.targets.anthropic.messages import usage_of
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 _NOT_SAID = ("[Request interrupted by user", "<local-command-", "<command-name>", "<task-notification>", "Caveat: ")
@@ -112,14 +113,7 @@ class _ClaudeReader:
         if row.get("isApiErrorMessage") is True:
             self._recorder.ended_in_error(text_of(message.get("content")))
         elif model != "<synthetic>":
-            # Cached tokens are counted apart. The total of a message stands in its last record.
-            usage = mapping(message.get("usage"))
-            taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-            read = count(usage.get("cache_read_input_tokens")) or 0
-            written = count(usage.get("cache_creation_input_tokens")) or 0
-            whole = None if taken is None and given is None else (taken or 0) + read + written
-            thought = count(mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
-            tokens = counted(whole, given, read, thought)
+            tokens, _ = usage_of(message.get("usage"))  # the total of a message stands in its last record
             self._recorder.usage(model, tokens, cost=number(row.get("costUSD")), key=key)
             self._recorder.stop_reason = string(message.get("stop_reason")) or self._recorder.stop_reason
 

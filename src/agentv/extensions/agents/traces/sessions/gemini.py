@@ -9,13 +9,10 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from msgspec.structs import replace
-
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
 from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolStatus, Trace
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
 _NOT_SAID = ("<session_context>", "This is the Gemini CLI. We are setting up the context")
@@ -104,7 +101,10 @@ class _GeminiReader:
         for call in map(mapping, items(row.get("toolCalls"))):
             self._call(call)
         self._recorder.set_time(row.get("timestamp"))
-        self._recorder.usage(string(row.get("model")), _tokens(mapping(row.get("tokens"))))
+        tokens = mapping(row.get("tokens"))
+        given, thought = count(tokens.get("output")), count(tokens.get("thoughts"))  # which are counted apart
+        whole = None if given is None else given + (thought or 0)
+        self._recorder.usage_row(string(row.get("model")), {**tokens, "output": whole, "reasoning": thought})
 
     def _call(self, call: JsonObject) -> None:
         identity = string(call.get("id"))
@@ -130,14 +130,3 @@ def _result(value: Any) -> tuple[str, str]:
     inner = [mapping(one.get("response")) for one in responses]
     output = "\n\n".join(filter(None, (text_of(first(one, "output", "result")) for one in inner)))
     return output, "\n\n".join(filter(None, (text_of(one.get("error")) for one in inner)))
-
-
-def _tokens(tokens: JsonObject) -> TokenUsage | None:
-    """Gemini counts thoughts apart from the output."""
-    taken, given = count(tokens.get("input")), count(tokens.get("output"))
-    if taken is None and given is None:
-        return None
-    thoughts = count(tokens.get("thoughts")) or 0
-    whole = (given or 0) + thoughts
-    found, total = counted(taken, whole, count(tokens.get("cached")), thoughts), count(tokens.get("total"))
-    return found if found is None or total is None else replace(found, total=total)

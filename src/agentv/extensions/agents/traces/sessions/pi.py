@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
-from agentv.extensions.agents.traces.values import arguments_of, count, mapping, number, string, text_of
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of
+from agentv.extensions.agents.traces.values import arguments_of, count, mapping, number, string, text_of, tokens_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import JsonObject
@@ -61,7 +61,6 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
     error = (string(message.get("errorMessage")) or ended) if ended in _ENDS else None
     recorder.error = error if ended == "error" and error else ""
     cost = number(mapping(usage.get("cost")).get("total"))
-    taken, given = count(usage.get("input")), count(usage.get("output"))  # cached tokens are counted apart
-    read, written = count(usage.get("cacheRead")) or 0, count(usage.get("cacheWrite")) or 0
-    whole = None if taken is None and given is None else (taken or 0) + read + written
-    recorder.usage(string(message.get("model")), counted(whole, given, read), cost=cost, error=error)
+    taken = sum(count(usage.get(key)) or 0 for key in ("input", "cacheRead", "cacheWrite"))  # which are counted apart
+    tokens = tokens_of({"input": taken, "output": usage.get("output"), "cached": usage.get("cacheRead")})
+    recorder.usage(string(message.get("model")), tokens if usage else None, cost=cost, error=error)

@@ -197,12 +197,3 @@ class SessionRecorder:
 def blocks_of(content: Json) -> Sequence[JsonObject]:
     """The blocks of a message; a text as one block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else [mapping(one) for one in items(content)]
-
-
-def counted(
-    taken: int | None, given: int | None, cached: int | None = None, reasoning: int | None = None
-) -> TokenUsage | None:
-    """Token counts with their sum; None without counts."""
-    if taken is None and given is None:
-        return None
-    return TokenUsage(taken, given, (taken or 0) + (given or 0), cached, reasoning)
