@@ -11,7 +11,7 @@ import click
 
 from agentv.testing.agent_script import read_script
 from agentv.testing.routes import ADDRESSES
-from agentv.testing.server import STATS, ModelServer
+from agentv.testing.server import ModelServer
 from agentv.testing.steps import Answer, Script
 
 
@@ -48,7 +48,6 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None, scrip
         signal.signal(number, lambda *_: ended.set())
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")
-    click.echo(f"stats     {server.openai.removesuffix(ADDRESSES['openai'])}{STATS}")
     sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
     ended.wait()
     server.stop()

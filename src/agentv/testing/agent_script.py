@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import Meta, Struct, structs
 
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
@@ -33,6 +33,8 @@ from agentv.testing.steps import (
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What mini-swe-agent prints by its shell to end: it takes no text for an answer."""
 
+
+T = TypeVar("T")
 
 _SEARCHES = 10
 _SEARCH_WAIT_S = 0.1
@@ -160,10 +162,32 @@ def _search(searches: Sequence[ToolCall], call: ModelCall) -> Answer:
     return Answer(tool_calls=calls, delay_s=before * _SEARCH_WAIT_S)
 
 
-_SCRIPT = frozenset({"steps", "when", "side"})
-_ANSWER = frozenset({"text", "reasoning", "usage", "delay_s", "finish_reason", "refusal"})
-_STATUS = frozenset({"status", "message", "retry_after"})
-_FAULTS: Mapping[str, Step] = {"hang": Hang(), "closed-connection": ClosedConnection()}
+class _Script(Struct, frozen=True, forbid_unknown_fields=True):
+    steps: Annotated[list[Any], Meta(min_length=1)]
+    when: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}
+    side: Any = None
+
+
+class _Fault(Struct, frozen=True, forbid_unknown_fields=True):
+    fault: Literal["hang", "closed-connection"]
+
+
+class _Refusal(Struct, frozen=True, forbid_unknown_fields=True):
+    status: int
+    message: str = ""
+    retry_after: float | str | None = None
+
+
+class _Said(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer; `tool` with its arguments beside it is read as one of `tools`."""
+
+    text: str = ""
+    reasoning: str = ""
+    tools: list[dict[str, Any]] = []
+    usage: dict[str, Any] | None = None
+    delay_s: float = 0.0
+    finish_reason: str | None = None
+    refusal: str | None = None
 
 
 def read_script(path: Path) -> AgentScript:
@@ -188,81 +212,54 @@ def script_from_json(value: Any) -> AgentScript:
     Raises:
         ValueError: it is malformed; the text says where.
     """
-    if not isinstance(value, Mapping):
-        return AgentScript(_steps(value, "the script"))
-    _check(value, _SCRIPT, "the script")
-    when = value.get("when", {})
-    if not isinstance(when, Mapping):
-        raise _wrong("'when'", "an object: text of a message → list of steps", when)
-    more = {} if "side" not in value else {"side": _step(value["side"], "side")}
-    parts = {str(text): _steps(steps, f"when '{text}'") for text, steps in when.items()}
-    return AgentScript(_steps(value.get("steps"), "steps"), when=parts, **more)
+    script = _decoded(value if isinstance(value, Mapping) else {"steps": value}, _Script, "the script")
+    when = {text: _read_steps(steps, f"when '{text}'") for text, steps in script.when.items()}
+    more = {} if script.side is None else {"side": _read_step(script.side, "side")}
+    return AgentScript(_read_steps(script.steps, "steps"), when=when, **more)
 
 
-def _steps(value: Any, where: str) -> list[Step]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise _wrong(where, "a list of at least one step", value)
-    return [_step(one, f"step {number} of {where}") for number, one in enumerate(value, 1)]
+def _read_steps(values: Sequence[Any], where: str) -> list[Step]:
+    return [_read_step(one, f"step {number} of {where}") for number, one in enumerate(values, 1)]
 
 
-def _step(value: Any, where: str) -> Step:
+def _read_step(value: Any, where: str) -> Step:
     if isinstance(value, str):
         return Answer(value)
-    if not isinstance(value, Mapping):
-        raise _wrong(where, "a text or an object", value)
-    if "fault" in value:
-        _check(value, frozenset({"fault"}), where)
-        if value["fault"] not in _FAULTS:
-            raise _wrong(f"'fault' of {where}", f"one of {', '.join(_FAULTS)}", value["fault"])
-        return _FAULTS[value["fault"]]
-    if "status" in value:
-        _check(value, _STATUS, where)
-        status = value["status"]
-        if isinstance(status, bool) or not isinstance(status, int):
-            raise _wrong(f"'status' of {where}", "a number such as 429", status)
-        return Status(status, str(value.get("message", "")), value.get("retry_after"))
-    return _read_answer(value, where)
-
-
-def _read_answer(value: Mapping[str, Any], where: str) -> Answer:
-    if "tools" in value:
-        _check(value, _ANSWER | {"tools"}, where)
-        calls = value["tools"]
-        if not isinstance(calls, Sequence) or not all(isinstance(one, Mapping) and "tool" in one for one in calls):
-            raise _wrong(f"'tools' of {where}", "a list of objects with 'tool'", calls)
-        tools = tuple(_call(one) for one in calls)
-    elif "tool" in value:
-        tools = (_call({key: one for key, one in value.items() if key not in _ANSWER}),)
-    else:
-        _check(value, _ANSWER, where)
-        tools = ()
-    usage = value.get("usage")
+    keys = value if isinstance(value, Mapping) else {}
+    if "fault" in keys:
+        return Hang() if _decoded(value, _Fault, where).fault == "hang" else ClosedConnection()
+    if "status" in keys:
+        refused = _decoded(value, _Refusal, where)
+        return Status(refused.status, refused.message, refused.retry_after)
+    if "tool" in keys:
+        beside = {key: one for key, one in value.items() if key in _Said.__struct_fields__}
+        value = {**beside, "tools": [{key: one for key, one in value.items() if key not in beside}]}
+    said = _decoded(value, _Said, where)
+    if not all(isinstance(one.get("tool"), str) for one in said.tools):
+        raise ValueError(f"{where}: each of 'tools' needs the name of a 'tool'")
     return Answer(
-        text=str(value.get("text", "")),
-        reasoning=str(value.get("reasoning", "")),
-        tool_calls=tools,
-        usage=TokenUsage.from_json(usage) if isinstance(usage, Mapping) else DEFAULT_USAGE,
-        delay_s=float(value.get("delay_s", 0)),
-        finish_reason=value.get("finish_reason"),
-        refusal=value.get("refusal"),
+        said.text,
+        tuple(map(_read_call, said.tools)),
+        said.finish_reason,
+        DEFAULT_USAGE if said.usage is None else TokenUsage.from_json(said.usage),
+        said.delay_s,
+        said.refusal,
+        reasoning=said.reasoning,
     )
 
 
-def _call(value: Mapping[str, Json]) -> ToolCall:
+def _read_call(value: Mapping[str, Json]) -> ToolCall:
     """`{tool: NAME, …}`: the arguments stand beside the name, or under `arguments`."""
     given = value.get("arguments")
     beside = {key: one for key, one in value.items() if key not in ("tool", "arguments")}
     return ToolCall(str(value["tool"]), {**beside, **(given if isinstance(given, Mapping) else {})})
 
 
-def _wrong(what: str, expected: str, found: object) -> ValueError:
-    return ValueError(f"{what} must be {expected}, found {found!r}")
-
-
-def _check(value: Mapping[str, Any], known: frozenset[str], where: str) -> None:
-    unknown = [key for key in value if key not in known]
-    if unknown:
-        raise ValueError(f"{where} has an unknown key '{unknown[0]}'; known keys: {', '.join(sorted(known))}")
+def _decoded(value: Any, into: type[T], where: str) -> T:
+    try:
+        return msgspec.convert(value, into)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 _ANSWERS = frozenset({"reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"})

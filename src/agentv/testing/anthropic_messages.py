@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agentv.model.values.formatting import timestamp
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.replies import Left, ModelApi, Operation, ReplyStep, event, stream_pieces
+from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, ModelCall, usage_in
 
 _ERRORS = {
     400: ("invalid_request_error", "Invalid request."),
     401: ("authentication_error", "invalid x-api-key"),
-    402: ("billing_error", "Your credit balance is too low to access the Anthropic API."),
     403: ("permission_error", "Your API key does not have permission to use the specified resource."),
     404: ("not_found_error", "model: {model}"),
-    413: ("request_too_large", "Request exceeds the maximum size"),
     429: ("rate_limit_error", "This request would exceed your organization's rate limit."),
-    504: ("timeout_error", "The request timed out while processing."),
     529: ("overloaded_error", "Overloaded"),
 }
 
@@ -66,7 +61,6 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
         "cache_read_input_tokens": cached,
         "output_tokens": usage.output or 0,
         "output_tokens_details": {"thinking_tokens": usage.reasoning or 0},
-        "service_tier": "standard",
     }
 
 
@@ -114,15 +108,5 @@ def anthropic_error(call: ModelCall, status: int, message: str, _wait_s: float |
     return {"type": "error", "error": error, "request_id": "req_0"}
 
 
-def rate_headers(left: Left) -> dict[str, str]:
-    """`anthropic-ratelimit-requests-*`; the reset is a time of day (RFC 3339), when the limit is full again."""
-    reset = datetime.now(UTC) + timedelta(seconds=left.full_s)
-    return {
-        "anthropic-ratelimit-requests-limit": str(left.limit),
-        "anthropic-ratelimit-requests-remaining": str(left.remaining),
-        "anthropic-ratelimit-requests-reset": timestamp(reset),
-    }
-
-
 MESSAGES = Operation("messages", message_body, message_events)
-ANTHROPIC = ModelApi("anthropic", anthropic_error, rate_headers)
+ANTHROPIC = ModelApi("anthropic", anthropic_error)

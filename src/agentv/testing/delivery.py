@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agentv.testing.replies import Reply
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 _DRIPS = 10
 
 
-async def deliver(request: Request, reply: Reply, step: Step | None, headers: Mapping[str, str]) -> StreamResponse:
+async def deliver(request: Request, reply: Reply, step: Step | None) -> StreamResponse:
     """Send a reply in the way of its step; None is a reply without a step.
 
     Args:
         request: the request to answer.
         reply: the reply to send.
         step: the step of the reply.
-        headers: further ones; the reply's own take precedence.
     """
     from aiohttp import web
 
@@ -34,7 +33,7 @@ async def deliver(request: Request, reply: Reply, step: Step | None, headers: Ma
         return web.Response()
     body = b"".join(reply.pieces)
     length = {"Content-Length": str(len(body))} if isinstance(step, Truncated) and not reply.streamed else {}
-    headers = {**headers, **reply.headers, "Content-Type": reply.content_type, **length}
+    headers = {**reply.headers, "Content-Type": reply.content_type, **length}
     if not reply.streamed and not isinstance(step, Truncated | SlowDrip | StoppedStream):
         return web.Response(status=reply.status, body=body, headers=headers)
     response = web.StreamResponse(status=reply.status, headers=headers)

@@ -7,20 +7,17 @@ from typing import Any
 
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.replies import EVENTS, JSON, ModelApi, Operation, ReplyStep, encoded, stream_pieces
+from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
 
 _BAD_KEY = "API key not valid. Please pass a valid API key."
 _ERRORS = {
     400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
-    401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
     403: ("PERMISSION_DENIED", "The caller does not have permission"),
     404: ("NOT_FOUND", "models/{model} is not found for API version v1beta."),
     429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
-    499: ("CANCELLED", "The operation was cancelled."),
     500: ("INTERNAL", "An internal error has occurred. Please retry."),
     503: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
-    504: ("DEADLINE_EXCEEDED", "The request took too long to process."),
 }
 
 
@@ -61,14 +58,10 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
     return {**counts, **{name: count for name, count in optional.items() if count}}  # a count of 0 is left out
 
 
-def generated_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
-    """The same answer in parts: server-sent events with `alt=sse`, else the elements of one JSON array."""
-    parts = [encoded(part) for part in _partial(body)]
-    if call.query.get("alt") == "sse":
-        yield from (b"data: " + part + b"\r\n\r\n" for part in parts)
-        return
-    yield from ((b",\r\n" if place else b"[") + part for place, part in enumerate(parts))
-    yield b"]"
+def generated_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+    """The same answer in parts, as `alt=sse` asks for them."""
+    for part in _partial(body):
+        yield event(part)
 
 
 def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
@@ -101,10 +94,5 @@ def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | Non
     return {"error": error}
 
 
-def stream_type(call: ModelCall) -> str:
-    """Of a stream: events with `alt=sse`, else JSON."""
-    return EVENTS if call.query.get("alt") == "sse" else JSON
-
-
-GENERATE = Operation("generate", generated_body, generated_events, stream_type)
-GEMINI = ModelApi("gemini", gemini_error, lambda _left: {}, bad_key=Status(400, _BAD_KEY))
+GENERATE = Operation("generate", generated_body, generated_events)
+GEMINI = ModelApi("gemini", gemini_error, bad_key=Status(400, _BAD_KEY))

@@ -15,7 +15,7 @@ from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.agent_tools import OfferedTool, offered_tools
-from agentv.testing.replies import Left, ModelApi, Operation, ReplyStep, event, stream_pieces
+from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, ModelCall, Status, usage_in
 
 CREATED = 1_760_000_000
@@ -30,8 +30,6 @@ def chat_body(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
         "created": CREATED,
         "model": call.model,
         "choices": list(_choices(step, number)),
-        "service_tier": "default",
-        "system_fingerprint": "fp_0",
     }
     usage = usage_in(step)
     if usage is not None:
@@ -72,13 +70,8 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": usage.total if usage.total is not None else prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": usage.cached or 0, "audio_tokens": 0},
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning or 0,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
+        "prompt_tokens_details": {"cached_tokens": usage.cached or 0},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
     }
 
 
@@ -252,25 +245,13 @@ RESPONSES = Operation("responses", response_body, response_events)
 
 _KINDS = {
     401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
-    403: (
-        "invalid_request_error",
-        "unsupported_country_region_territory",
-        "Country, region, or territory not supported",
-    ),
-    404: (
-        "invalid_request_error",
-        "model_not_found",
-        "The model `{model}` does not exist or you do not have access to it.",
-    ),
+    404: ("invalid_request_error", "model_not_found", "The model `{model}` does not exist."),
     429: ("requests", "rate_limit_exceeded", "Rate limit reached for {model} on requests per min (RPM)."),
     500: ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
-    503: ("server_error", None, "The engine is currently overloaded, please try again later."),
 }
 _FILTERED = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
 _AZURE_CODES = {
     404: ("DeploymentNotFound", "The API deployment for this resource does not exist."),
-    401: ("401", "Access denied due to invalid subscription key or wrong API endpoint."),
-    429: ("429", "Requests have exceeded call rate limit of your current OpenAI S0 pricing tier."),
     500: ("InternalServerError", "The server had an error while processing your request."),
 }
 
@@ -302,34 +283,6 @@ def azure_error(call: ModelCall, status: int, message: str, wait_s: float | None
     return {"error": {"code": code, "message": message or usual.format(model=call.model)}}
 
 
-def ollama_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
-    """OpenAI's shape."""
-    if status == 404:
-        message = message or f'model "{call.model}" not found, try pulling it first'
-    return openai_error(call, status, message, wait_s)
-
-
-def request_headers(left: Left) -> dict[str, str]:
-    """`x-ratelimit-*` for requests, the reset as OpenAI writes times; while refused also `retry-after-ms`."""
-    headers = {
-        "x-ratelimit-limit-requests": str(left.limit),
-        "x-ratelimit-remaining-requests": str(left.remaining),
-        "x-ratelimit-reset-requests": span(left.full_s),
-    }
-    if not left.allowed:
-        headers["retry-after-ms"] = str(math.ceil(left.next_s * 1000))
-    return headers
-
-
-def span(seconds: float) -> str:
-    """Seconds as OpenAI and Go write them: `120ms`, `1s`, `6m0s`."""
-    if seconds < 1:
-        return f"{math.ceil(seconds * 1000)}ms"
-    minutes, rest = divmod(math.ceil(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"
-
-
-OPENAI = ModelApi("openai", openai_error, request_headers)
-AZURE = ModelApi("azure", azure_error, request_headers, filtered=Status(400, _FILTERED))
-OLLAMA = ModelApi("ollama", ollama_error, lambda _left: {})
+OPENAI = ModelApi("openai", openai_error)
+AZURE = ModelApi("azure", azure_error, filtered=Status(400, _FILTERED))
+OLLAMA = ModelApi("ollama", openai_error)

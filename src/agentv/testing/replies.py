@@ -11,25 +11,6 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, ModelCall, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Remaining requests of a rate limit.
-
-    Attributes:
-        allowed: whether the current request is accepted.
-        limit: requests that are accepted at once if none were used.
-        remaining: requests that are accepted now.
-        next_s: seconds until the next one is accepted.
-        full_s: seconds until the limit is full again.
-    """
-
-    allowed: bool
-    limit: int
-    remaining: int
-    next_s: float
-    full_s: float
-
-
 class TokenBucket:
     """Accepts `rate` requests per second, with a burst of one second's worth, at least one."""
 
@@ -42,21 +23,15 @@ class TokenBucket:
         self._tokens = float(self._limit)
         self._at = clock()
 
-    def take(self) -> Left:
-        """Request one token; a refused request uses none."""
+    def take(self) -> float:
+        """Request one token; the seconds until there is one, 0 where it was taken."""
         now = self._clock()
         self._tokens = min(self._limit, self._tokens + (now - self._at) * self._rate)
         self._at = now
-        allowed = self._tokens >= 1 - 1e-9  # a caller that waited exactly as long as requested is let in
-        if allowed:
-            self._tokens = max(0.0, self._tokens - 1)
-        return Left(
-            allowed=allowed,
-            limit=self._limit,
-            remaining=int(self._tokens),
-            next_s=max(0.0, 1 - self._tokens) / self._rate,
-            full_s=(self._limit - self._tokens) / self._rate,
-        )
+        if self._tokens < 1 - 1e-9:  # a caller that waited exactly as long as requested is let in
+            return (1 - self._tokens) / self._rate
+        self._tokens = max(0.0, self._tokens - 1)
+        return 0.0
 
 
 JSON = "application/json"
@@ -93,13 +68,11 @@ class Operation:
         name: as in `ModelCall.operation`.
         body: (call, what is said, number of the call) → the reply's JSON.
         events: (call, the reply's JSON) → the pieces of the same as a stream, where the operation has streams.
-        stream_type: the content type of a stream that a call asks for.
     """
 
     name: str
     body: Callable[[ModelCall, ReplyStep, int], JsonObject]
     events: Callable[[ModelCall, JsonObject], Iterable[bytes]] | None = None
-    stream_type: Callable[[ModelCall], str] = lambda _call: EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +82,12 @@ class ModelApi:
     Attributes:
         name: as in `ModelCall.protocol`.
         error: (call, status, message or "", seconds to wait) → the JSON of an error.
-        rate_headers: the remaining limit → headers that report it.
         bad_key: error for an unknown key.
         filtered: error of its content filter; None if it returns an answer without text.
     """
 
     name: str
     error: Callable[[ModelCall, int, str, float | None], JsonObject]
-    rate_headers: Callable[[Left], Mapping[str, str]]
     bad_key: Status = UNAUTHORIZED
     filtered: Status | None = None
 
@@ -137,7 +108,7 @@ def ok_reply(operation: Operation, call: ModelCall, step: ReplyStep, number: int
     body = operation.body(call, step, number)
     headers = step.headers if isinstance(step, Answer) else {}
     if call.stream and operation.events is not None:
-        return Reply(200, tuple(operation.events(call, body)), operation.stream_type(call), headers, streamed=True)
+        return Reply(200, tuple(operation.events(call, body)), EVENTS, headers, streamed=True)
     return Reply(200, (encoded(body),), headers=headers)
 
 

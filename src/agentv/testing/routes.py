@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from urllib.parse import unquote
 
 from agentv.testing.anthropic_messages import ANTHROPIC, MESSAGES
 from agentv.testing.embeddings import EMBED, EMBED_MANY, EMBED_ONE
 from agentv.testing.gemini import GEMINI, GENERATE
 from agentv.testing.openai import AZURE, CHAT, OLLAMA, OPENAI, RESPONSES
-from agentv.testing.replies import JSON, Left, ModelApi, Operation, Reply, encoded, ok_reply
+from agentv.testing.replies import JSON, ModelApi, Operation, Reply, encoded, ok_reply
 from agentv.testing.steps import (
     Answer,
     ContentFilter,
@@ -105,17 +103,13 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
 def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
     """An error as the provider words it."""
     after = status.retry_after
-    wait_s = float(after) if isinstance(after, int | float) else None
-    body = provider.error(call, status.code, status.message, wait_s)
-    headers = {}
-    if isinstance(after, datetime):
-        headers["Retry-After"] = format_datetime(after.astimezone(UTC), usegmt=True)
-    elif after is not None:
-        headers["Retry-After"] = after if isinstance(after, str) else f"{after:g}"
+    body = provider.error(call, status.code, status.message, None if isinstance(after, str) else after)
+    headers = {} if after is None else {"Retry-After": after if isinstance(after, str) else f"{after:g}"}
     return Reply(status.code, (encoded(body),), JSON, {**headers, **status.headers})
 
 
-def over_limit(provider: ModelApi, call: ModelCall, left: Left) -> Reply:
-    """429: the seconds rounded up, as the header has it; a provider that knows finer ones says them too."""
-    body = provider.error(call, 429, "", left.next_s)
-    return Reply(429, (encoded(body),), JSON, {"Retry-After": str(max(1, math.ceil(left.next_s)))})
+def over_limit(provider: ModelApi, call: ModelCall, wait_s: float) -> Reply:
+    """429, with the time to wait as the SDKs read it."""
+    body = provider.error(call, 429, "", wait_s)
+    headers = {"Retry-After": str(math.ceil(wait_s)), "retry-after-ms": str(math.ceil(wait_s * 1000))}
+    return Reply(429, (encoded(body),), JSON, headers)

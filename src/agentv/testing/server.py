@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from threading import Thread
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from msgspec.structs import asdict
-
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.delivery import deliver
@@ -38,12 +36,6 @@ if TYPE_CHECKING:
 
     Handle: TypeAlias = Callable[[Request], Awaitable[StreamResponse]]
 
-STATS = "/stats"
-"""Where a GET tells in JSON what came in and what was given.
-
-`requests`, `most_at_once`, `statuses`, `seconds` from first to last, `tokens`.
-"""
-
 _NO_WEBSOCKET = Status(426, "This server speaks HTTP only; there is no WebSocket.", headers={"Connection": "close"})
 
 
@@ -57,8 +49,7 @@ class ModelServer:
         reply: what calls return. A text or a step: for all of them. A sequence of them: one per call, in order, and the
             last one repeatedly. A function of the call: its result; if it raises, an error 500 with the error's text.
             The function is called on the server's thread.
-        rate: accepted requests per second; others get 429 with `Retry-After`. All requests carry the provider's
-            rate headers.
+        rate: accepted requests per second; others get 429 with `Retry-After`.
         delay_s: seconds before each reply of a step.
         keys: accepted API keys; any other gets the provider's error. None accepts every key, and no key.
         clock: monotonic seconds, used by `rate` and `ModelCall.at`.
@@ -193,10 +184,9 @@ class ModelServer:
     async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
         if not self._accepted(request, route.provider):
             return await self._send(request, refusal(route.provider, call, route.provider.bad_key))
-        left = None if self._bucket is None else self._bucket.take()
-        headers = {} if left is None else route.provider.rate_headers(left)
-        if left is not None and not left.allowed:
-            return await self._send(request, over_limit(route.provider, call, left), headers=headers)
+        wait_s = 0.0 if self._bucket is None else self._bucket.take()
+        if wait_s:
+            return await self._send(request, over_limit(route.provider, call, wait_s))
         step = self._script(call)
         while isinstance(step, Together) and self._log.most < step.requests:
             await self._log.arrival.wait()
@@ -207,25 +197,21 @@ class ModelServer:
         answer = step.answer if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else step
         if isinstance(answer, Answer) and answer.usage is not None:
             self._log.tokens += answer.usage
-        return await self._send(request, reply_of(route, call, step, number), step, headers)
+        return await self._send(request, reply_of(route, call, step, number), step)
 
-    async def _send(
-        self, request: Request, reply: Reply, step: Step | None = None, headers: Mapping[str, str] | None = None
-    ) -> StreamResponse:
+    async def _send(self, request: Request, reply: Reply, step: Step | None = None) -> StreamResponse:
         if reply.pieces:
             self._log.statuses[reply.status] += 1
-        return await deliver(request, reply, step, headers or {})
+        return await deliver(request, reply, step)
 
     def _accepted(self, request: Request, provider: ModelApi) -> bool:
         return self._keys is None or key_in(provider.name, request.headers, request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
-        """What takes no step: lists of models, counts of tokens, this server's own, paths that no provider has."""
+        """What takes no step: lists of models, counts of tokens, paths that no provider has."""
         provider = provider_of(request.path)
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._send_error(request, _NO_WEBSOCKET)
-        if request.path == STATS and request.method == "GET":
-            return await deliver(request, Reply(200, (encoded(self._log.counts()),)), None, {})
         if request.method == "POST":
             listed = count_of(request.path, _object(await request.read()) or {})
         else:
@@ -235,11 +221,11 @@ class ModelServer:
             return await self._send_error(request, Status(404, unknown))
         if not self._accepted(request, provider):
             return await self._send_error(request, provider.bad_key)
-        return await deliver(request, Reply(200, (encoded(listed),)), None, {})
+        return await deliver(request, Reply(200, (encoded(listed),)), None)
 
     async def _send_error(self, request: Request, status: Status) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
-        return await deliver(request, refusal(provider_of(request.path), call, status), None, {})
+        return await deliver(request, refusal(provider_of(request.path), call, status), None)
 
 
 class _CallLog:
@@ -258,31 +244,16 @@ class _CallLog:
         self.most = 0
         self.here = 0
         self.arrival = asyncio.Event()
-        self._first_at = self._last_at = 0.0
 
     def arrived(self, call: ModelCall) -> int:
         """The number of the call, from 1."""
         self.calls.append(call)
         self.number += 1
-        self._first_at = call.at if self.number == 1 else self._first_at
-        self._last_at = call.at
         self.here += 1
         self.most = max(self.most, self.here)
         self.arrival.set()
         self.arrival = asyncio.Event()
         return self.number
-
-    def counts(self) -> JsonObject:
-        """The body of `GET /stats`."""
-        statuses = {str(status): count for status, count in sorted(self.statuses.items())}
-        seconds = self._last_at - self._first_at
-        return {
-            "requests": self.number,
-            "most_at_once": self.most,
-            "statuses": statuses,
-            "seconds": seconds,
-            "tokens": asdict(self.tokens),
-        }
 
 
 def _object(raw: bytes) -> JsonObject | None:
@@ -323,13 +294,8 @@ def listing_of(path: str) -> JsonObject | None:
         return None
     name = found["name"] or MODEL
     if found["anthropic"]:
-        one: JsonObject = {
-            "type": "model",
-            "id": name,
-            "display_name": name,
-            "created_at": "2025-10-09T08:53:20Z",
-            "lifecycle": "active",
-        }
+        made = {"created_at": "2025-10-09T08:53:20Z", "lifecycle": "active"}
+        one: JsonObject = {"type": "model", "id": name, "display_name": name, **made}
         many: JsonObject = {"data": [one], "has_more": False, "first_id": name, "last_id": name}
     elif found["gemini"]:
         methods = ["generateContent", "embedContent"]
@@ -358,8 +324,6 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
         return {"input_tokens": count}
     if re.fullmatch(r"/gemini/v1\w*/\w+/[^/:]+:countTokens", path):
         return {"totalTokens": count}
-    if re.fullmatch(r"/(?:openai/v1|azure/openai(?:/v1)?)/responses/input_tokens", path):
-        return {"object": "response.input_tokens", "input_tokens": count}
     return None
 
 

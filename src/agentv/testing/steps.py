@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeAlias
 
 from agentv.model.values.message import ToolCall
@@ -53,13 +51,13 @@ class Status:
     Attributes:
         code: of HTTP, such as 429, 500 or 529.
         message: the error's text; without it the provider's usual one.
-        retry_after: the header `Retry-After`: seconds, or an HTTP date as a datetime or a text.
+        retry_after: the header `Retry-After`: seconds, or a text such as an HTTP date.
         headers: further headers of the reply.
     """
 
     code: int
     message: str = ""
-    retry_after: float | datetime | str | None = None
+    retry_after: float | str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -276,10 +274,6 @@ def _embedded(body: JsonObject) -> Iterator[str]:
             yield "\n".join(pieces_of(one))  # each holds its `content`
     elif "input" in body:
         given = body["input"]
-        many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        # Tokens, which OpenAI takes as well as texts, are as good a text as any.
-        if many and isinstance(many[0], int):
-            many = [given]
-        yield from (one if isinstance(one, str) else json.dumps(one) for one in many)
+        yield from map(str, given if isinstance(given, Sequence) and not isinstance(given, str) else [given])
     elif "content" in body:
         yield "\n".join(pieces_of(body["content"]))

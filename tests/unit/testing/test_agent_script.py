@@ -225,9 +225,6 @@ def test_tokens_of_all_replies():
         ask(server, "two", key="second, which is long enough to be real")
         ask(server, "two", None, "result", key="first")
         assert server.tokens == TokenUsage(input=200, output=14, total=214, cached=0, reasoning=0)
-        with urlopen(server.openai.replace("/openai/v1", "/stats")) as reply:
-            stats = json.load(reply)["tokens"]
-    assert stats["total"] == 214
 
 
 def test_a_websocket_is_refused_at_once():
@@ -247,8 +244,6 @@ def test_counts_of_tokens_take_no_step():
         assert post(f"{server.anthropic}/v1/messages/count_tokens", messages) == (200, {"input_tokens": 1})
         counted = post(f"{server.gemini}/v1beta/models/m:countTokens", {"generateContentRequest": contents})
         assert counted == (200, {"totalTokens": 2})
-        asked = post(f"{server.openai}/responses/input_tokens", {"model": "m", "input": "x" * 9})
-        assert asked == (200, {"object": "response.input_tokens", "input_tokens": 3})
         assert ask(server, "one", tools=[]) == "first"
 
 
@@ -285,13 +280,13 @@ def test_a_script_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "the script must be a list of at least one step, found []"),
-        ({"step": []}, "the script has an unknown key 'step'; known keys: side, steps, when"),
-        ([{"txt": "x"}], "step 1 of the script has an unknown key 'txt'; known keys: "),
-        ([{"status": "429"}], "'status' of step 1 of the script must be a number such as 429, found '429'"),
-        ([{"fault": "hangs"}], "'fault' of step 1 of the script must be one of hang, closed-connection, found 'hangs'"),
-        ([{"tools": ["x"]}], "'tools' of step 1 of the script must be a list of objects with 'tool', found ['x']"),
-        ({"steps": ["x"], "when": {"a": "x"}}, "when 'a' must be a list of at least one step, found 'x'"),
+        ([], "the script: Expected `array` of length >= 1 - at `$.steps`"),
+        ({"steps": ["x"], "stps": []}, "the script: Object contains unknown field `stps`"),
+        ([{"txt": "x"}], "step 1 of steps: Object contains unknown field `txt`"),
+        ([{"status": "429"}], "step 1 of steps: Expected `int`, got `str` - at `$.status`"),
+        ([{"fault": "hangs"}], "step 1 of steps: Invalid enum value 'hangs' - at `$.fault`"),
+        ([{"tools": [{"name": "x"}]}], "step 1 of steps: each of 'tools' needs the name of a 'tool'"),
+        ({"steps": ["x"], "when": {"a": "x"}}, "the script: Expected `array`, got `str` - at `$.when[...]`"),
     ],
 )
 def test_what_is_no_script(value, message):

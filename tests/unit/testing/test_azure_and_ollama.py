@@ -1,14 +1,11 @@
 """Azure's paths and errors through OpenAI's SDK, and Ollama's errors."""
 
-import json
 from functools import partial
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import openai
 import pytest
 
-from agentv.testing import ModelServer, Status
+from agentv.testing import Status
 
 HI = [{"role": "user", "content": "Hi"}]
 
@@ -30,11 +27,3 @@ def test_azures_errors(azure, status, code):
         client.chat.completions.create(model="d", messages=HI)
     assert (caught.value.status_code, caught.value.code) == (status, code)
     assert "retry after 3 seconds" in caught.value.message
-
-
-def test_ollamas_errors_are_in_openais_shape():
-    body = json.dumps({"model": "llama9", "messages": HI}).encode()
-    with ModelServer(Status(404)) as server, pytest.raises(HTTPError) as caught:
-        urlopen(Request(f"{server.ollama}/v1/chat/completions", body))
-    with caught.value as reply:
-        assert json.load(reply)["error"]["message"] == 'model "llama9" not found, try pulling it first'

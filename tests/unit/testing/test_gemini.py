@@ -46,16 +46,6 @@ def test_text_and_tool_calls_with_their_usage(ask):
     assert call.headers["x-goog-api-key"] == "the-key"
 
 
-def test_a_stream_without_events_is_one_array(ask):
-    server, _ = ask("one two")
-    url = f"{server.gemini}/v1beta/models/g:streamGenerateContent?key=secret"
-    with urlopen(Request(url, json.dumps({"contents": []}).encode())) as reply:
-        assert reply.headers["content-type"] == "application/json"
-        parts = json.load(reply)
-    assert [part["candidates"][0]["content"]["parts"][0]["text"] for part in parts] == ["one", " two"]
-    assert "key" not in server.calls[0].query
-
-
 def test_one_vector(ask):
     server, _ = ask("")
     url = f"{server.gemini}/v1beta/models/e:embedContent"

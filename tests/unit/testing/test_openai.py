@@ -156,7 +156,7 @@ def test_lists_of_models_take_no_step(ask):
     [
         (400, openai.BadRequestError, None),
         (401, openai.AuthenticationError, "invalid_api_key"),
-        (403, openai.PermissionDeniedError, "unsupported_country_region_territory"),
+        (403, openai.PermissionDeniedError, None),
         (404, openai.NotFoundError, "model_not_found"),
         (429, openai.RateLimitError, "rate_limit_exceeded"),
         (500, openai.InternalServerError, None),

@@ -1,9 +1,5 @@
 """Rate limits: the bucket without a clock, and the headers of each provider."""
 
-import re
-from datetime import UTC, datetime
-
-import anthropic
 import openai
 import pytest
 from google import genai
@@ -11,7 +7,6 @@ from google.genai import errors
 from google.genai.types import HttpOptions
 
 from agentv.testing import ModelServer
-from agentv.testing.openai import span
 from agentv.testing.replies import TokenBucket
 
 HI = [{"role": "user", "content": "Hi"}]
@@ -28,11 +23,11 @@ class Clock:
 def test_a_second_of_requests_passes_at_once_and_then_one_at_a_time():
     clock = Clock()
     bucket = TokenBucket(4, clock)
-    assert [bucket.take().allowed for _ in range(5)] == [True] * 4 + [False]
+    assert [not bucket.take() for _ in range(5)] == [True] * 4 + [False]
     clock.now += 0.25
-    assert [bucket.take().allowed for _ in range(2)] == [True, False]
+    assert [not bucket.take() for _ in range(2)] == [True, False]
     clock.now += 60
-    assert [bucket.take().allowed for _ in range(5)] == [True] * 4 + [False]
+    assert [not bucket.take() for _ in range(5)] == [True] * 4 + [False]
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan")])
@@ -41,47 +36,22 @@ def test_a_rate_that_lets_nothing_pass_is_refused(rate):
         ModelServer("", rate=rate)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0ms"), (0.1195, "120ms"), (1, "1s"), (59.2, "1m0s"), (360, "6m0s"), (3661, "1h1m1s")]
-)
-def test_spans_are_written_as_openai_does(seconds, text):
-    assert span(seconds) == text
-
-
-def test_openais_callers_see_what_is_left():
+def test_openais_callers_see_when_to_come_again():
     clock = Clock()
     with (
         ModelServer("", rate=2, clock=clock) as server,
         openai.OpenAI(base_url=server.openai, api_key="k", max_retries=0) as client,
     ):
-        seen = client.chat.completions.with_raw_response.create(model="m", messages=HI).headers
+        client.chat.completions.create(model="m", messages=HI)
         client.chat.completions.create(model="m", messages=HI)
         with pytest.raises(openai.RateLimitError) as caught:
             client.chat.completions.create(model="m", messages=HI)
         clock.now += 0.5
         client.chat.completions.create(model="m", messages=HI)
-    assert [seen[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")] == ["2", "1", "500ms"]
     headers = caught.value.response.headers
-    assert [headers[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")] == ["2", "0", "1s"]
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "500")
     assert server.statuses == {200: 3, 429: 1}
     assert [call.at for call in server.calls] == [100.0, 100.0, 100.0, 100.5]
-
-
-def test_anthropics_callers_see_what_is_left():
-    with (
-        ModelServer("", rate=1, clock=Clock()) as server,
-        anthropic.Anthropic(base_url=server.anthropic, api_key="k", max_retries=0) as client,
-    ):
-        client.messages.create(model="c", max_tokens=9, messages=HI)
-        with pytest.raises(anthropic.RateLimitError) as caught:
-            client.messages.create(model="c", max_tokens=9, messages=HI)
-    headers = caught.value.response.headers
-    assert (headers["retry-after"], headers["anthropic-ratelimit-requests-limit"]) == ("1", "1")
-    assert headers["anthropic-ratelimit-requests-remaining"] == "0"
-    reset = headers["anthropic-ratelimit-requests-reset"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", reset)
-    assert abs((datetime.fromisoformat(reset) - datetime.now(UTC)).total_seconds()) < 30
 
 
 def test_geminis_callers_are_told_in_the_body():
