@@ -50,7 +50,10 @@ LIBRARIES = (
     "agentv.targets.gemini.target",
     "agentv.targets.openai_api.providers",
     "aiohttp",
+    "anthropic.resources.messages",
     "genai_prices",
+    "google.genai",
+    "httpcore2",
     "mcp",
     "scipy.special",
 )

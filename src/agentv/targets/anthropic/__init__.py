@@ -1,1 +1,1 @@
-"""Claude models, by the Messages API."""
+"""Claude models, through Anthropic's SDK."""

@@ -1,1 +1,1 @@
-"""Gemini models, by the Gemini API."""
+"""Gemini models, through Google's SDK."""

@@ -34,7 +34,7 @@ from agentv.targets.model_api.content import (
 )
 from agentv.targets.model_api.prices import cost_of
 
-UNSIGNED = base64.b64encode(b"skip_thought_signature_validator").decode()
+UNSIGNED = b"skip_thought_signature_validator"
 """What stands for the signature of a call of a tool that the model itself did not make; Google's own word."""
 
 _NO_SIGNATURES = re.compile(r"gemini-[12]\b")
@@ -73,8 +73,8 @@ def _parts(step: ToolStep, *, signed: bool) -> list[dict[str, Any]] | Failure:
     if isinstance(parts, Failure):
         return parts
     for place, call in enumerate(step.calls):
-        part: dict[str, Any] = {"functionCall": {"name": call.name, "args": dict(call.arguments), **_own_id(call)}}
-        parts.append({**part, "thoughtSignature": UNSIGNED} if signed and place == 0 else part)
+        part: dict[str, Any] = {"function_call": {"name": call.name, "args": dict(call.arguments), **_own_id(call)}}
+        parts.append({**part, "thought_signature": UNSIGNED} if signed and place == 0 else part)
     return parts
 
 
@@ -85,7 +85,7 @@ def _result(step: ToolStep) -> dict[str, Any]:
         return {"text": f"tool ({message.name or 'unnamed'}):\n{message.text}"}
     value = parsed(message.text)
     response = dict(value) if isinstance(value, dict) else {"result": message.text}
-    return {"functionResponse": {"name": call.name, "response": response, **_own_id(call)}}
+    return {"function_response": {"name": call.name, "response": response, **_own_id(call)}}
 
 
 def _own_id(call: ToolCall) -> dict[str, str]:
@@ -101,11 +101,11 @@ def _picture(picture: Attached | str) -> dict[str, Any]:
     if isinstance(picture, Attached):
         return _inline(picture)
     kind = mimetypes.guess_type(urlsplit(picture).path)[0]
-    return {"fileData": {"fileUri": picture, **({"mimeType": kind} if kind else {})}}
+    return {"file_data": {"file_uri": picture, **({"mime_type": kind} if kind else {})}}
 
 
 def _inline(attached: Attached) -> dict[str, Any]:
-    return {"inlineData": {"mimeType": attached.media_type, "data": attached.base64}}
+    return {"inline_data": {"mime_type": attached.media_type, "data": base64.b64decode(attached.base64)}}
 
 
 _PARTS = PartBuilders(_text_part, _picture, _inline)
@@ -117,9 +117,9 @@ def tools_in(tools: Sequence[Json]) -> list[Json]:
     declared: list[Json] = []
     for function in functions:
         declaration = {key: function[key] for key in ("name", "description") if key in function}
-        parameters = {"parametersJsonSchema": function["parameters"]} if function.get("parameters") else {}
+        parameters = {"parameters_json_schema": function["parameters"]} if function.get("parameters") else {}
         declared.append(declaration | parameters)
-    return [*own, {"functionDeclarations": declared}] if declared else own
+    return [*own, {"function_declarations": declared}] if declared else own
 
 
 def tool_config_in(choice: Json) -> Json:
@@ -128,12 +128,12 @@ def tool_config_in(choice: Json) -> Json:
         case str():
             mode = {"required": "ANY"}.get(choice, choice.upper())
             known = mode in {"AUTO", "ANY", "NONE", "VALIDATED"}
-            calling: JsonObject = {"mode": mode} if known else {"mode": "ANY", "allowedFunctionNames": [choice]}
+            calling: JsonObject = {"mode": mode} if known else {"mode": "ANY", "allowed_function_names": [choice]}
         case {"type": "function", "function": {"name": str(name)}}:
-            calling = {"mode": "ANY", "allowedFunctionNames": [name]}
+            calling = {"mode": "ANY", "allowed_function_names": [name]}
         case _:
             return choice
-    return {"functionCallingConfig": calling}
+    return {"function_calling_config": calling}
 
 
 BLOCKED = frozenset(
@@ -238,10 +238,9 @@ def _seconds(delay: Json) -> float | None:
         return None
 
 
-def embeddings_of(found: Sequence[Json], wanted: int) -> Embeddings | Failure:
+def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embeddings | Failure:
     """The vectors of as many texts as were sent; a Failure where some are missing or differ in length."""
-    numbers = (one for one in found if isinstance(one, list) and one)
-    vectors = tuple(tuple(map(float, one)) for one in numbers if all(isinstance(number, int | float) for number in one))
+    vectors = tuple(tuple(one) for one in found if one)
     if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
         return unreadable_reply(
             f"the reply of Gemini's API does not contain {wanted} vectors of equal length, found {len(vectors)}"

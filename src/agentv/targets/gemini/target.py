@@ -1,20 +1,21 @@
-"""`gemini`: one of Google's Gemini models answers, by the Gemini API."""
+"""`gemini`: one of Google's Gemini models answers, through Google's own SDK (extra `gemini`)."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import Ceiling
-from agentv.model.values.values import Json, JsonObject, objects_in
+from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, FromEnvironment, Secret, Text, Verbatim
+from agentv.registry.fields import Between, Doc, FromEnvironment, Issue, Secret, Text, Verbatim, missing_extra
 from agentv.targets.gemini.messages import (
     conversation,
     embeddings_of,
@@ -23,16 +24,29 @@ from agentv.targets.gemini.messages import (
     tool_config_in,
     tools_in,
 )
-from agentv.targets.http.answers import parsed
-from agentv.targets.http.failures import endpoint_of, missing_key, no_reply_in_time
+from agentv.targets.http.answers import TOO_LARGE, parsed
+from agentv.targets.http.connection import TooLargeError, UnreadReplyError, session_of_sdk, tls_context
+from agentv.targets.http.failures import (
+    endpoint_of,
+    incomplete_reply,
+    missing_key,
+    no_connection,
+    no_reply_in_time,
+    unreadable_reply,
+)
 from agentv.targets.http.preparation import Imports, timed
-from agentv.targets.model_api.client import ApiErrors, ModelClient, load_client
-from agentv.targets.model_api.prices import RequestSettings
+from agentv.targets.model_api.prices import RequestSettings, load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ContentStream, ReplyStream
+from agentv.user_code.connections import proxy_for
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+    from google.genai import Client
+    from google.genai.errors import APIError
 
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-"""In the order of Google's SDK, whose version of the API is asked, too."""
+"""In the order of Google's SDK."""
 
 URL = "https://generativelanguage.googleapis.com"
 EMBEDDING_MODEL = "gemini-embedding-001"
@@ -41,6 +55,8 @@ _TEXTS_AT_ONCE = 100
 _SCHEMA = "schema"
 _OPTIONAL = {_SCHEMA: re.compile(r"schema|mime.?type", re.IGNORECASE)}
 """What a judge asks for and can do without → how a refusal (400) names it."""
+
+T = TypeVar("T", TargetResponse, Embeddings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,13 @@ class Gemini(ModelSettings):
         Doc(f"model that `similar` uses; defaults to `{EMBEDDING_MODEL}`, or `model` if it is for embeddings"),
     ] = None
 
+    def validate(self) -> Iterable[Issue]:
+        """The SDK is not installed; what is wrong with the settings of any model."""
+        missing = missing_extra("google.genai", "gemini", "calling Gemini")
+        if missing is not None:
+            yield missing
+        yield from ModelSettings.validate(self)
+
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
         return endpoint_of("gemini", self.base_url or URL, self.api_key)
@@ -92,39 +115,31 @@ class Gemini(ModelSettings):
         return replace(self.request_settings(), model=model).ceiling_of_vectors(texts)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that opens connections by its calls."""
+        """A target with a client of its own, whose connections are opened by its calls."""
         return _Gemini(self, frozenset(spec.retry.status_codes), executor)
 
 
-class _Errors(ApiErrors):
-    """Of Gemini's API: `{"error": {"code", "message", "status", "details"}}`."""
+def _import() -> None:
+    """Import the SDK and read the price list."""
+    from google import genai  # noqa: F401
 
-    def of_status(self, status: int, content: bytes, headers: Mapping[str, str]) -> CallFailure:
-        return refusal_of(status, parsed(content.decode(errors="replace")), headers, self.retryable, self.secrets)
-
-    def of_stream(self, error: Json) -> CallFailure:
-        code = error.get("code") if isinstance(error, Mapping) else None
-        return refusal_of(code if isinstance(code, int) else 500, error, {}, self.retryable, self.secrets)
+    load_prices()
 
 
 class _Gemini:
+    """One client for all calls, on aiohttp, with no limit of connections of its own."""
+
     def __init__(self, settings: Gemini, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
-        self._imports = Imports(executor, load_client)
-        self._client = ModelClient(
-            f"{(settings.base_url or URL).rstrip('/')}/v1",
-            _Errors(retryable, settings.secrets),
-            {"x-goog-api-key": settings.api_key or ""},
-            settings.headers,
-            KEYS,
-        )
-        self._fixed_body = _fixed_body(settings)
+        self._imports = Imports(executor, _import)
+        self._retryable = retryable
+        self._client: Client | None = None
+        self._session: ClientSession | None = None
+        self._fixed_config = _fixed_config(settings)
         self._optional = OptionalParameters(_OPTIONAL)
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
-        if not self._settings.api_key:
-            return missing_key(KEYS)
         await self._ready()
         stream = ReplyStream(ContentStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
@@ -132,105 +147,157 @@ class _Gemini:
 
     async def _ready(self) -> None:
         """Return once there is a client; what it takes to make one is not the time of an answer."""
-        await self._imports.ready()
-        self._client.opened()
+        if self._settings.api_key:
+            await self._imports.ready()
+            self._opened()
 
     async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
         made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
         system, contents = made
-        generation, body = dict(self._fixed_body["generationConfig"]), {**self._fixed_body, "contents": contents}
+        config = dict(self._fixed_config)
         whole_system = "\n\n".join(text for text in (self._settings.system, system) if text)
         if whole_system:
-            body["systemInstruction"] = {"parts": [{"text": whole_system}]}
+            config["system_instruction"] = whole_system
         if request.temperature is not None:
-            generation["temperature"] = request.temperature
+            config["temperature"] = request.temperature
         wanted = {}
         if request.schema is not None and self._settings.response_format is None:
             wanted[_SCHEMA] = _json_config(request.schema)
-        operation = "generateContent" if stream is None else "streamGenerateContent?alt=sse"
 
         async def call(optional: Mapping[str, Any]) -> TargetResponse | Failure:
-            bound = {**body, "generationConfig": {**generation, **optional.get(_SCHEMA, {})}}
-            whole = _merged(bound, self._settings.extra)
-            reply = await self._client.post(f"/{_named(self._settings.model)}:{operation}", whole, stream)
-            return reply if isinstance(reply, Failure) else self._response(reply.body)
+            bound = {**config, **optional.get(_SCHEMA, {})}
+            if stream is None:
+                return await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
+            return await self._in_time(lambda: self._streamed(contents, bound, stream), request.timeout_s)
 
-        try:
-            async with asyncio.timeout(request.timeout_s):
-                return await self._optional.answer(wanted, call)
-        except TimeoutError:
-            return no_reply_in_time(request.timeout_s)
+        return await self._optional.answer(wanted, call)
+
+    async def _streamed(self, contents: Any, config: Any, stream: ReplyStream) -> TargetResponse | Failure:
+        stream.begin()
+        events = await self._opened().aio.models.generate_content_stream(
+            model=self._settings.model, contents=contents, config=config
+        )
+
+        form: Any = {"mode": "json", "by_alias": True, "exclude_none": True, "exclude": {"sdk_http_response"}}
+        failure = await stream.read(event.model_dump(**form) async for event in events)
+        return failure or self._response(stream.reply.body())
+
+    async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
+        reply = await self._opened().aio.models.generate_content(
+            model=self._settings.model,
+            contents=contents,
+            config=config | {"should_return_http_response": True},
+        )
+        raw = reply.sdk_http_response
+        body = raw.body if raw is not None else None
+        value = parsed(body or "")
+        if isinstance(value, str):
+            return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
+        return self._response(value)
 
     def _response(self, reply: Json) -> TargetResponse | Failure:
         return response_of(reply, self._settings.model, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""
-        if not self._settings.api_key:
-            return missing_key(KEYS)
         await self._ready()
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._embedded(texts)
-        except TimeoutError:
-            return no_reply_in_time(timeout_s)
+        return await self._in_time(lambda: self._embedded(texts), timeout_s)
 
     async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
-        model = _named(self._settings.embedding_model or _embedding_model(self._settings.model))
-        task = {"taskType": "SEMANTIC_SIMILARITY"} if model.endswith(EMBEDDING_MODEL) else {}
-        found: list[Json] = []
+        model = self._settings.embedding_model or _embedding_model(self._settings.model)
+        config: Any = {"task_type": "SEMANTIC_SIMILARITY"} if model.endswith(EMBEDDING_MODEL) else {}
+        found: list[Sequence[float] | None] = []
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-            some = texts[begin : begin + _TEXTS_AT_ONCE]
-            rows = [{"model": model, "content": {"parts": [{"text": text}]}, **task} for text in some]
-            reply = await self._client.post(f"/{model}:batchEmbedContents", {"requests": rows})
-            if isinstance(reply, Failure):
-                return reply
-            found += [one.get("values") for one in objects_in(reply.body.get("embeddings"))]
+            contents: Any = [{"parts": [{"text": text}]} for text in texts[begin : begin + _TEXTS_AT_ONCE]]
+            reply = await self._opened().aio.models.embed_content(model=model, contents=contents, config=config)
+            found += [one.values for one in reply.embeddings or ()]
         return embeddings_of(found, len(texts))
+
+    async def _in_time(self, ask: Callable[[], Awaitable[T | Failure]], timeout_s: float) -> T | Failure:
+        """What a call of the SDK gives. Whatever it raises comes back as a Failure, its words without the key."""
+        if not self._settings.api_key:
+            return missing_key(KEYS)
+        from aiohttp import ClientError
+        from google.genai.errors import APIError
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await ask()
+        except TimeoutError:
+            return no_reply_in_time(timeout_s)
+        except (APIError, UnreadReplyError) as error:
+            return self._refused(error)
+        except (ClientError, OSError) as error:
+            return self._lost(error)
+        except ValueError as error:  # no JSON, or not of the API's shape
+            return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
+
+    def _lost(self, error: Exception) -> Failure:
+        from aiohttp import ClientPayloadError
+
+        if isinstance(error.__cause__, TooLargeError):
+            return TOO_LARGE
+        failed = incomplete_reply if isinstance(error, ClientPayloadError) else no_connection
+        return failed(error, self._settings.secrets)
+
+    def _refused(self, error: APIError | UnreadReplyError) -> CallFailure:
+        if isinstance(error, UnreadReplyError):
+            return refusal_of(error.status, None, error.headers, self._retryable, self._settings.secrets)
+        headers = getattr(error.response, "headers", None) or {}
+        return refusal_of(error.code, error.details, headers, self._retryable, self._settings.secrets)
+
+    def _opened(self) -> Client:
+        if self._client is None:
+            from google.genai import Client
+            from google.genai.types import HttpOptions, HttpRetryOptions
+
+            # without a handler Python writes its warnings to stderr, as of two keys in the environment
+            logging.getLogger("google_genai").addHandler(logging.NullHandler())
+            self._session = session_of_sdk()  # the SDK's own warns of itself
+            base_url = self._settings.base_url or URL
+            proxy = proxy_for(base_url)
+            tls = tls_context(base_url, proxy)
+            options = HttpOptions(
+                base_url=base_url,
+                client_args={"verify": tls},
+                async_client_args={"verify": tls, "ssl": tls} | ({} if proxy is None else {"proxy": proxy}),
+                headers=dict(self._settings.headers),
+                extra_body=dict(self._settings.extra) or None,
+                retry_options=HttpRetryOptions(attempts=1),  # without any it tries a lost connection again
+                aiohttp_client=self._session,
+            )
+            self._client = Client(vertexai=False, api_key=self._settings.api_key, http_options=options)
+        return self._client
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._client.close()
+        client, session = self._client, self._session
+        self._client = self._session = None
+        if client is not None and session is not None:
+            await client.aio.aclose()
+            client.close()
+            await session.close()
 
 
-def _fixed_body(settings: Gemini) -> dict[str, Any]:
+def _fixed_config(settings: Gemini) -> dict[str, Any]:
     """What every request holds by the settings."""
-    generation: dict[str, Any] = {
+    config: dict[str, Any] = {
         "temperature": settings.temperature,
-        "maxOutputTokens": settings.max_tokens,
-        "topP": settings.top_p,
-        "topK": settings.top_k,
+        "max_output_tokens": settings.max_tokens,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
         "seed": settings.seed,
-        "stopSequences": list(settings.stop or ()) or None,
-        "thinkingConfig": _thinking(settings.thinking),
+        "stop_sequences": list(settings.stop or ()) or None,
+        "thinking_config": _thinking(settings.thinking),
+        "tools": tools_in(settings.tools) or None,
+        "tool_config": tool_config_in(settings.tool_choice),
+        "safety_settings": [{"category": one, "threshold": limit} for one, limit in settings.safety.items()] or None,
         **({} if settings.response_format is None else _json_config(schema_in(settings.response_format))),
     }
-    body: dict[str, Any] = {
-        "generationConfig": {name: one for name, one in generation.items() if one is not None},
-        "tools": tools_in(settings.tools) or None,
-        "toolConfig": tool_config_in(settings.tool_choice),
-        "safetySettings": [{"category": one, "threshold": limit} for one, limit in settings.safety.items()] or None,
-    }
-    return {name: one for name, one in body.items() if one is not None}
-
-
-def _merged(body: Mapping[str, Any], extra: JsonObject) -> dict[str, Any]:
-    """The body with further keys, which win; objects are merged key by key."""
-    both = {key: (body.get(key), value) for key, value in extra.items()}
-    return {
-        **body,
-        **{
-            key: _merged(one, other) if isinstance(one, Mapping) and isinstance(other, Mapping) else other
-            for key, (one, other) in both.items()
-        },
-    }
-
-
-def _named(model: str) -> str:
-    """A model by the API's name of it."""
-    return model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+    given = {name: one for name, one in config.items() if one is not None}
+    return {**given, "automatic_function_calling": {"disable": True}}
 
 
 def _embedding_model(model: str) -> str:
@@ -239,11 +306,11 @@ def _embedding_model(model: str) -> str:
 
 
 def _json_config(schema: Mapping[str, Json] | None) -> dict[str, Any]:
-    whole = {"responseMimeType": "application/json"}
-    return whole if schema is None else {**whole, "responseJsonSchema": dict(schema)}
+    whole = {"response_mime_type": "application/json"}
+    return whole if schema is None else {**whole, "response_json_schema": dict(schema)}
 
 
 def _thinking(value: Json) -> Json:
     if isinstance(value, int) and not isinstance(value, bool):
-        return {"thinkingBudget": value}
-    return {"thinkingLevel": value.upper()} if isinstance(value, str) else value
+        return {"thinking_budget": value}
+    return {"thinking_level": value.upper()} if isinstance(value, str) else value

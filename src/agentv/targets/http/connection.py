@@ -11,17 +11,18 @@ import os
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import BytesIO
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import Failure
 from agentv.targets.http.answers import LIMIT, TOO_LARGE
+from agentv.targets.http.failures import is_compressed
 from agentv.user_code.connections import proxy_for, unlimited_connector
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientSession
 
 
 _CHUNK = 65_536
@@ -93,6 +94,72 @@ class Connection:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+class UnreadReplyError(Exception):
+    """A reply with this status and these headers that is not read: it leads to another address, or is compressed."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(f"HTTP {status}: not read")
+        self.status = status
+        self.headers = headers
+
+
+def refuse_unread(status: int, headers: Mapping[str, str]) -> None:
+    """Check the head of a reply for an SDK, which would follow, with the key, wherever it leads, and decompress it.
+
+    Raises:
+        UnreadReplyError: the body must not be read.
+    """
+    if (300 <= status < 400 and "Location" in headers) or is_compressed(headers):
+        raise UnreadReplyError(status, headers)
+
+
+async def _refuse_unread(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    response = await handler(request)
+    try:
+        refuse_unread(response.status, response.headers)
+    except UnreadReplyError:
+        response.close()
+        raise
+    return response
+
+
+def session_of_sdk() -> ClientSession:
+    """A session for an SDK that would follow redirects, and read replies of any size. It belongs to the loop."""
+    return unlimited_session(response_class=_bounded_response(), middlewares=[_refuse_unread])
+
+
+@cache
+def _bounded_response() -> type[ClientResponse]:
+    """Responses whose bodies end with an error where they are too large.
+
+    Whoever reads such a body, whole or in pieces, gets a ClientPayloadError whose cause is a TooLargeError.
+    """
+    from aiohttp import ClientPayloadError, ClientResponse, StreamReader
+
+    class BoundedReader(StreamReader):
+        __slots__ = ()
+
+        def feed_data(self, data: bytes, _: int = 0) -> bool:
+            """Take in the next bytes."""
+            if self.total_bytes + len(data) <= LARGEST_BODY:
+                return super().feed_data(data)
+            if self.exception() is None:
+                error = ClientPayloadError("the response is too large")
+                error.__cause__ = TooLargeError()
+                self.set_exception(error)
+            return True
+
+    class BoundedResponse(ClientResponse):
+        async def start(self, connection: Any) -> ClientResponse:
+            """Read the head, and count what comes behind it from then on."""
+            await super().start(connection)
+            if type(self.content) is StreamReader:
+                self.content.__class__ = BoundedReader  # it exists already, and the parser holds on to it
+            return self
+
+    return BoundedResponse
 
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
@@ -182,3 +249,17 @@ async def bounded(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         if size > LARGEST_BODY:
             raise TooLargeError
         yield chunk
+
+
+class BoundedBody:
+    """Base of a response stream of httpx or httpx2 that ends with a `TooLargeError` where it is too large."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return bounded(self._stream)
+
+    async def aclose(self) -> None:
+        """Close the stream below."""
+        await self._stream.aclose()

@@ -30,7 +30,7 @@ _FAR = 1e14  # beyond any time that a server can mean
 
 _MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
 _USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
-_OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1(?:beta)?/models/[^/]*)/?$")
+_OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
 """What SDKs add to the address by themselves."""
 
 _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
@@ -240,6 +240,11 @@ def no_reply_in_time(timeout_s: float) -> CallFailure:
 def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     """The server could not be reached, or closed the connection without a reply."""
     return CallFailure("connection", f"no reply: {_words(reason, secrets)}", retryable=True)
+
+
+def incomplete_reply(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
+    """The reply ended before it was complete."""
+    return CallFailure("bad-answer", f"the response was cut off: {_words(reason, secrets)}", retryable=True)
 
 
 def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:

@@ -42,7 +42,7 @@ class Once(Generic[T]):
 
 
 class Imports(Generic[T]):
-    """What a target loads before its first call, such as a library and the price list: that takes a second and more.
+    """What a target loads before its first call, such as an SDK and the price list: that takes a second and more.
 
     Args:
         executor: has the thread on which `load` runs.

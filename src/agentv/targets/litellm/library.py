@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
 from json import JSONDecodeError
@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import CallFailure
 from agentv.targets.http.answers import TOO_LARGE
-from agentv.targets.http.connection import UNCOMPRESSED, TooLargeError, bounded
-from agentv.targets.http.failures import failure_of, is_compressed, no_connection, shown, unreadable_reply
+from agentv.targets.http.connection import (
+    UNCOMPRESSED,
+    BoundedBody,
+    TooLargeError,
+    UnreadReplyError,
+    refuse_unread,
+)
+from agentv.targets.http.failures import failure_of, no_connection, shown, unreadable_reply
 from agentv.targets.openai_api.replies import filtered
 
 if TYPE_CHECKING:
@@ -65,31 +71,12 @@ def library() -> ModuleType:
     return loaded
 
 
-class UnreadReplyError(Exception):
-    """A reply with this status and these headers that is not read: it leads to another address, or is compressed."""
-
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
-        super().__init__(f"HTTP {status}: not read")
-        self.status = status
-        self.headers = headers
-
-
 def _guard_clients() -> None:
     """Have the library's clients refuse redirects, compressed replies, and replies that are too large."""
     from httpx import AsyncByteStream, AsyncClient
 
-    class BoundedStream(AsyncByteStream):
+    class BoundedStream(BoundedBody, AsyncByteStream):
         """A body that ends with an error where it is too large."""
-
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return bounded(self._stream)
-
-        async def aclose(self) -> None:
-            """Close the stream below."""
-            await self._stream.aclose()
 
     clients: Any = AsyncClient  # of which all of its clients are, whatever they send with
     send = clients.send
@@ -99,11 +86,9 @@ def _guard_clients() -> None:
             return await send(self, request, stream=stream, **options)  # type: ignore[no-any-return]  # as above
         request.headers.update(UNCOMPRESSED)
         response: Response = await send(self, request, **{**options, "stream": True, "follow_redirects": False})
-        if response.has_redirect_location or is_compressed(response.headers):
-            await response.aclose()
-            raise UnreadReplyError(response.status_code, response.headers)
-        response.stream = BoundedStream(response.stream)
         try:
+            refuse_unread(response.status_code, response.headers)
+            response.stream = BoundedStream(response.stream)
             if not stream:
                 await response.aread()
         except BaseException:

@@ -21,7 +21,7 @@ class StreamedReply:
 
     Attributes:
         complete: the API has sent its end.
-        error: by which the API broke it off.
+        error: by which the API broke it off, where no SDK raises it.
     """
 
     complete = False

@@ -312,12 +312,12 @@ class Dialect:
         """Whether a required key is missing."""
         return self.needs_key and not self.api_key
 
-    def path(self, operation: str, model: str) -> str:
-        """The path of an operation; that of Azure's older API names the deployment and the version, too."""
+    def url(self, path: str, model: str) -> str:
+        """The address of a path of the API; Azure's older one names the deployment and the version in it."""
         if self.api_version is None:
-            return operation
-        deployment = "" if operation == "/responses" else f"/deployments/{quote(model)}"
-        return f"{deployment}{operation}?api-version={quote(self.api_version)}"
+            return f"{self.base_url}{path}"
+        deployment = "" if path == "/responses" else f"/deployments/{quote(model)}"
+        return f"{self.base_url}{deployment}{path}?api-version={quote(self.api_version)}"
 
     def credentials(self) -> dict[str, str]:
         """The headers that hold the key, if there is one."""

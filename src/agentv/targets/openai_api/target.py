@@ -1,4 +1,8 @@
-"""A server that speaks OpenAI's API, connected: answers and vectors."""
+"""A server that speaks OpenAI's API, connected: answers and vectors.
+
+OpenAI's SDK takes most of a second to import and three milliseconds a call, and its retries, limits of time and classes
+of replies would all have to be turned off. So the few requests that are needed are made with aiohttp.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -16,15 +21,39 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import DocumentBlock, Message
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse, is_cut
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, TargetRequest
-from agentv.targets.http.answers import parsed
-from agentv.targets.http.failures import failure_of, is_local, missing_key, no_reply_in_time, shown
+from agentv.targets.http.answers import TOO_LARGE, parsed
+from agentv.targets.http.connection import (
+    TooLargeError,
+    bounded,
+    reason_of,
+    sendable,
+    tls_context,
+    unlimited_session,
+)
+from agentv.targets.http.failures import (
+    carries_key,
+    failure_of,
+    is_compressed,
+    is_local,
+    missing_key,
+    names_user,
+    no_key_sent,
+    no_reply_in_time,
+    shown,
+)
 from agentv.targets.http.preparation import Imports
-from agentv.targets.model_api.client import ApiErrors, JsonReply, ModelClient
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.model_api.settings import schema_in
-from agentv.targets.model_api.streams import ENDED_EARLY, ChatStream, ReplyStream, ResponseStream, StreamedReply
+from agentv.targets.model_api.streams import (
+    ChatStream,
+    ReplyStream,
+    ResponseStream,
+    StreamedReply,
+    events_in,
+    is_stream,
+)
 from agentv.targets.openai_api.messages import chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import (
     SCHEMA,
@@ -36,6 +65,7 @@ from agentv.targets.openai_api.parameters import (
     response_parameters,
 )
 from agentv.targets.openai_api.replies import (
+    bad_answer,
     batches,
     chat_answer,
     cost_in,
@@ -45,6 +75,14 @@ from agentv.targets.openai_api.replies import (
     vectors_of,
     with_calls_as_output,
 )
+from agentv.user_code.connections import proxy_for
+from agentv.user_code.excerpts import head
+from agentv.version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+    from multidict import CIMultiDict
+
 
 _LEARNING = frozenset({400, 422, 501})
 """Statuses with which servers refuse a part of a request that they do not know."""
@@ -76,14 +114,8 @@ class OpenAITarget:
         prices = self._dialect.prices
         self._prices = None if prices is None or is_local(prices) else prices  # no list has prices of this machine
         self._spec = spec
-        named = {name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ}
         self._client = ModelClient(
-            self._dialect.base_url,
-            _Errors(frozenset(spec.retry.status_codes), settings.secrets),
-            self._dialect.credentials(),
-            {**named, **settings.headers},
-            self._dialect.key_from,
-            self._dialect.unreachable,
+            self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
         )
         self._refused: frozenset[str] = frozenset()
         self._api = _CHAT if settings.api == "chat" else _RESPONSES
@@ -128,7 +160,7 @@ class OpenAITarget:
         refused, api = self._refused, self._api
         while True:
             body = {api.key: messages, **api.parameters(self._settings, self._dialect, request, refused)}
-            reply = await self._client.post(self._dialect.path(api.path, body["model"]), body, stream)
+            reply = await self._client.post(api.path, body, stream)
             if not (isinstance(reply, Refused) and reply.status in _LEARNING):
                 self._refused |= refused  # it went well without, or at least no worse
                 return reply
@@ -190,7 +222,7 @@ class OpenAITarget:
         for batch in batches(texts, packed=self._dialect.packed_vectors):
             form = "base64" if self._dialect.packed_vectors else "float"
             body = {"model": model, "input": batch, "encoding_format": form}
-            reply = await self._client.post(self._dialect.path("/embeddings", model), body)
+            reply = await self._client.post("/embeddings", body)
             if isinstance(reply, Failure):
                 return reply
             more = vectors_of(reply.body, len(batch))
@@ -229,6 +261,23 @@ _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing
 _FROM_ENVIRONMENT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 """Headers that OpenAI's SDK sends too if the variable is set."""
 
+_OF_KEYS = (401, 403)
+
+_HINTS = {
+    401: "the key was refused: check {key}",
+    403: "this key lacks permission: check {key}, and whether it has access to the model",
+    404: "check 'model' and 'base_url'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """A JSON object that a server sent, the headers beside it, and the milliseconds until it was there."""
+
+    body: JsonObject
+    headers: Mapping[str, str]
+    duration_ms: float
+
 
 class Refused(CallFailure, frozen=True):
     """A reply with an error status; `about` is all that it says of the cause, for recognising it."""
@@ -236,20 +285,146 @@ class Refused(CallFailure, frozen=True):
     about: str = ""
 
 
-class _Errors(ApiErrors):
-    """Of OpenAI's API, and of all servers that speak it."""
+@dataclass(slots=True)
+class ModelClient:
+    """The connection to one server.
 
-    def of_status(self, status: int, content: bytes, headers: Mapping[str, str]) -> CallFailure:
-        message, code, parameter = _error_in(content)
+    Attributes:
+        dialect: of the server.
+        headers: further ones.
+        retryable: the statuses that the target's `retry` lists.
+        secrets: texts that no message may hold.
+    """
+
+    dialect: Dialect
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retryable: frozenset[int] = frozenset()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    _session: ClientSession | None = field(default=None, repr=False)
+    _headers: CIMultiDict[str] | None = field(default=None, repr=False)
+
+    async def post(self, path: str, body: Mapping[str, Any], stream: ReplyStream | None = None) -> JsonReply | Failure:
+        """Send a body and read the reply.
+
+        Args:
+            path: of the API.
+            body: of the request.
+            stream: takes the events of a reply that is streamed; None: it is not.
+
+        Returns:
+            The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `bad-answer`,
+            `bad-body` or `output-too-large`.
+        """
+        from aiohttp import ClientError
+
+        try:
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            return Failure("bad-body", f"the request cannot be written as JSON: {self._shown(str(error))}")
+        url, session, started = self.dialect.url(path, body["model"]), self.opened(), perf_counter()
+        if stream is not None:
+            stream.begin()
+        try:
+            async with session.post(
+                url,
+                data=sendable(content),
+                headers=self._headers,
+                proxy=proxy_for(self.dialect.base_url),
+                allow_redirects=False,  # a key for one server must not reach another
+            ) as response:
+                if is_compressed(response.headers):
+                    return self._refused(response, b"")
+                pieces = bounded(response.content.iter_any())
+                if stream is not None and response.status < 300 and is_stream(response.headers):
+                    failure = await stream.read(events_in(pieces))
+                    failure = reported_error({"error": stream.reply.error}) or failure
+                    return failure or JsonReply(stream.reply.body(), response.headers, _ms_since(started))
+                reply = b"".join([piece async for piece in pieces])
+        except (ClientError, OSError, TooLargeError, ValueError, RecursionError) as error:
+            return self._broken(error)
+        if not 200 <= response.status < 300:
+            return self._refused(response, reply)
+        return self._read(reply, response.headers, _ms_since(started))
+
+    def opened(self) -> ClientSession:
+        """The session of the loop that runs now; certificates take their time, which must not count as an answer's."""
+        if self._session is not None:
+            return self._session
+        from multidict import CIMultiDict
+
+        base_url = self.dialect.base_url
+        headers = CIMultiDict(
+            {
+                "Accept": "application/json",
+                "Content-Type": "application/json",
+                "User-Agent": f"agentv/{__version__}",
+                **self.dialect.credentials(),
+            }
+        )
+        headers.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
+        headers.update(self.headers)
+        if names_user(base_url):
+            headers.pop("Authorization", None)  # the user in the URL becomes one
+        self._headers = headers
+        self._session = unlimited_session(tls_context(base_url, proxy_for(base_url)), auto_decompress=False)
+        return self._session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _read(self, content: bytes, headers: Mapping[str, str], duration_ms: float) -> JsonReply | Failure:
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            kind = headers.get("content-type", "no content type").partition(";")[0]
+            return bad_answer(f"the response is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
+        if not isinstance(body, dict):
+            return bad_answer(f"the response is not a JSON object: {self._shown(head(content, 200))}")
+        return JsonReply(body, headers, duration_ms)
+
+    def _refused(self, response: ClientResponse, reply: bytes) -> Failure:
+        status = response.status
+        message, code, parameter = _error_in(reply)
         if code in _FILTERS or "ResponsibleAIPolicy" in message:
             return filtered()
-        known = structs.asdict(failure_of(status, message, headers, self.retryable, secrets=self.secrets))
+        failure = failure_of(status, message, response.headers, self.retryable, secrets=self.secrets)
+        known = structs.asdict(failure)
+        if hint := self._hint(status):
+            known["message"] += f" ({hint})"
         if code in _SPENT:
             known |= {"retryable": False, "stops": True}
-        return Refused(**known, about=f"{parameter} {code} {shown(message, self.secrets)}")
+        return Refused(**known, about=f"{parameter} {code} {self._shown(message)}")
 
-    def of_stream(self, error: Json) -> CallFailure:
-        return reported_error({"error": error}) or ENDED_EARLY
+    def _hint(self, status: int) -> str | None:
+        """What to look at, by a status; servers on this machine are asked without a key, and some want one."""
+        if status in _OF_KEYS and not self.dialect.api_key and not carries_key(self.headers):
+            return no_key_sent(self.dialect.key_from)
+        place = f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
+        return _HINTS.get(status, "").format(key=place) or None
+
+    def _broken(self, error: Exception) -> Failure:
+        """Why no whole reply came."""
+        from aiohttp import ClientConnectorError, ClientPayloadError
+
+        if isinstance(error, TooLargeError):
+            return TOO_LARGE
+        if isinstance(error, ClientPayloadError):
+            return bad_answer("the response was cut off")
+        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+            return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
+        unreachable = isinstance(error, ClientConnectorError) and self.dialect.unreachable
+        hint = f"; {unreachable}" if unreachable else ""
+        return CallFailure("connection", f"no reply: {self._shown(reason_of(error))}{hint}", retryable=True)
+
+    def _shown(self, message: str) -> str:
+        return shown(message, self.secrets)
+
+
+def _ms_since(started: float) -> float:
+    return (perf_counter() - started) * 1000
 
 
 def _error_in(content: bytes) -> tuple[str, str, str]:

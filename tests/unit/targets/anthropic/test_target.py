@@ -1,4 +1,4 @@
-"""Anthropic's API, against a server on loopback."""
+"""Anthropic's API, through its own SDK, against a server on loopback."""
 
 from functools import partial
 

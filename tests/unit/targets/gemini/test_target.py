@@ -1,12 +1,15 @@
-"""Gemini's API, against a server on loopback."""
+"""Gemini's API, through Google's own SDK, against a server on loopback."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 
 import pytest
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.usage import TokenUsage
+from agentv.registry import fields
 from agentv.targets.gemini.messages import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, ModelServer, Status
@@ -32,7 +35,7 @@ def sent(one: object = None, model: str = "gemini-2.5-flash", **others: object) 
 
 
 def camel(value):
-    """The API reads keys in both spellings."""
+    """The API reads keys in both spellings, and the SDK sends both."""
     if isinstance(value, list):
         return [camel(one) for one in value]
     if not isinstance(value, dict):
@@ -42,6 +45,12 @@ def camel(value):
 
 def of(*messages: Message, model: str = "gemini-2.5-flash") -> dict:
     return sent(request(messages=messages), model)
+
+
+def test_the_environment_does_not_lead_to_another_service(monkeypatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    with ModelServer("yes") as server:
+        assert answer(settings(server)).output == "yes"
 
 
 def test_the_first_system_messages_are_the_instruction_and_later_ones_stay_in_place():
@@ -241,3 +250,16 @@ def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
 )
 def test_wrong_settings_are_told_at_load(given, path):
     assert [fault.path for fault in Gemini("m", **given).validate()] == [(path,)]
+
+
+def test_a_file_that_needs_the_missing_sdk_does_not_load(monkeypatch):
+    monkeypatch.setattr(fields, "_is_installed", lambda module: False)
+    (fault,) = Gemini("m").validate()
+    assert fault.message == "calling Gemini requires google.genai, which is not installed"
+    assert fault.hint == "pip install 'agentv[gemini]'"
+
+
+def test_the_sdk_is_imported_only_by_who_asks():
+    code = "import sys, agentv.targets.gemini.target as g; list(g.Gemini('m').validate()); print('google.genai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

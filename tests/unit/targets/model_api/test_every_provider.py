@@ -1,4 +1,4 @@
-"""What every provider of a model API does alike, against a server on loopback."""
+"""What every provider of a model API does alike, through its own SDK or library, against a server on loopback."""
 
 import subprocess
 import sys
@@ -188,7 +188,7 @@ from agentv.targets.{module} import {settings}
 
 class Noting:
     def find_spec(self, name, path=None, target=None):
-        if name == "genai_prices":
+        if name == "{sdk}":
             print("imported by the event loop:", threading.current_thread() is threading.main_thread())
 
 sys.meta_path.insert(0, Noting())
@@ -198,11 +198,14 @@ with ModelServer("yes") as server:
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "settings"),
-    [("anthropic", "anthropic.target", "Anthropic"), ("gemini", "gemini.target", "Gemini")],
+    ("name", "module", "settings", "sdk"),
+    [
+        ("anthropic", "anthropic.target", "Anthropic", "anthropic"),
+        ("gemini", "gemini.target", "Gemini", "google.genai"),
+    ],
 )
-def test_the_price_list_is_imported_on_a_thread_since_it_takes_its_time(name, module, settings):
-    code = IMPORTS.format(name=name, module=module, settings=settings)
+def test_an_sdk_is_imported_on_a_thread_since_it_takes_a_second(name, module, settings, sdk):
+    code = IMPORTS.format(name=name, module=module, settings=settings, sdk=sdk)
     tests = Path(__file__).parents[3]
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, cwd=tests, capture_output=True, text=True, timeout=120, check=False)
