@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from io import BytesIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -105,15 +104,15 @@ def _useless(comment: Ignore, errors: set[str]) -> Iterator[Diagnostic]:
 
 
 def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
-    """The comments of a file, in their order; none where it is no YAML."""
+    """The comments of a file, in their order."""
     lines = _LINE_END.split(data.decode("utf-8-sig", errors="replace"))
-    comments = {number: found for number, line in enumerate(lines, 1) for found in _COMMENT.finditer(line)}
-    for number, found in sorted(_outside_scalars(data, comments)):
-        column = found.start() + 1
-        at = Span(path, number, column, number, found.end() + 1)
-        own_line = not lines[number - 1][: found.start()].strip()
+    for number, line in enumerate(lines, 1):
+        found = _COMMENT.search(line)
+        if found is None:
+            continue
+        at = Span(path, number, found.start() + 1, number, found.end() + 1)
         about = number
-        if own_line:  # it applies to the next line that is no comment
+        if not line[: found.start()].strip():  # it applies to the next line that is no comment
             about += 1
             while about <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[about - 1]):
                 about += 1
@@ -126,26 +125,3 @@ def _codes(found: re.Match[str], at: Span) -> dict[str, Span]:
     start = found.start("codes") + 1
     written = re.finditer(r"[^\s,\[\]]+", found["codes"])
     return {one[0]: replace(at, column=start + one.start(), end_column=start + one.end()) for one in written}
-
-
-def _outside_scalars(data: bytes, matches: Mapping[int, re.Match[str]]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Those that are comments, and no part of a text: libyaml says where its scalars are."""
-    from yaml import YAMLError
-    from yaml._yaml import CParser
-    from yaml.tokens import ScalarToken
-
-    comments = dict(matches)
-    parser = CParser(BytesIO(data))
-    try:
-        while (token := parser.get_token()) is not None:
-            if not isinstance(token, ScalarToken):
-                continue
-            start, end = token.start_mark, token.end_mark
-            # what follows the `|` of a block is a comment
-            begins = (start.line + 2, 0) if token.style in ("|", ">") else (start.line + 1, start.column)
-            for number in range(start.line + 1, end.line + 2):
-                if number in comments and begins <= (number, comments[number].start()) < (end.line + 1, end.column):
-                    del comments[number]
-    except YAMLError:
-        return
-    yield from comments.items()

@@ -22,11 +22,11 @@ def place_of(error: json.JSONDecodeError) -> tuple[int, int]:
 
 def parse_json(text: str, at: Span, report: Report) -> Node | None:
     """The nodes of a JSON text, all with the position of its start; None if it is not JSON."""
-    if nested_too_deep(text):
-        report.error("too-deep", at, f"nested more than {DEPTH_LIMIT} levels deep")
-        return None
     try:
         value = _read(text, at, report)
+        is_deep = text.count("[") + text.count("{") > DEPTH_LIMIT and _is_deeper(value, DEPTH_LIMIT)
+    except RecursionError:
+        is_deep = True
     except json.JSONDecodeError as error:
         line, column = (0, error.colno) if at.file.endswith(".jsonl") else place_of(error)
         place = Span(at.file, at.line + line, column, at.line + line, column + 1)
@@ -35,6 +35,9 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
     except ValueError as error:
         digits = "digits" in str(error)  # Python's own limit, in words for programmers
         report.error("bad-json", at, "a number has too many digits" if digits else f"not JSON: {error}")
+        return None
+    if is_deep:
+        report.error("too-deep", at, f"nested more than {DEPTH_LIMIT} levels deep")
         return None
     return node_of(value, at)
 
@@ -60,24 +63,9 @@ def read_document(path: str, text: str, report: Report) -> Result[Node | None]:
     return read_json(path, text, report) if path.lower().endswith(".json") else read_yaml(path, text.encode(), report)
 
 
-def nested_too_deep(text: str) -> bool:
-    """Whether JSON text has more levels than code that walks the nodes can handle; checked before parsing."""
-    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
-        return False
-    depth = deepest = 0
-    quoted = escaped = False
-    for letter in text:
-        if quoted:
-            quoted = escaped or letter != '"'
-            escaped = letter == "\\" and not escaped
-        elif letter == '"':
-            quoted = True
-        elif letter in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif letter in "]}":
-            depth -= 1
-    return deepest > DEPTH_LIMIT
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (levels == 0 or any(_is_deeper(one, levels - 1) for one in inner))
 
 
 def _read(text: str, at: Span, report: Report) -> Any:

@@ -8,8 +8,10 @@ import pytest
 from agentv import LoadError, UsageError, evaluate
 from agentv.authoring.cases.collector import SHOWN
 from agentv.authoring.cases.data_files.rows import KEPT_NAMES
-from agentv.authoring.source.json_text import nested_too_deep
+from agentv.authoring.source.json_text import parse_json
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import DEPTH_LIMIT
+from agentv.model.values.values import Span
 from doubles.loading import outcome, repository
 from needs import needs
 
@@ -56,15 +58,17 @@ def test_a_remark_far_down_a_file_has_its_line_and_column(tmp_path):
     ("text", "deep"),
     [
         ("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT, False),
-        ("[" * (DEPTH_LIMIT + 1), True),
+        ("[" * (DEPTH_LIMIT + 1) + "]" * (DEPTH_LIMIT + 1), True),
+        ("[" * 100_000, True),
         ('"' + "[" * 500 + '"', False),
-        ('"\\"' + "[" * 500 + '"', False),
-        ('"\\\\"' + "{" * 500, True),
-        ("[]" * 500, False),
+        ("[" + "[]," * 500 + "[]]", False),
     ],
 )
-def test_depth_is_measured_without_recursion(text, deep):
-    assert nested_too_deep(text) is deep
+def test_json_that_is_too_deep_is_refused(text, deep):
+    report = Report()
+    found = parse_json(text, Span("a.json", 1, 1, 1, 2), report)
+    assert (found is None) is deep
+    assert [one.code for one in report.diagnostics] == ["too-deep"] * deep
 
 
 def data_suite(folder: Path, rows: str):
