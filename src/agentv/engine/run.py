@@ -79,7 +79,7 @@ class Run:
         news = throttle.news
         self._started, done, announced = clock.monotonic(), 0, False
         number = max(1, min(self._options.workers, self._total))
-        yield RunStarted(self.run_id, self._total, number)
+        yield RunStarted(self._total)
         self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
         news.noticed = throttle.agents.noticed = state.changed.set
         for task in self._tasks:
@@ -115,7 +115,7 @@ class Run:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         duration = (clock.monotonic() - self._started) * 1000
         unstarted = self._total - done - self._options.sampler.spared
-        yield RunFinished(self.run_id, done, unstarted, state.stopped == "interrupt", duration, state.stopped)
+        yield RunFinished(done, unstarted, state.stopped == "interrupt", duration, state.stopped)
 
     def _tick(self) -> None:
         """Once a second there is something to report."""

@@ -11,9 +11,6 @@ from msgspec import Struct
 
 from agentv.model.values.values import Json, lazy_pattern
 
-DEEPEST = 1000
-"""Objects and arrays inside each other that Python's reader follows, about."""
-
 STEPS = 500_000
 """What a search may do: values found, brackets that begin none, and every 100 characters read behind one of these."""
 
@@ -42,12 +39,6 @@ def _finite(digits: str) -> float:
 _DECODER = JSONDecoder(parse_constant=_refused, parse_float=_finite)
 _OPENING = lazy_pattern(r"""\[(?=[ \t\n\r]*+[]\[{"0-9tfn-])|\{(?=[ \t\n\r]*+["}])""")
 """A bracket that may begin JSON, by what follows it."""
-
-_NESTED = lazy_pattern(
-    rf"""(?: \[[ \t\n\r]*+ | \{{[ \t\n\r]*+ "[^"\\\x00-\x1f\[\]{{}}]*+" [ \t\n\r]*+:[ \t\n\r]*+ ){{{DEEPEST}}}""",
-    re.VERBOSE,
-)
-"""As many brackets one inside the other as are followed, none of them in a text."""
 
 
 def parse(text: str) -> Json | NotJson:
@@ -102,9 +93,8 @@ def containers(text: str) -> Iterator[Json]:
         value: Json = None
         try:
             value, end = decode(lineless, start)
-        except RecursionError:
-            end = start + 2 * DEEPEST  # a level takes longer than a character
-            at = _behind_too_deep(text, start) or at
+        except RecursionError:  # nothing in it is outermost
+            at, end = _behind_nest(text, start)
         except ValueError as error:  # without a place: a number with more digits than Python reads
             end = getattr(error, "pos", start)
         found = isinstance(value, list | dict) and not refused
@@ -116,12 +106,26 @@ def containers(text: str) -> Iterator[Json]:
             yield value
 
 
-def _behind_too_deep(text: str, start: int) -> int:
-    """The first of nested brackets that does not hold more of them than are followed; 0 where they are no row."""
-    behind, run = 0, _NESTED.match(text, start)
-    while run is not None and (beyond := _NESTED.match(text, run.end())) is not None:
-        behind, run = run.end(), beyond
-    return behind
+_BRACKETS = lazy_pattern(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+
+
+def _behind_nest(text: str, start: int) -> tuple[int, int]:
+    """Where the bracket at `start` is closed, else the first bracket that is; and how far it was read.
+
+    Raises:
+        UnsearchableError: too many of them are open.
+    """
+    first, opened = len(text), list[int]()
+    for token in _BRACKETS.finditer(text, start):
+        if token[0] in "[{":
+            opened.append(token.start())
+        elif token[0] in "]}":
+            first = min(first, opened.pop())
+        if not opened:
+            return token.end(), token.end()
+        if len(opened) > STEPS:
+            raise UnsearchableError(f"more than {STEPS:,} brackets and values")
+    return first, len(text)
 
 
 def json_in(text: str, like: Json = None) -> Json | NotJson:

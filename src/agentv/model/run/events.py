@@ -15,9 +15,7 @@ StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget"
 class RunStarted(Struct, frozen=True):
     """The run is about to call its first target. `trials`: their number."""
 
-    run_id: str
     trials: int
-    workers: int
 
 
 class TrialFinished(Struct, frozen=True):
@@ -146,7 +144,6 @@ class RunInterrupted(Struct, frozen=True):
 class RunFinished(Struct, frozen=True):
     """The run has ended. `unstarted` trials did not start; `stopped` is the reason, if something stopped it."""
 
-    run_id: str
     finished: int
     unstarted: int
     interrupted: bool

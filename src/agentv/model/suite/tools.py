@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from agentv.model.values.usage import Price
-from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown, Span
+from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown
 
 FIRST_SANDBOX_PORT = 61_001
 """Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
@@ -43,7 +43,6 @@ class ScriptedTool(Struct, frozen=True):
     function: str = ""
     failure: ToolFailure | None = None
     sha256: str = ""
-    span: Span | None = None
 
     @property
     def schema(self) -> JsonObject:

@@ -42,7 +42,6 @@ class WorkspaceCommand(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = SETUP_TIMEOUT_S
     stdin: str = ""
-    span: Span | None = None
 
     def __str__(self) -> str:
         """As a person would type it."""
@@ -95,7 +94,6 @@ class WorkspaceRepository(Struct, frozen=True):
     commit: str = ""
     ancestor: int = 0
     sparse: tuple[str, ...] = ()
-    span: Span | None = None
 
 
 class Hooks(Struct, frozen=True):

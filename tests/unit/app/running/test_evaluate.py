@@ -231,7 +231,7 @@ def test_a_thousand_trials_are_one_line_that_changes_a_few_times():
     progress = CellProgress(cell.display, lambda: time[0])
     progress.draw()
     assert cell.shown == []
-    progress.add(RunStarted("run", 1000, 4))
+    progress.add(RunStarted(1000))
     result = finished()
     for _ in range(1000):
         time[0] += EVERY_S / 100

@@ -213,7 +213,7 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
     if beside and made.shell:  # AgentV splits a text at its spaces, without a shell
         made = WorkspaceCommand(argv=tuple(made.shell.split()))
     timeout = read.timeout_ms / 1000 if read.timeout_ms is not None else read.timeout_s or SETUP_TIMEOUT_S
-    made = replace(made, env=dict(read.env), timeout_s=timeout, span=span_of(node.at))
+    made = replace(made, env=dict(read.env), timeout_s=timeout)
     if beside:
         home = Path(span_of(node.at).file or reading.places.suite).parent
         return replace(made, directory=str((home / (read.cwd or ".")).resolve()))
@@ -223,11 +223,11 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
 
 def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return WorkspaceCommand(shell=node.value, span=span_of(node.at))
+        return WorkspaceCommand(shell=node.value)
     if isinstance(node, ListNode) and node.items and all(TEXT.accepts(item) for item in node.items):
         argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
         if argv[0].strip():
-            return WorkspaceCommand(argv=argv, span=span_of(node.at))
+            return WorkspaceCommand(argv=argv)
     refuse(node, reading, key, _COMMAND)
     return None
 
@@ -362,7 +362,7 @@ def _function(node: Node, reading: Reading) -> tuple[str, WorkspaceCommand] | No
     flags = () if Path(program).name == "bun" else ("--input-type=module",)
     argv = (program, *flags, "--eval", _CALL, path, match["name"], match["name"])
     stdin = facts_text(match["name"], reading)
-    return stage, WorkspaceCommand(argv=argv, directory=str(Path(path).parent), stdin=stdin, span=span_of(node.at))
+    return stage, WorkspaceCommand(argv=argv, directory=str(Path(path).parent), stdin=stdin)
 
 
 def _runtime(reading: Reading) -> str:

@@ -20,7 +20,7 @@ from agentv.authoring.fields.kinds import refuse, refuse_data
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, node_of, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, node_of
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, no_digest, read_commands
 from agentv.extensions.agents.authoring.schema import (
@@ -217,7 +217,7 @@ def _tool(path: str, name: str, node: Node, around: MapNode, reading: Reading) -
         return None
     function, digests = str(read.function) if read.function is not None else "", digests_behind(read)
     failure = ToolFailure(read.fail.error, read.fail.calls) if read.fail is not None else None
-    tool = ScriptedTool(name, read.description, read.params, read.returns, function, failure, span=span_of(node.at))
+    tool = ScriptedTool(name, read.description, read.params, read.returns, function, failure)
     return replace(tool, sha256=sha256("".join(digests).encode()).hexdigest()) if digests else tool
 
 

@@ -191,7 +191,7 @@ def _repository(read: AuthoredRepository, node: MapNode, reading: Reading) -> Wo
         reading.report.warning("unpinned-repository", at, message)
     path = inner_path(read.path, node.items["path"], "path", reading) if read.path is not None else ""
     sparse = tuple(inner_path(one, node.items["sparse"], "sparse", reading) for one in read.sparse or ())
-    return WorkspaceRepository(repository, path, read.commit or "", read.ancestor, sparse, span_of(node.at))
+    return WorkspaceRepository(repository, path, read.commit or "", read.ancestor, sparse)
 
 
 def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]:
@@ -329,7 +329,7 @@ def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Worksp
         return None
     timeout_s = setup.timeout_ms / 1000 if setup.timeout_ms is not None else SETUP_TIMEOUT_S
     env, stdin = {"AGENTV_ENVIRONMENT_WORKDIR": WORKSPACE}, facts_text("setup", reading)
-    made = replace(made, env=env, stdin=stdin, timeout_s=timeout_s, span=span_of(at.at))
+    made = replace(made, env=env, stdin=stdin, timeout_s=timeout_s)
     if read.type == "docker":
         return replace(made, cwd=setup.cwd or "")
     if setup.cwd is None:
