@@ -24,7 +24,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.agents.authoring.schema import STAGES, AuthoredAgentRules, AuthoredCommand, AuthoredHooks
-from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles, Hooks, WorkspaceCommand
+from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
 
 _GIT_NAMES = ("HEAD", "packed-refs", "refs")
@@ -255,7 +255,7 @@ def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
 
 
 _EXTENSION = re.compile(r"(?:file://)?(?P<path>.+\.[mc]?[jt]s):(?P<name>[A-Za-z_$][\w$]*)")
-_STAGE_OF = dict(zip(("beforeAll", "beforeEach", "afterEach", "afterAll"), STAGES, strict=True))
+_STAGE_OF = {"beforeAll": "setup", "beforeEach": "before_each", "afterEach": "after_each", "afterAll": "after_all"}
 _AGENT_RULES = "agentv:agent-rules"
 _STAGED = ".agentv/agent-rules"
 _CALL = (
@@ -267,8 +267,12 @@ _CALL = (
 """JavaScript that calls one function of a file with the JSON on stdin."""
 
 
-def read_hooks(node: Node, reading: Reading) -> tuple[Hooks, tuple[WorkspaceCommand, ...]]:
-    """The hooks, and commands that belong to `setup`: AgentV's `before_all` prepares the one workspace of all trials.
+Stages = dict[str, tuple[WorkspaceCommand, ...]]
+"""Key of `hooks`, or `setup` → its commands."""
+
+
+def read_hooks(node: Node, reading: Reading) -> Stages:
+    """The hooks, of which AgentV's `before_all` belongs to `setup`: it prepares the one workspace of all trials.
 
     A hook that is a text or a list runs in the workspace. One that is a mapping is AgentV's: it runs beside the file
     that names it, and gets the facts of the trial as JSON on stdin.
@@ -277,24 +281,17 @@ def read_hooks(node: Node, reading: Reading) -> tuple[Hooks, tuple[WorkspaceComm
     read: Any = INVALID
     if mapping is not None:
         read = shape_of(AuthoredHooks).decode(mapping.items, mapping, reading, "'hooks'")
-    if read is INVALID or not read.enabled:
-        return Hooks(), ()
-    found: dict[str, tuple[WorkspaceCommand, ...]] = {}
-    setup: tuple[WorkspaceCommand, ...] = ()
-    for name in STAGES:
+    found: Stages = {}
+    for name in STAGES if read is not INVALID and read.enabled else ():
         written = getattr(read, name)
         if not isinstance(written, MapNode):
             found[name] = read_commands(written, name, reading)
             continue
         command = read_command(written, name, reading, beside=True)
         if command is not None:
-            command = replace(command, stdin=facts_text(name, reading))
-        made = () if command is None else (command,)
-        if name == "before_all":
-            setup = made
-        else:
-            found[name] = made
-    return Hooks(**found), setup
+            key = "setup" if name == "before_all" else name
+            found[key] = (replace(command, stdin=facts_text(name, reading)),)
+    return found
 
 
 def facts_text(hook: str, reading: Reading) -> str:
@@ -302,30 +299,24 @@ def facts_text(hook: str, reading: Reading) -> str:
     return json.dumps({"hook_name": hook, "workspace_path": WORKSPACE, "eval_dir": reading.places.suite, "test_id": ""})
 
 
-def read_extensions(
-    node: Node, copies: CopyReader, reading: Reading
-) -> tuple[Hooks, tuple[WorkspaceCommand, ...], tuple[CopiedFiles, ...]]:
+def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> tuple[Stages, tuple[CopiedFiles, ...]]:
     """The hooks, setup and files of AgentV's `extensions`: functions of JavaScript files, and `agentv:agent-rules`."""
-    if is_empty(node):
-        return Hooks(), (), ()
-    rendered = reading.rendered(node)
+    rendered = None if is_empty(node) else reading.rendered(node)
     if not isinstance(rendered, ListNode):
-        reading.report.error("bad-value", node, f"'extensions' must be a list, found {kind_of(node)}")
-        return Hooks(), (), ()
+        if not is_empty(node):
+            reading.report.error("bad-value", node, f"'extensions' must be a list, found {kind_of(node)}")
+        return {}, ()
     reading = reading.rendering(False)
-    stages: dict[str, list[WorkspaceCommand]] = {name: [] for name in STAGES}
+    stages: Stages = {}
     files: list[CopiedFiles] = []
     for item in rendered.items:
         if isinstance(item, MapNode):
             files += _agent_rules(item, copies, reading)
         elif isinstance(item, Scalar) and item.text.strip().startswith(_AGENT_RULES):
             continue  # rules and skills that lie in the workspace are there for the agent to find
-        else:
-            found = _function(item, reading)
-            if found is not None:
-                stages[found[0]].append(found[1])
-    setup = tuple(stages.pop("before_all"))
-    return Hooks(**{name: tuple(commands) for name, commands in stages.items()}), setup, tuple(files)
+        elif (found := _function(item, reading)) is not None:
+            stages[found[0]] = (*stages.get(found[0], ()), found[1])
+    return stages, tuple(files)
 
 
 def _agent_rules(node: MapNode, copies: CopyReader, reading: Reading) -> list[CopiedFiles]:

@@ -194,11 +194,11 @@ class SuiteReader:
             if reading.data:
                 refuse_data(keys["extensions"], reading.report, "name code, as 'extensions' does")
                 return parts
-            more, setup, files = read_extensions(keys["extensions"], copies, reading)
-            parts["setup"] = (*parts.get("setup", ()), *setup)
+            more, files = read_extensions(keys["extensions"], copies, reading)
+            parts["setup"] = (*parts.get("setup", ()), *more.pop("setup", ()))
             parts["files"] = (*parts.get("files", ()), *files)
-            hooks = parts.get("hooks", Hooks())
-            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(more, name) for name in STAGES})
+            hooks = parts.get("hooks", {})
+            parts["hooks"] = hooks | {name: (*hooks.get(name, ()), *commands) for name, commands in more.items()}
         if sandbox is not None and not is_empty(sandbox):
             if reading.data:
                 refuse_data(sandbox, reading.report, "choose a sandbox")
@@ -218,7 +218,8 @@ class SuiteReader:
         if request.keep_workspaces is not None:
             parts = {**parts, "keep": request.keep_workspaces}
         at = next(iter((*own.values(), *self._keys.values())), None)
-        spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
+        hooks = Hooks(**parts.get("hooks", {}))
+        spec = WorkspaceSpec(**{**parts, "hooks": hooks}, span=span_of(at.at) if at is not None else None)
         if spec.mounts:
             spec = replace(spec, sandbox=tuple(one for one in spec.sandbox if one != "none"))
             if not spec.sandbox:
@@ -245,8 +246,7 @@ def _merged(base: Parts, own: Parts) -> Parts:
     """The suite's fields with those of a case over them; of hooks each by its name."""
     merged = {**base, **own}
     if "hooks" in base and "hooks" in own:
-        hooks, others = own["hooks"], base["hooks"]
-        merged["hooks"] = Hooks(**{name: getattr(hooks, name) or getattr(others, name) for name in STAGES})
+        merged["hooks"] = base["hooks"] | {name: commands for name, commands in own["hooks"].items() if commands}
     if "env" in base and "env" in own:
         merged["env"] = {**base["env"], **own["env"]}
     return merged

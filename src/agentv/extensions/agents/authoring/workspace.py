@@ -107,9 +107,8 @@ def _parts(read: AuthoredWorkspace, node: MapNode, digest_of: DigestOf, reading:
         found = [_repository(one, item, reading) for one, item in pairs if isinstance(item, MapNode)]
         parts["repositories"] = tuple(found)
     if read.hooks is not None and not is_empty(read.hooks):
-        hooks, setup = read_hooks(read.hooks, reading)
-        parts["hooks"] = hooks
-        if setup:
+        parts["hooks"] = read_hooks(read.hooks, reading)
+        if setup := parts["hooks"].pop("setup", ()):
             parts["setup"] = (*parts.get("setup", ()), *setup)
     if "env" in node.items:
         parts["env"] = _env(read.env, node.items["env"], reading)

@@ -145,21 +145,20 @@ class Checkouts:
     def _fetched(self, source: Path, url: str, wanted: WorkspaceRepository) -> str:
         """The commit in a clone of the cache, fetched where it is not there yet."""
         git = (f"--git-dir={source}",)
-        commit = wanted.commit or "HEAD"
-        known = f"{_KEPT}{commit.lower()}~{wanted.ancestor}^{{commit}}"
+        commit, behind = wanted.commit or "HEAD", f"~{wanted.ancestor}^{{commit}}"
+        known = f"{_KEPT}{commit.lower()}{behind}"
         if FULL_SHA.fullmatch(commit.lower()) and (sha := self._verified(git, known)):
             return sha
         fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--force")
         depth = f"--depth={wanted.ancestor + 1}"
         ended = self._git(*git, *fetch, depth, "--", url, f"+{commit}:{_WANTED}", cwd=source, required=False)
-        if ended.status == 0:
-            first, name = self._verified(git, f"{_WANTED}^{{commit}}"), f"{_WANTED}~{wanted.ancestor}^{{commit}}"
-        else:  # an abbreviated commit, which only the whole history can tell
+        start = _WANTED
+        if ended.status:  # an abbreviated commit, which only the whole history can tell
             every = [f"+refs/{kind}/*:refs/agentv/all/{kind}/*" for kind in ("heads", "tags")]
             whole = ("--unshallow",) if (source / "shallow").exists() else ()
             self._git(*git, *fetch, *whole, "--", url, *every, cwd=source)
-            first, name = self._verified(git, f"{commit}^{{commit}}"), f"{commit}~{wanted.ancestor}^{{commit}}"
-        sha = self._verified(git, name)
+            start = commit
+        first, sha = self._verified(git, f"{start}^{{commit}}"), self._verified(git, f"{start}{behind}")
         if not sha or not first:
             raise _GitError(f"it has no commit '{commit}'" + (" with so many ancestors" if wanted.ancestor else ""))
         for one in {sha, first}:
