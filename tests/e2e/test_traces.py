@@ -134,9 +134,9 @@ def test_the_list_is_a_table_newest_first(project, program):
     [
         (("claude",), "agentv import claude takes FILE…, --session ID or --list"),
         (("claude", "a.jsonl", "--list"), "agentv import claude takes FILE…, --session ID or --list"),
-        (("acp",), "agentv import acp takes FILE…"),
-        (("acp", "--list"), "acp has no directory of sessions"),
-        (("otlp", "x.json", "--sessions-dir", "."), "--sessions-dir does not apply to otlp"),
+        (("acp",), "agentv import acp takes FILE… alone"),
+        (("acp", "--list"), "agentv import acp takes FILE… alone"),
+        (("otlp", "x.json", "--sessions-dir", "."), "agentv import otlp takes FILE… alone"),
         (("claude", "gone.jsonl"), "cannot read gone.jsonl: No such file or directory"),
         (("claude", "pi.jsonl"), "it reads as pi: agentv import pi pi.jsonl"),
         (("claude", "empty.jsonl"), "the file has no message of a session of claude"),

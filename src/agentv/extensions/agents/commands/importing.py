@@ -191,13 +191,9 @@ def command(
 
     test_id: str | None = given["test_id"]
     sessions_dir: Path | None = given["sessions_dir"]
-    if form not in PROGRAMS and sessions_dir is not None:
-        raise UsageError(f"--sessions-dir does not apply to {form}")
-    if listed + (session is not None) + bool(files) != 1:
-        ways = "FILE…, --session ID or --list" if form in PROGRAMS else "FILE…"
-        raise UsageError(f"agentv import {form} takes {ways}")
-    if form not in PROGRAMS and not files:
-        raise UsageError(f"{form} has no directory of sessions", f"agentv import {form} FILE…")
+    keeps = form in PROGRAMS
+    if listed + (session is not None) + bool(files) != 1 or not (keeps or (files and sessions_dir is None)):
+        raise UsageError(f"agentv import {form} takes {'FILE…, --session ID or --list' if keeps else 'FILE… alone'}")
     if listed:
         return _list(form, sessions_dir)
     if out is not None:

@@ -33,9 +33,7 @@ TARGET = "prepared"
 class PreparationError(AgentvError):
     """A workspace could not be prepared."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.message} [{failure.code}]")
-        self.status = ExitStatus.ERRORED
+    status = ExitStatus.ERRORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,9 @@ def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase
     directory.mkdir(parents=True, exist_ok=True)
     if trial.case.workspace is not None:
         (directory / WORKSPACE).mkdir()
-        asyncio.run(_write_workspace(trial, trial.case.workspace, str(directory / WORKSPACE)))
+        failure = asyncio.run(_write_workspace(trial, trial.case.workspace, str(directory / WORKSPACE)))
+        if failure is not None:
+            raise PreparationError(f"{failure.message} [{failure.code}]")
     prompt = "\n\n".join(message.text for message in trial.case.input)
     (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
     manifest = {
@@ -154,12 +154,8 @@ def _only(prepared: Prepared, test_id: str) -> Trial:
     raise UsageError(f"'{test_id}' stands for {len(trials)} trials", "give the id of one case with one prompt")
 
 
-async def _write_workspace(trial: Trial, spec: WorkspaceSpec, place: str) -> None:
-    """Make the workspace as for a trial, and copy it; its hooks after the trial do not run.
-
-    Raises:
-        PreparationError: it cannot be made.
-    """
+async def _write_workspace(trial: Trial, spec: WorkspaceSpec, place: str) -> Failure | None:
+    """Make the workspace as for a trial, and copy it; why it failed. Its hooks after the trial do not run."""
     from agentv.app.wiring import WorkspaceSettings
     from agentv.extensions.agents.workspaces.placing import copy_directory
     from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
@@ -168,13 +164,11 @@ async def _write_workspace(trial: Trial, spec: WorkspaceSpec, place: str) -> Non
     try:
         opened = await workspaces.open(spec, trial.variant, trial.suite.own_env)
         if isinstance(opened, Failure):
-            raise PreparationError(opened)
+            return opened
         try:
-            failure = await copy_directory(opened.path, place)
+            return await copy_directory(opened.path, place)
         finally:
             await opened.discard()
-        if failure is not None:
-            raise PreparationError(failure)
     finally:
         await workspaces.close()
 

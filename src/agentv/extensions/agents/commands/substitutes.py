@@ -7,7 +7,6 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
@@ -77,7 +76,7 @@ class NoAgent:
         """Say that all is done."""
         paths = self.hidden.get(key_of(request), ())
         if paths and request.sandbox is not None:
-            found = [path for path in paths if await _succeeds(("test", "-r", path), request)]
+            found = [path for path in paths if not await _run(WorkspaceCommand(argv=("test", "-r", path)), request)]
             if found:
                 self.readable[key_of(request)] = tuple(found)
         return await _called((), request) or _answered(NOTHING_DONE)
@@ -193,13 +192,6 @@ async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes =
         said = tail(ended.stderr or ended.stdout)
         return Failure("solution-failed", f"'{command}' of the solution exits with {ended.status}: {said}")
     return None
-
-
-async def _succeeds(words: tuple[str, ...], request: TargetRequest) -> bool:
-    place = request.workspace_path or str(Path.cwd())
-    command = Command(argv=_confined(words, request, place), cwd=place)
-    ended = await run_program(command, stdin=b"", env=dict(request.env), timeout_s=_TIMEOUT_S)
-    return not isinstance(ended, Failure) and ended.status == 0
 
 
 def _confined(words: tuple[str, ...], request: TargetRequest, place: str) -> tuple[str, ...]:
