@@ -156,7 +156,7 @@ DEFEATED = "grader-defeated"
 NO_TEST_RAN = "no-test-ran"
 NO_REWARD = "no-reward"
 _REWARDS = ("reward.json", "reward.txt")
-_MOST_FAILED = 50
+_MOST_SHOWN = 50
 _KEPT = 4_000
 """Characters of each output of a failed command that its row keeps."""
 
@@ -375,16 +375,14 @@ def _named(written: str, tests: Sequence[ReportedTest]) -> Check:
     if not meant:
         return Check(f"{written} passes", False, "the report has no such test")
     wrong = next((test for test in meant if test.outcome != "passed"), None)
-    if wrong is None:
-        return Check(f"{written} passes", True, "passed")
-    return Check(f"{written} passes", False, excerpt(wrong.message) or wrong.outcome)
+    evidence = "passed" if wrong is None else excerpt(wrong.message) or wrong.outcome
+    return Check(f"{written} passes", wrong is None, evidence)
 
 
 def _share(checks: Sequence[Check]) -> Grade:
     """Passes if all checks pass; the score is the share that pass."""
     held = sum(check.passed for check in checks)
-    shown = [*(check for check in checks if not check.passed)][:_MOST_FAILED]
-    shown += [check for check in checks if check.passed][: max(_MOST_FAILED - len(shown), 0)]
+    shown = sorted(checks, key=lambda check: check.passed)[:_MOST_SHOWN]  # those that failed first
     details, score = {"checks": len(checks), "passed": held}, round(held / len(checks), PLACES)
     return Grade(score, held == len(checks), tuple(shown), details=details, has_own_threshold=True)
 

@@ -264,12 +264,11 @@ class FileEquals(_FileAssertion):
         one, other = (text.strip(), wanted.strip()) if self.trim else (text, wanted)
         if one == other:
             return Grade.of(True, check, excerpt(text, 120))
-        pairs = enumerate(zip(one.splitlines(), other.splitlines(), strict=False), 1)
-        line = next((number for number, (have, want) in pairs if have != want), None)
+        have, want = one.splitlines(), other.splitlines()
+        line = next((at for at, (mine, its) in enumerate(zip(have, want, strict=False)) if mine != its), None)
         if line is None:
-            return Grade.of(False, check, f"{len(one.splitlines())} lines instead of {len(other.splitlines())}")
-        have, want = one.splitlines()[line - 1], other.splitlines()[line - 1]
-        return Grade.of(False, check, f"line {line}: expected {quoted(want)}, found {quoted(have)}")
+            return Grade.of(False, check, f"{len(have)} lines instead of {len(want)}")
+        return Grade.of(False, check, f"line {line + 1}: expected {quoted(want[line])}, found {quoted(have[line])}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,7 @@ def render_check(found: CheckReport) -> str:
     lines = [*map(one_line, found.notes), *_problems(found.problems)]
     names = found.without_solution
     if names:
-        more = len(names) - _MOST_NAMES
-        shown = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        shown = ", ".join((*names[:_MOST_NAMES], "…")[: len(names)])
         lines.append(f"{plural(len(names), 'case')} without 'solution' or 'expected_output': {one_line(shown)}")
     if found.interrupted:
         lines.append(f"interrupted, so that not all of {plural(found.cases, 'case')} are checked")

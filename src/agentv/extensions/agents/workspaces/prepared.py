@@ -24,6 +24,8 @@ from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 
+_OF_WORKSPACE = b"workspace/"
+
 MakeSandbox = Callable[[Places], ProcessGroup]
 
 
@@ -34,7 +36,7 @@ class PreparedWorkspace:
     Attributes:
         commit: its state in the repository of baselines.
         hidden: what is copied in after the agent has ended, with the files of patches in place of these.
-        naming_itself, home_naming_itself: files of the workspace and of HOME that contain the path of this one.
+        naming_itself: files of the workspace and of HOME that contain the path of this one, relative to both.
     """
 
     places: Places
@@ -42,7 +44,6 @@ class PreparedWorkspace:
     commit: str
     hidden: tuple[CopiedFiles, ...] = ()
     naming_itself: tuple[bytes, ...] = ()
-    home_naming_itself: tuple[bytes, ...] = ()
 
     async def copy_to(self, places: Places, *, with_home: bool) -> Failure | None:
         """Copy it into the directories of a trial; why it failed."""
@@ -50,18 +51,15 @@ class PreparedWorkspace:
         failure = await copy_directory(own.workspace, places.workspace)
         if failure is None and with_home and await asyncio.to_thread(lambda: any(Path(own.home).iterdir())):
             failure = await copy_directory(own.home, places.home)
-        naming = ((places.workspace, self.naming_itself), (places.home, self.home_naming_itself if with_home else ()))
-        for place, files in naming:
-            if failure is None and files:
-                await asyncio.to_thread(relocate, place, files, own.trial, places.trial)
+        files = [one for one in self.naming_itself if with_home or one.startswith(_OF_WORKSPACE)]
+        if failure is None and files:
+            await asyncio.to_thread(relocate, files, own.trial, places.trial)
         return failure
 
     @property
     def copied(self) -> Snapshot:
         """The state of what is the same in a copy."""
-        if not self.naming_itself:
-            return self.snapshot
-        changed = set(self.naming_itself)
+        changed = {one.removeprefix(_OF_WORKSPACE) for one in self.naming_itself}
         return {path: state for path, state in self.snapshot.items() if path not in changed}
 
 
@@ -124,11 +122,8 @@ class PreparedWorkspaces:
             commit = await self._baselines.store(places.workspace, snapshot)
             if isinstance(commit, Failure):
                 return commit
-            naming = [
-                await asyncio.to_thread(files_naming, one, places.trial) if spec.setup else ()
-                for one in (places.workspace, places.home)
-            ]
-            return PreparedWorkspace(places, snapshot, commit, hidden, *naming)
+            naming = await asyncio.to_thread(files_naming, places) if spec.setup else ()
+            return PreparedWorkspace(places, snapshot, commit, hidden, naming)
         except OSError as error:
             return Failure("workspace-failed", f"cannot prepare a workspace: {error.strerror}")
 
@@ -155,26 +150,27 @@ class PreparedWorkspaces:
         return await copy_directory(spec.template.source, str(place))
 
 
-def files_naming(directory: str, place: str) -> tuple[bytes, ...]:
-    """The files and links of a directory that contain a path, relative to it. It blocks."""
-    wanted, found = os.fsencode(place), []
-    for folder, directories, files in os.walk(os.fsencode(directory)):
-        for name in (*directories, *files):
-            path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
-            if _names(path, wanted):
-                found.append(os.path.relpath(path, os.fsencode(directory)))
+def files_naming(places: Places) -> tuple[bytes, ...]:
+    """The files and links of a workspace and of HOME that contain the path of both, relative to it. It blocks."""
+    wanted, found = os.fsencode(places.trial), []
+    for top in (places.workspace, places.home):
+        for folder, directories, files in os.walk(os.fsencode(top)):
+            for name in (*directories, *files):
+                path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
+                if _names(path, wanted):
+                    found.append(os.path.relpath(path, wanted))
     return tuple(found)
 
 
-def relocate(directory: str, files: Iterable[bytes], old: str, new: str) -> None:
-    """Replace a path by another of the same length in files of a directory; their times stay. It blocks.
+def relocate(files: Iterable[bytes], old: str, new: str) -> None:
+    """Replace a path by another of the same length in files that were copied there; their times stay. It blocks.
 
     Raises:
         OSError: a file cannot be written.
     """
     before, after = os.fsencode(old), os.fsencode(new)
     for name in files:
-        path = os.path.join(os.fsencode(directory), name)  # noqa: PTH118  # as bytes
+        path = os.path.join(after, name)  # noqa: PTH118  # as bytes
         found = os.lstat(path)
         if stat.S_ISLNK(found.st_mode):
             target = os.readlink(path)  # noqa: PTH115  # as bytes
