@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.json_text import parse_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.extensions.datasets.samples import (
     DEEPEVAL,
@@ -40,7 +40,7 @@ def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample 
         return _conversational(record, items, findings)
     question = items.pop("input", None)
     if isinstance(question, ListNode):
-        findings.error("bad-value", question, f"'input' of a golden must be text, found {kind_of(question)}")
+        findings.unfit(question, "'input' of a golden must be text")
         return None
     found = input_of(question, record, findings)
     if found is None:

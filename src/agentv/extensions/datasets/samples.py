@@ -15,7 +15,6 @@ from agentv.authoring.source.nodes import (
     Place,
     Scalar,
     is_empty,
-    kind_of,
     mapping,
     node_of,
     plain,
@@ -90,7 +89,7 @@ def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | N
     if isinstance(node, Scalar):
         return text(text_of(node) or "", node)
     if isinstance(node, MapNode):
-        findings.error("bad-message", node, f"'input' must be text or a list of messages, found {kind_of(node)}")
+        findings.unfit(node, "'input' must be text or a list of messages", "bad-message")
         return None
     return messages_of(node, findings)
 
@@ -98,7 +97,7 @@ def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | N
 def messages_of(node: Node, findings: Findings) -> ListNode | None:
     """A list of messages; None where one is wrong, which is reported."""
     if not isinstance(node, ListNode):
-        findings.error("bad-message", node, f"a conversation must be a list of messages, found {kind_of(node)}")
+        findings.unfit(node, "a conversation must be a list of messages", "bad-message")
         return None
     messages = [_message(item, findings) for item in node.items]
     found: list[Node] = [one for one in messages if one is not None]
@@ -107,7 +106,7 @@ def messages_of(node: Node, findings: Findings) -> ListNode | None:
 
 def _message(node: Node, findings: Findings) -> MapNode | None:
     if not isinstance(node, MapNode):
-        findings.error("bad-message", node, f"a message must be an object with 'role', found {kind_of(node)}")
+        findings.unfit(node, "a message must be an object with 'role'", "bad-message")
         return None
     role = text_of(node.get("role"))
     if role not in ROLES:
@@ -139,7 +138,7 @@ def _content(node: Node | None, message: MapNode, findings: Findings, *, may_be_
     if isinstance(node, Scalar):
         return text(text_of(node) or "", node)
     if isinstance(node, MapNode):
-        findings.error("bad-message", node, f"'content' must be text or a list of parts, found {kind_of(node)}")
+        findings.unfit(node, "'content' must be text or a list of parts", "bad-message")
         return None
     blocks = [_block(item, findings) for item in node.items]
     found = [one for one in blocks if one is not None]

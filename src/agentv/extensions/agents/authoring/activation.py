@@ -18,7 +18,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.authoring.source.files import is_directory, is_file, shown
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, kind_of, mapping, node_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, mapping, node_of, span_of
 from agentv.model.run.summary import TAG
 from agentv.model.suite.suite import SkillMinimums
 from agentv.model.values.values import EMPTY, Json, JsonObject, Span
@@ -64,7 +64,7 @@ def read_activation(node: Node, files: Node | None, reading: Reading) -> tuple[S
         reading: of the suite.
     """
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'activation' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'activation' must be a mapping")
         return (), None
     reading = reading.part().rendering(False)
     read = shape_of(AuthoredActivation).decode(node.items, node, reading, "'activation'")
@@ -89,7 +89,7 @@ def read_activation(node: Node, files: Node | None, reading: Reading) -> tuple[S
 def _skills(node: Node, reading: Reading) -> dict[str, Mapping[str, str]]:
     """Name of each skill → its files: place in the workspace → path from where the directory is named."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        reading.report.error("bad-value", node, f"'skills' must be the path of a directory, found {kind_of(node)}")
+        reading.report.unfit(node, "'skills' must be the path of a directory")
         return {}
     found = reading.find(node, "directory")
     if found is None:
@@ -116,8 +116,7 @@ def _queries(node: Node, skills: Mapping[str, object], reading: Reading) -> Iter
     first: dict[str, Placed] = {}
     for item in _rows(node, reading):
         if not isinstance(item, MapNode):
-            message = f"a query must be a mapping with 'query' and 'skill', found {kind_of(item)}"
-            reading.report.error("bad-value", item, message)
+            reading.report.unfit(item, "a query must be a mapping with 'query' and 'skill'")
             continue
         one = shape_of(AuthoredActivationQuery).decode(item.items, item, reading, "a query")
         if one is INVALID:
@@ -149,8 +148,7 @@ def _rows(node: Node, reading: Reading) -> Iterator[Node]:
         numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         rows = [lines.exact(number, line.encode(errors="surrogatepass"), reading.report) for number, line in numbered]
     else:
-        message = f"'queries' must be a list, or the path of a JSONL file, found {kind_of(node)}"
-        reading.report.error("bad-value", node, message)
+        reading.report.unfit(node, "'queries' must be a list, or the path of a JSONL file")
         return
     if not rows:
         reading.report.error("missing-value", node, "there are no queries")

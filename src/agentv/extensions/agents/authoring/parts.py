@@ -21,7 +21,7 @@ from agentv.authoring.fields.kinds import TEXT, refuse
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.agents.authoring.schema import STAGES, AuthoredAgentRules, AuthoredCommand, AuthoredHooks
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles, WorkspaceCommand
@@ -250,7 +250,7 @@ def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
     """The mapping that a key needs; None after reporting another value."""
     if isinstance(node, MapNode):
         return node
-    reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+    reading.report.unfit(node, f"'{key}' must be a mapping")
     return None
 
 
@@ -304,7 +304,7 @@ def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> tuple[S
     rendered = None if is_empty(node) else reading.rendered(node)
     if not isinstance(rendered, ListNode):
         if not is_empty(node):
-            reading.report.error("bad-value", node, f"'extensions' must be a list, found {kind_of(node)}")
+            reading.report.unfit(node, "'extensions' must be a list")
         return {}, ()
     reading = reading.rendering(False)
     stages: Stages = {}

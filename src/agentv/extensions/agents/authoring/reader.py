@@ -21,7 +21,7 @@ from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.parts import CopyReader, DigestOf, digest_of, no_digest, read_extensions
@@ -50,8 +50,7 @@ def _variant(node: Node, digest_of: DigestOf, reading: Reading) -> Variant | Non
     rendered = reading.rendered(node)
     if not isinstance(rendered, MapNode):
         if rendered is not None:
-            message = f"an entry of 'variants' must be a mapping with 'name', found {kind_of(node)}"
-            reading.report.error("bad-value", node, message)
+            reading.report.unfit(node, "an entry of 'variants' must be a mapping with 'name'")
         return None
     reading = reading.rendering(False)
     read = shape_of(AuthoredVariant).decode(rendered.items, rendered, reading, "a variant")
@@ -110,7 +109,7 @@ class SuiteReader:
         if node is None or is_empty(node):
             return ()
         if not isinstance(node, ListNode):
-            reading.report.error("bad-value", node, f"'variants' must be a list, found {kind_of(node)}")
+            reading.report.unfit(node, "'variants' must be a list")
             return ()
         found = [one for item in node.items if (one := _variant(item, self._digest_of, reading)) is not None]
         seen: dict[str, Variant] = {}

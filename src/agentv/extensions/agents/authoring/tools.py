@@ -20,7 +20,7 @@ from agentv.authoring.fields.kinds import refuse, refuse_data
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, node_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, node_of
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, no_digest, read_commands
 from agentv.extensions.agents.authoring.schema import (
@@ -167,7 +167,7 @@ class ToolReader:
 
 def _servers(node: Node, reading: Reading) -> Mapping[str, _Server]:
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'tools' must map servers to their tools, found {kind_of(node)}")
+        reading.report.unfit(node, "'tools' must map servers to their tools")
         return {}
     found = {name: _server(name, one, node, reading) for name, one in node.items.items()}
     return {name: one for name, one in found.items() if one is not None}
@@ -191,9 +191,8 @@ def _server(name: str, node: Node, around: MapNode, reading: Reading) -> _Server
         return None if found is None else _Server(_tools(name, found[0], reading), {**found[1], **own}, transport)
     if isinstance(written, MapNode) and not is_empty(written):
         return _Server(_tools(name, written, reading), own, transport)
-    message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(written)}"
     hint = "or name a module whose functions are the tools: tools.py"
-    reading.report.error("bad-value", written, message, hint=hint)
+    reading.report.unfit(written, f"'tools.{name}' must map the tools of an MCP server to what they do", hint=hint)
     return None
 
 
@@ -206,7 +205,7 @@ def _tool(path: str, name: str, node: Node, around: MapNode, reading: Reading) -
     if not _is_name(name, "tool", around, reading):
         return None
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"the tool '{path}' must be a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, f"the tool '{path}' must be a mapping")
         return None
     read = shape_of(AuthoredTool).decode(node.items, node, reading, f"the tool '{path}'")
     if read is INVALID:
@@ -292,7 +291,7 @@ def read_user(node: Node, reading: Reading, registry: TargetRegistry) -> Simulat
     if isinstance(node, Scalar) and not is_empty(node):
         node = MapNode({"goal": node}, {"goal": node.at}, node.at)
     if not isinstance(node, MapNode):
-        reading.report.error("bad-value", node, f"'user' must be a goal, or a mapping, found {kind_of(node)}")
+        reading.report.unfit(node, "'user' must be a goal, or a mapping")
         return None
     read = shape_of(AuthoredUser).decode(node.items, node, reading, "'user'")
     if read is INVALID:
