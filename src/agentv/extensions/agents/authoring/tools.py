@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.kinds import refuse, refuse_data
+from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
@@ -239,40 +239,33 @@ def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading)
     if is_empty(node):
         return None
     if not isinstance(node, MapNode):
-        is_patch = isinstance(node, Scalar) and node.text.strip().endswith(PATCHES)
-        return _solution(reading, patch=node) if is_patch else _solution(reading, files=node)
+        key = "patch" if isinstance(node, Scalar) and node.text.strip().endswith(PATCHES) else "files"
+        node = MapNode({key: node}, {key: node.at}, node.at)
     read = shape_of(AuthoredSolution).decode(node.items, node, reading, "'solution'")
     if read is INVALID:
         return None
     if reading.data and read.commands is not None:
         refuse_data(node, reading.report, "run commands, as 'solution' does")
         return None
-    found = _solution(reading, patch=node.items.get("patch"), files=read.files, commands=read.commands)
     names = [f"{server.name}.{tool.name}" for server in tools for tool in server.tools]
     for one in read.calls:
         if one.tool not in names:
             message = f"the case has no tool '{one.tool}', which its solution calls"
             reading.report.error("bad-value", node, message, hint=did_you_mean(one.tool, names))
-    found = replace(found, calls=tuple(ToolUse(one.tool, one.args) for one in read.calls))
+    patch = node.items.get("patch")
+    found = Solution(
+        _patch(patch, reading) if isinstance(patch, Scalar) and read.patch is not None else "",
+        CopyReader(no_digest).read(read.files, "solution", reading) if read.files is not None else (),
+        read_commands(read.commands, "solution", reading),
+        tuple(ToolUse(one.tool, one.args) for one in read.calls),
+    )
     if found == Solution() and "calls" not in node.items and not reading.report.failed:
         reading.report.error("missing-value", node, "'solution' needs 'patch', 'files', 'commands' or 'calls'")
     return found
 
 
-def _solution(
-    reading: Reading, *, patch: Node | None = None, files: Node | None = None, commands: Node | None = None
-) -> Solution:
-    copies = CopyReader(no_digest)
-    text = _patch(patch, reading) if patch is not None else ""
-    copied = copies.read(files, "solution", reading) if files is not None else ()
-    return Solution(text, copied, read_commands(commands, "solution", reading))
-
-
-def _patch(node: Node, reading: Reading) -> str:
+def _patch(node: Scalar, reading: Reading) -> str:
     """The text of a patch; empty where it cannot be read, which is reported."""
-    if not isinstance(node, Scalar) or not node.text.strip():
-        refuse(node, reading, "patch", "the path of a patch in git's format")
-        return ""
     found = reading.find(node, "file")
     text = None if found is None else reading.text_of(found, node)
     if text is not None and not text.strip():
