@@ -179,23 +179,12 @@ class AssertionReader:
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
-            if not self._refuses_beside(known[0], other, item, reading):
-                reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", EXTRA_KEYS)
+            takes = self.types.takes(known[0], other)
+            hint = f"write 'type: {known[0]}', and its options one by one" if takes else None
+            reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", EXTRA_KEYS, hint=hint)
         else:
             self._report_unknown(candidates, item, reading)
         return None
-
-    def _refuses_beside(self, key: str, other: str, item: MapNode, reading: Reading) -> bool:
-        """Report an option that stands beside a lone value: the typed form takes both. False where it is no option."""
-        kind, inverted, schema, _ = self.types.find(key)
-        short: str | None = None if schema is None else schema.cls.short  # type: ignore[attr-defined]  # a Declared
-        if kind is None or schema is None or short is None or other not in schema.rules:
-            return False
-        name = f"not-{kind.name}" if inverted else kind.name
-        message = f"'{other}' cannot be combined with the short form of '{key}'"
-        hint = f"write 'type: {name}', '{short.rstrip('_')}: …' and '{other}: …'"
-        reading.report.error("unknown-key", item.keys[other], message, hint=hint)
-        return True
 
     def _report_unknown(self, candidates: list[str], item: MapNode, reading: Reading) -> None:
         if not candidates:

@@ -284,26 +284,21 @@ def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> b
     if first.assertion != second.assertion or ours.transform != theirs.transform:
         return False
     if ours.negate != theirs.negate:
-        report.warning(
-            "contradiction",
-            second.span,
-            f"no answer passes both this and '{first.name}'{_place(first.span, second.span, ' at ')}",
-        )
+        message = f"no answer passes both this and '{first.name}'{_place(first.span, second.span)}"
+        report.warning("contradiction", second.span, message)
         return True
     if ours.name != theirs.name:
         return False
-    place = _place(first.span, second.span, "here and at ") or "twice"
-    report.warning("duplicate-assertion", second.span, f"'{second.name}' appears {place}, so it counts twice")
+    place = _place(first.span, second.span)
+    report.warning(
+        "duplicate-assertion", second.span, f"'{second.name}' counts twice{place and f': it is also{place}'}"
+    )
     return True
 
 
-def _place(span: Span | None, seen_from: Span | None, before: str) -> str:
-    """`line 7`, or `templates/safe.yaml:4` in another file; nothing where they stand at one place."""
-    if span is None or span == seen_from:
-        return ""
-    if seen_from is not None and span.file == seen_from.file:
-        return f"{before}line {span.line}"
-    return f"{before}{shown(span.file)}:{span.line}"
+def _place(span: Span | None, seen_from: Span | None) -> str:
+    """` at templates/safe.yaml:4`; nothing where they stand at one place."""
+    return "" if span is None or span == seen_from else f" at {shown(span.file)}:{span.line}"
 
 
 def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:

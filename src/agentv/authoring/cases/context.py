@@ -57,11 +57,6 @@ if TYPE_CHECKING:
     from agentv.model.suite.tools import ScriptedServer
 
 
-_REFERENCE = "ref://"
-_ELSEWHERE = ("file://", _REFERENCE)
-"""What a `default_test` begins with that stands in another place."""
-
-
 class CaseDefaults(Struct, frozen=True):
     """Defaults of all cases, as nodes where a case's variables may still change them.
 
@@ -123,7 +118,7 @@ def read_defaults(
     node = authored.default_test
     if node is None or is_empty(node):
         return base
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith(_ELSEWHERE):
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith("file://"):
         found = _from_file(node, reading)
         if found is None:
             return base
@@ -153,9 +148,6 @@ def read_defaults(
 def _from_file(node: Scalar, reading: Reading) -> Node | None:
     """What the file holds that `default_test` names; None where it cannot be read, which is reported."""
     text = str(node.value).strip()
-    if text.startswith(_REFERENCE):
-        reading.report.error("not-yet", node, f"'{_REFERENCE}' is recognized but not supported yet")
-        return None
     path = reading.find(Scalar(text, text, node.at), "file")
     content = reading.text_of(path, node) if path is not None else None
     if path is None or content is None:

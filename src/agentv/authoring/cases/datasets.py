@@ -333,19 +333,6 @@ _NAMED = (*_YAML, ".json", ".jsonl", ".csv", *TABLES)
 
 _ALLOWED = f"files with cases end in {', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
 
-_RENAMED = {".ndjson": ".jsonl", ".ldjson": ".jsonl", ".jsonlines": ".jsonl"}
-"""Other suffixes of one format."""
-
-_SAVED_AS = {
-    ".xls": "save it as .xlsx",
-    ".xlsb": "save it as .xlsx",
-    ".ods": "save it as .xlsx",
-    ".numbers": "save it as .xlsx",
-    ".tsv": "save it with commas, as .csv",
-    ".txt": "save it with one case per line, as .jsonl",
-}
-"""Formats that are not read, and what to do about it."""
-
 
 def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
     """The files, or the one directory, that an item of `tests:` matches; reports an item without a match.
@@ -380,9 +367,7 @@ def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
         return True
     found = f"the suffix '{name.suffix}'" if name.suffix else "no suffix"
     message = f"the format of '{node.text}' is unknown: it has {found}; {_ALLOWED}"
-    meant = _RENAMED.get(name.suffix.lower(), name.suffix.lower())
-    hint = f"rename it to {name.with_suffix(meant).name}" if meant in _NAMED else _SAVED_AS.get(meant)
-    reading.report.error("bad-value", node, message, hint=hint)
+    reading.report.error("bad-value", node, message)
     return False
 
 

@@ -31,7 +31,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.source.files import is_directory, is_file, shown, upwards
-from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -245,10 +245,6 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
         what = f"'{name.text}'" if isinstance(name, Scalar) else kind_of(name)
         message = f"these evals belong to {what}, but the closest {SKILL} belongs to '{skill.meta.id}'"
         reading.report.warning("bad-value", name, message)
-    for key in root.items.keys() - _KEYS:
-        if meant := did_you_mean(key, _KEYS):
-            message = f"the key '{key}' is kept in 'metadata' and means nothing"
-            reading.report.warning("unknown-key", root.keys[key], message, hint=meant)
     pairs: dict[str, Node | None] = {
         "metadata": node_of({key: plain(node) for key, node in root.items.items() if key not in _KEYS}, at)
     }

@@ -113,11 +113,6 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 def _nearest_path(path: Path) -> str | None:
     """The nearest name beside a path that does not exist, or the same path one directory up, as it can be typed."""
-    from agentv.authoring.cases.data_files.rows import split_sheet
-
-    workbook, sheet = split_sheet(str(path))
-    if sheet is not None and is_file(workbook):
-        return f"name the sheet in 'tests' of an eval file, or: agentv eval FILE --tests-from '{path}'"
     if not path.is_absolute():
         above = next((up for up in (Path("..", path), Path(*path.parts[1:])) if up.parts and up.exists()), None)
         if above is not None:
@@ -160,9 +155,7 @@ def _absolute(path: Path) -> str:
     written = path.absolute()
     if ".." not in written.parts:
         return str(written)
-    plain = Path(os.path.normpath(written))
-    is_same = plain.exists() and plain.samefile(written)  # not where a link stands before the `..`
-    return str(plain if is_same else written.parent.resolve() / written.name)
+    return str(written.parent.resolve() / written.name)
 
 
 def _walk(directory: Path) -> Iterator[Path]:

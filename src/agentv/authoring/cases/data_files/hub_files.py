@@ -64,12 +64,8 @@ def read_reference(written: str) -> HubReference:
     Raises:
         HubError: it names none.
     """
-    if written.startswith("huggingface://"):
-        raise HubError(f"'{written}' is promptfoo's spelling", f"write {FORM}")
-    if written.startswith("hf://datasets/"):
-        raise HubError(f"'{written}' is the address of a file", f"leave out 'datasets/': {FORM}")
-    found = _REFERENCE.fullmatch(written)
-    if found is None:
+    found = None if written.startswith("hf://datasets/") else _REFERENCE.fullmatch(written)
+    if found is None:  # or the address of a file
         raise HubError(f"'{written}' names no split of a dataset", f"write {FORM}")
     return HubReference(found["repository"], found["split"], found["revision"], found["config"])
 

@@ -29,8 +29,6 @@ _SPECIAL = re.compile(
     r"|metadata:(?P<metadata>.+?)(?P<list>\[\])?|config:__(?P<of>expected\d*):threshold)"
 )
 _NAMES = ("__expected", "__expected1", "__metric", "__threshold", "__description", "__metadata:", "__config:", "__id")
-_PROMPTFOO = frozenset({"__prefix", "__suffix", "__providerOutput"})
-"""Columns of promptfoo's that have no meaning here. Passed over, they would change what is tested."""
 
 MOST = 16_384
 """Columns, as many as a spreadsheet has."""
@@ -77,9 +75,7 @@ def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> S
         columns.append(column := _column(name, at, report))
         sets = ("metadata" if column.kind == "list" else column.kind, column.key)
         if name and (first := places.setdefault(sets, place)) != place:
-            message = f"the column '{name}' appears twice; the first is column {first}"
-            if name != columns[first - 1].name:
-                message = f"the columns '{columns[first - 1].name}' and '{name}' set the same key"
+            message = f"columns {first} and {place}, '{columns[first - 1].name}' and '{name}', set the same key"
             report.error("duplicate-key", at, message)
     # every `config` names the column of an assertion; `__expected` also means the only one there is, or the first
     expected = [column.key for column in columns if column.kind == "expected"]
@@ -103,19 +99,9 @@ def _column(name: str, at: Span, report: Report) -> Column:
         return Column(name, "vars", name)
     match = _SPECIAL.fullmatch(name)
     if match is None:
-        if name in _PROMPTFOO:
-            message = f"promptfoo's column '{name}' is not supported"
-            hints = {"__providerOutput": "for existing answers, use the provider 'replay'"}
-            report.error("unknown-key", at, message, hint=hints.get(name, "put its text into the suite's 'input'"))
-        elif name.startswith("__metadata"):
-            report.error("unknown-key", at, f"the column '{name}' needs a key", hint="write '__metadata:NAME'")
-        elif name.startswith("__config"):
-            hint = "write '__config:__expected1:threshold'; no other option can be set this way"
-            report.error("unknown-key", at, f"the column '{name}' has no effect", hint=hint)
-        else:
-            near = did_you_mean(name, _NAMES)
-            notes = () if near else (f"special columns are {', '.join(_NAMES)}",)
-            report.error("unknown-key", at, f"unknown special column '{name}'", hint=near, notes=notes)
+        near = did_you_mean(name, _NAMES)
+        notes = () if near else (f"special columns are {', '.join(_NAMES)}",)
+        report.error("unknown-key", at, f"unknown special column '{name}'", hint=near, notes=notes)
         return Column(name, "vars", name)
     if match["name"]:
         return Column(name, match["name"], name)
