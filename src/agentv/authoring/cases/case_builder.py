@@ -138,14 +138,21 @@ class CaseBuilder:
         return self._context.defaults.prompted or self._assertions.shared is None
 
     def written(self, case: Case) -> bytes:
-        """What the hash of a case without turns, tools or a workspace is made of.
+        """What the hash of a case is made of.
 
         Raises:
             UnicodeEncodeError: it contains half of a character.
         """
-        facts = (case.id, case.input, case.expected_output, case.criteria, case.vars, case.metadata)
-        hashes = [fingerprint(entry, self._notes.graders) for entry in case.assertions]
-        return _encode(((*facts, case.threshold, case.repeat), hashes))
+        asked = (case.id, case.input, case.expected_output, case.criteria, case.vars, case.metadata)
+        turns = [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in case.turns]
+        conversation = (turns, case.flow, case.conversation_id, case.preamble, case.user and case.user.facts())
+        calls = [(one.tool, one.args) for one in case.solution.calls] if case.solution is not None else None
+        work = (case.workspace and case.workspace.sha256, [one.facts() for one in case.tools], case.limits, calls)
+        graded = (*case.assertions, *assertions_of(case.turns))
+        if case.transform is not None:
+            graded = (*graded, AssertionEntry("transform", _NOTHING, AssertionSettings(transform=case.transform)))
+        hashes = [fingerprint(entry, self._notes.graders) for entry in graded]
+        return _encode((asked, case.threshold, case.repeat, conversation, work, hashes))
 
     def hash_of(self, written: bytes) -> str:
         """The hash of what is written. Paths count from the repository's root, wherever that is."""
@@ -247,49 +254,24 @@ class CaseBuilder:
         threshold = keys.threshold if keys.threshold is not None else defaults.threshold
         metadata = case_metadata(keys, case.node, defaults.metadata, reading.report)
         repeat = keys.repeat if keys.repeat is not None else parts.options.repeat
-        turns, flow, work = parts.turns or (), parts.flow, self._context.work
+        turns, work = parts.turns or (), self._context.work
         before = defaults.input if keys.conversation_id is not None and keys.skip_defaults is not True else None
         preamble = 0 if before is None else len(read_messages(before, "user", reading.of_suite()) or ())
-        facts: tuple[Any, ...]
-        facts = (keys.id, messages, parts.reference, parts.criteria, parts.variables, metadata, threshold, repeat)
         user = self._user(keys.user, keys, parts, work, reading) if work is not None and keys.user is not None else None
-        if user is not None:
-            facts = (*facts, user.facts())
-        if turns or keys.conversation_id is not None:
-            said = [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
-            facts = (*facts, keys.conversation_id, preamble, *said)
-        if flow != PLAIN:
-            facts = (*facts, flow)
         own_work = keys.workspace is not None or keys.sandbox is not None or keys.environment is not None
         has_workspace = work is not None and (own_work or work.has_workspaces)
         workspace = work.reader.workspace(keys, reading) if work is not None and has_workspace else None
         if workspace is not None:
             self._notes.sandboxes.add((workspace.sandbox, workspace.network))
             self._notes.existing |= {workspace.existing} if workspace.existing is not None else set()
-            facts = (*facts, workspace.sha256)
         has_tools = work is not None and (work.authored.tools is not None or keys.tools is not None)
         tools = work.reader.tools(keys, reading) if work is not None and has_tools else ()
-        if tools:
-            facts = (*facts, [one.facts() for one in tools])
         solution = None if keys.solution is None or work is None else work.reader.solution(keys, tools, reading)
-        if solution is not None and solution.calls:  # assertions may compare with what these leave
-            facts = (*facts, [(one.tool, one.args) for one in solution.calls])
         budget_usd = keys.limits.budget_usd if keys.limits is not None else None
         limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits == NO_WORK_LIMITS:
             limits = NO_WORK_LIMITS  # one for all cases
-        else:
-            facts = (*facts, limits)
-        graded, transform = parts.graded, parts.options.transform
-        if transform is not None:
-            graded = (*graded, AssertionEntry("transform", _NOTHING, AssertionSettings(transform=transform)))
-        try:
-            digest = self.hash_of(_encode((facts, [fingerprint(entry, self._notes.graders) for entry in graded])))
-        except UnicodeEncodeError:
-            half = "half of a character (a lone surrogate), which cannot be written to a file or sent"
-            reading.report.error("not-unicode", case.node, f"this case contains {half}")
-            return None
-        return Case(
+        made = Case(
             id=keys.id or "",
             input=messages,
             assertions=parts.entries,
@@ -305,11 +287,10 @@ class CaseBuilder:
             target=parts.target,
             judge=parts.judge,
             id_suffix=case.id_suffix,
-            sha256=digest,
             span=span_of(case.node.at),
             turns=turns,
-            flow=flow,
-            transform=transform,
+            flow=parts.flow,
+            transform=parts.options.transform,
             preamble=preamble,
             conversation_id=keys.conversation_id,
             depends_on=parts.depends_on,
@@ -321,6 +302,12 @@ class CaseBuilder:
             user=user,
             solution=solution,
         )
+        try:
+            return replace(made, sha256=self.hash_of(self.written(made)))
+        except UnicodeEncodeError:
+            half = "half of a character (a lone surrogate), which cannot be written to a file or sent"
+            reading.report.error("not-unicode", case.node, f"this case contains {half}")
+            return None
 
     def _user(
         self, node: Node, keys: AuthoredCase, parts: _Parts, work: SuiteWork, reading: Reading
