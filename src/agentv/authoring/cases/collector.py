@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -25,6 +25,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case, Cases
+from agentv.model.values.formatting import shorten
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.values import Span
 from agentv.templating import has_placeholder
@@ -43,11 +44,8 @@ class ManyCases:
         return chain.from_iterable(self._parts)
 
 
-_ORIGIN = 2**31
-"""Added to lines, since those of a suite in Python count down from -1."""
-
-STEPS = 10
-"""Cases of a circle that are named."""
+LONGEST = 200
+"""Characters of a circle that are shown."""
 
 COMPARED = 20_000
 """Ids among which the nearest one is looked for."""
@@ -131,21 +129,15 @@ class Links(Struct):
             for case in {**self._follows, **self.depends_on}
         }
         for circle in islice(circles(links), SHOWN):
-            begin = next(
-                at for at, case in enumerate(circle) if self._place_of_dependency(case, circle[(at + 1) % len(circle)])
+            steps = [*zip(circle, [*circle[1:], circle[0]], strict=True)]
+            begin = next(at for at, (case, needed) in enumerate(steps) if self._place_of_dependency(case, needed))
+            place = self._place_of_dependency(*steps[begin])
+            walk = "".join(
+                f" → {'' if self._place_of_dependency(case, needed) else '(before it in its conversation) '}{needed}"
+                for case, needed in [*steps[begin:], *steps[:begin]]
             )
-            turned = [*circle[begin:], *circle[:begin], circle[begin]]
-            steps = [
-                f"{case} → "
-                if self._place_of_dependency(case, needed)
-                else f"{case} → (before it in its conversation) "
-                for case, needed in islice(pairwise(turned), STEPS)
-            ]
-            if len(circle) > STEPS:
-                steps.append(f"… {len(circle) - STEPS:,} more … → ")
-            at = self._place_of_dependency(turned[0], turned[1])
-            message = f"'{turned[0]}' depends on itself: {''.join(steps)}{turned[0]}"
-            report.error("dependency-cycle", at.span if at is not None else None, message)
+            message = f"'{circle[begin]}' depends on itself: {circle[begin]}{shorten(walk, LONGEST)}"
+            report.error("dependency-cycle", place.span if place is not None else None, message)
         return links
 
     def _place_of_dependency(self, case: str, needed: str) -> Dependency | None:
@@ -276,7 +268,7 @@ class CaseCollector(Struct):
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            self._places.append(file << 48 | (at.line + _ORIGIN) << 16 | min(at.column, 0xFFFF))
+            self._places.append(file << 48 | max(at.line, 0) << 16 | min(at.column, 0xFFFF))  # 0: it stands in no file
             return False
         self._count += 1
         if self._count <= SHOWN:
@@ -289,7 +281,7 @@ class CaseCollector(Struct):
         if number is None:
             return None
         place = self._places[number]
-        line, column = (place >> 16 & 0xFFFFFFFF) - _ORIGIN, place & 0xFFFF
+        line, column = place >> 16 & 0xFFFFFFFF, place & 0xFFFF
         return Span(list(self._files)[place >> 48], line, column, line, column + 1)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:

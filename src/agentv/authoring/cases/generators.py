@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,12 @@ class _Made(Struct):
         """
         function = self.function
         if not function.is_python:
-            yield from (as_authored(one, function.called, BAD_GENERATOR) for one in self._in_javascript())
+            found = in_javascript(function.path, function.name, [{}], self.reading.scope.env, function.called)
+            if not isinstance(found, list):
+                given = "nothing" if found is None else f"a single {type(found).__name__}"
+                message = f"{function.called} must return a list of cases, not {given}"
+                raise ForeignError(Failure(BAD_GENERATOR, message))
+            yield from (as_authored(one, function.called, BAD_GENERATOR) for one in found)
             return
         from agentv.user_code.blocking import series_of  # few suites have such functions
 
@@ -166,25 +171,6 @@ class _Made(Struct):
             env=dict(self.reading.scope.env) or None,
         )
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
-
-    def _in_javascript(self) -> list[Json]:
-        from agentv.user_code.blocking import BlockingHost
-
-        host = BlockingHost(self.reading.scope.env, WAIT_S)
-        try:
-            source = f"call:{self.function.name}:{self.function.path}"
-            found = host.call(source, {"arguments": [{}]})
-        finally:
-            host.close()
-        if isinstance(found, Failure):
-            code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
-            raise ForeignError(Failure(code, f"{self.function.called} {found.message}"))
-        if not isinstance(found, list):
-            given = "nothing" if found is None else f"a single {type(found).__name__}"
-            raise ForeignError(
-                Failure(BAD_GENERATOR, f"{self.function.called} must return a list of cases, not {given}")
-            )
-        return found
 
     def cases(self, number: int, value: Any) -> tuple[Case, ...]:
         """The cases of a value; its mistakes are reported with its number and the path to the part of it."""
@@ -205,6 +191,25 @@ class _Made(Struct):
                     where = f"case {number}, {path}" if path else f"case {number}"
                     self.reading.report.add(replace(one, message=f"{where}: {one.message}", span=span))
         return cases
+
+
+def in_javascript(path: str, function: str, arguments: list[Json], env: Mapping[str, str], name: str) -> Json:
+    """What a function of a JavaScript file returns, "" for the default export; `name`: of it in messages.
+
+    Raises:
+        ForeignError: it raised or returned nothing in time, or no runtime is installed.
+    """
+    from agentv.user_code.blocking import BlockingHost
+
+    host = BlockingHost(env, WAIT_S)
+    try:
+        found = host.call(f"call:{function}:{path}", {"arguments": arguments})
+    finally:
+        host.close()
+    if isinstance(found, Failure):
+        code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
+        raise ForeignError(Failure(code, f"{name} {found.message}"))
+    return found
 
 
 def located(

@@ -220,9 +220,6 @@ PROVIDER = "anthropic"
 """Of a model that is named by its id alone."""
 
 _OF_CASES = frozenset({"inputs", "inputs_from"})
-_NAMES = {**dict.fromkeys(("model", "target", "targets", "provider", "providers"), "target"), "judge": "judge"}
-"""Key that names a model → what is not missing then."""
-
 _FORMS = "'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the path of such a list"
 """Of `triggering:`, for messages."""
 
@@ -267,21 +264,22 @@ class _Exam:
         self._has_rubric = False
 
     def translated(self) -> Translation:
-        root, report, top = self._root, self._reading.report, self._root.at
+        root, top = self._root, self._root.at
         prompt = the_prompt_file(self._directory, self._reading, top)
         file = Path(self._path)
         other = next((name for name in EXAM_FILES if name != file.name and file.with_name(name).is_file()), None)
         if file.name in EXAM_FILES and other is not None:
             message = f"a prompt has one exam, found {' and '.join(EXAM_FILES)}"
-            self._reading.report.error("bad-prompt-file", self._root.at, message, hint="keep one of them")
-        authored: AuthoredExam = read_exam_keys(AuthoredExam, root, "an exam", self._reading, {"tests": "cases"})
+            self._reading.report.error("bad-prompt-file", top, message, hint="keep one of them")
+        head = self._reading.part()
+        authored: AuthoredExam = read_exam_keys(AuthoredExam, root, "an exam", head, {"tests": "cases"})
         given = authored.defaults
         if given is not None and not is_empty(given) and not isinstance(given, MapNode):
-            report.unfit(given, "'defaults' must be a mapping")
+            head.report.unfit(given, "'defaults' must be a mapping")
         inside = given if isinstance(given, MapNode) else MapNode({}, {}, top)
-        defaults: AuthoredExamDefaults = read_exam_keys(AuthoredExamDefaults, inside, "'defaults'", self._reading, {})
-        judge = read_judge(defaults.judge, self._reading)
-        model = read_model(defaults.model, self._reading)
+        defaults: AuthoredExamDefaults = read_exam_keys(AuthoredExamDefaults, inside, "'defaults'", head, {})
+        judge = read_judge(defaults.judge, head)
+        model = read_model(defaults.model, head)
         limit, limit_at = inside.items.get("timeout_s"), inside.keys.get("timeout_s", top)
         run = None if defaults.timeout_s is None else mapping({"timeout_s": limit}, limit_at, inside.keys)
         items: dict[str, Node | None] = {
@@ -298,7 +296,9 @@ class _Exam:
             else node_of({"file": f"./{prompt.name}", "sections": True}, Span(str(prompt), 1, 1, 1, 2)),
             "tests": self._tests(authored.cases, judge, prompt),
         }
-        return Translation(mapping(items, top), not_missing=self._not_missing(given, defaults), reads_on=True)
+        # cases are reported in an exam's words, and a model or judge may be what is misspelt
+        missing = {"tests", "target", "judge"} if head.report.failed else {"tests"}
+        return Translation(mapping(items, top), not_missing=frozenset(missing), reads_on=True)
 
     def _tests(self, node: Node | None, judge: MapNode, prompt: Path | None) -> Node | None:
         report = self._reading.report
@@ -438,19 +438,6 @@ class _Exam:
         others = prompt_directories(library) if library is not None else ()
         found = (read_meta(one, silent) for one in others if one != self._directory)
         return {meta.id: meta.description for meta in found if meta.description}
-
-    def _not_missing(self, inside: Node | None, defaults: AuthoredExamDefaults) -> frozenset[str]:
-        """Keys that are misplaced, misspelt or invalid, so that they are not also reported as missing."""
-        cases = {"tests"}  # reported in an exam's words
-        if defaults.model is not None and model_of(defaults.model) is None:
-            return frozenset({"target", *cases})
-        if inside is not None and not isinstance(inside, MapNode) and not is_empty(inside):
-            return frozenset({*_NAMES.values(), *cases})
-        own, top = shape_of(AuthoredExamDefaults).rules, shape_of(AuthoredExam).rules
-        outer = [key for key in self._root.items if key not in top]
-        inner = [key for key in inside.items if key not in own] if isinstance(inside, MapNode) else []
-        near = (key if key in _NAMES else nearest(key, (*own, *top)) for key in outer + inner)
-        return frozenset({*(_NAMES[key] for key in near if key in _NAMES), *cases})
 
 
 def exam_record(meta: PromptMeta, directory: str | None, at: Place) -> Node:

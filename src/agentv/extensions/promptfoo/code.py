@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from agentv.authoring.cases.generators import BAD_GENERATOR, in_javascript
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, plain
 from agentv.authoring.source.python_values import as_authored
 from agentv.extensions.promptfoo.source import FILE, Source, text_node, value_at
 from agentv.extensions.promptfoo.tables import JAVASCRIPT, PYTHON
 from agentv.model.suite.suite import CODE_TIMEOUT_S
-from agentv.model.values.response import Failure
 from agentv.ports import CodeCall
 from agentv.user_code.blocking import ADAPTERS, call_blocking
 from agentv.user_code.guard import ForeignError
@@ -65,13 +65,6 @@ def response_path(node: Node, source: Source) -> dict[str, Node]:
     return {"transform": text_node(f"{CODE}{text}", node.at)}
 
 
-def response_transform(node: Node, source: Source) -> dict[str, Node]:
-    """The transform of all answers of a provider."""
-    source.tell(node, "'transform' of a provider has no equivalent", "move it to 'options.transform' of the tests")
-    return {"transform": node}
-
-
-_BAD = "bad-generator"
 _AGAIN = "convert again when the code changes"
 
 
@@ -104,7 +97,7 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     place, given = str(source.directory / path), [] if config is None else [plain(config)]
     call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
     try:
-        found = node_of(as_authored(call(place, function, given, source), path, _BAD), said.at)
+        found = node_of(as_authored(call(place, function, given, source), path, BAD_GENERATOR), said.at)
     except ForeignError as error:
         source.report.error(error.failure.code, said, error.failure.message)
         return None
@@ -145,7 +138,7 @@ def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: 
     outputs = [one.get("output") if isinstance(one, Mapping) and not one.get("error") else None for one in found]
     if not outputs[0] or any(one != outputs[0] for one in outputs):
         why = "returns no 'output'" if not all(outputs) else "computes a different value for each prompt"
-        source.report.error(_BAD, said, f"{path} {why}")
+        source.report.error(BAD_GENERATOR, said, f"{path} {why}")
         return None
     value = outputs[0].strip() if is_python and isinstance(outputs[0], str) else outputs[0]
     return node_of(value, said.at)
@@ -156,7 +149,7 @@ def _in_python(path: str, function: str, given: list[Any], source: Source) -> An
         "authoring",
         f"{ADAPTERS}:by_position",
         {"arguments": given},
-        code=_BAD,
+        code=BAD_GENERATOR,
         what=f"{PurePosixPath(path).name}:{function}",
         function=function,
         file=path,
@@ -166,14 +159,4 @@ def _in_python(path: str, function: str, given: list[Any], source: Source) -> An
 
 
 def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
-    from agentv.user_code.blocking import BlockingHost
-
-    host = BlockingHost(source.reading.scope.env, CODE_TIMEOUT_S)
-    try:
-        found = host.call(f"call:{function}:{path}", {"arguments": given})
-    finally:
-        host.close()
-    if isinstance(found, Failure):
-        code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else _BAD
-        raise ForeignError(Failure(code, f"{PurePosixPath(path).name} {found.message}"))
-    return found
+    return in_javascript(path, function, given, source.reading.scope.env, PurePosixPath(path).name)

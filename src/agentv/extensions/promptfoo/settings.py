@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from agentv.authoring.source.nearest import SETTINGS
@@ -10,7 +9,6 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
 from agentv.extensions.promptfoo.source import (
     FILE,
     Source,
-    held,
     items_of,
     listed,
     mapping,
@@ -25,8 +23,6 @@ from agentv.extensions.promptfoo.tables import (
     CHAT_COMPLETIONS,
     RETRIES,
     SAGEMAKER,
-    SERVICE_HEADERS,
-    SERVICE_PARAMETERS,
     UNUSED_SETTINGS,
 )
 
@@ -93,22 +89,6 @@ def _is_text(settings: Mapping[str, Node]) -> bool:
     types = [settings[key] for key in ("contentType", "acceptType") if key in settings]
     is_json = all(text_in(one) == "application/json" for one in types)
     return is_json and (form is None or text_in(value_at(form, "path")) in _TEXT_PATHS)
-
-
-def with_service_settings(start: str, settings: Mapping[str, Node], made: dict[str, Node], at: Node) -> dict[str, Node]:
-    """What a service with OpenAI's API takes beside that API's settings: as headers, or in the body."""
-    names = SERVICE_HEADERS.get(start)
-    if names is None:
-        return made
-    headers = {
-        names[key]: text_node(json.dumps(plain(item)), item.at) for key, item in settings.items() if key in names
-    }
-    passed = {key: item for key, item in settings.items() if key in SERVICE_PARAMETERS}
-    kept = {key: item for key, item in made.items() if key not in names and key not in passed}
-    for key, more in (("headers", headers), ("extra", passed)):
-        if more:
-            kept[key] = mapping(at, {**held(kept.get(key)), **more})
-    return kept
 
 
 _NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})

@@ -244,14 +244,6 @@ SERVERS: Mapping[str, tuple[str, str]] = {
 }
 """What the id of a service that speaks OpenAI's API begins with → its base URL, and the variable with its key."""
 
-SERVICE_HEADERS: Mapping[str, Mapping[str, str]] = {
-    "truefoundry:": {"metadata": "X-TFY-METADATA", "loggingConfig": "X-TFY-LOGGING-CONFIG"},
-}
-"""Settings of such a service that it takes as JSON in a header."""
-
-SERVICE_PARAMETERS = frozenset({"iteration_limit", "mcp_servers"})
-"""Settings of such a service that it takes beside those of OpenAI's API."""
-
 SAGEMAKER = ("sagemaker:huggingface:", "sagemaker:jumpstart:")
 """What the ids of endpoints of Amazon SageMaker begin with that take a text as `inputs`, as LiteLLM sends it."""
 

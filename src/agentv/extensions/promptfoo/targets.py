@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
-from agentv.extensions.promptfoo.code import response_path, response_transform
+from agentv.extensions.promptfoo.code import response_path
 from agentv.extensions.promptfoo.settings import (
     of_model,
     own_form,
     with_calls_as_output,
-    with_service_settings,
     with_tools,
 )
 from agentv.extensions.promptfoo.source import (
@@ -325,8 +324,7 @@ def _server(provider: _Provider) -> dict[str, Node] | None:
         made |= {"base_url": provider.text(url), "api_key": provider.text(f"{{{{ env.{variable} }}}}")}
     else:
         made["base_url"] = provider.text(LOCAL_SERVERS[start])
-    made |= _with_model("openai:x", provider.model_settings())
-    return with_service_settings(start, provider.settings, made, provider.node)
+    return made | _with_model("openai:x", provider.model_settings())
 
 
 _CLOUD: Mapping[str, Mapping[str, str]] = {
@@ -386,7 +384,10 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
         elif key == "delay":
             rest |= _rate(item)
         elif key == "transform":
-            rest |= response_transform(item, source)
+            source.tell(
+                item, "'transform' of a provider has no equivalent", "move it to 'options.transform' of the tests"
+            )
+            rest[key] = item
         elif key == "prompts":
             source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
         elif key not in _KNOWN:
