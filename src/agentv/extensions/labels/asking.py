@@ -27,7 +27,7 @@ from agentv.judge.question import asked_judge
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
 from agentv.model.run.labels import LabelKey, answer_sha256
-from agentv.model.run.rubric import Choice, Rubric, Verdict
+from agentv.model.run.rubric import Rubric, Verdict
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec
@@ -155,12 +155,9 @@ class MeasuredVerdict(Struct, frozen=True):
 
 def known_sum(costs: Iterable[float | None]) -> float | None:
     """The sum of costs; None if one is not known."""
-    total = 0.0
-    for one in costs:
-        if one is None:
-            return None
-        total += one
-    return total
+    found = list(costs)
+    known = [one for one in found if one is not None]
+    return sum(known, 0.0) if len(known) == len(found) else None
 
 
 NOT_ASKED = MeasuredVerdict(None)
@@ -223,13 +220,9 @@ class AskedAs(Struct, frozen=True):
         """The verdict by the changed rubric."""
         return await self.judge.assess(self.changed(rubric), context)
 
-    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """Never called: assertions that compare answers have no labels."""
-        return await self.judge.choose(criteria, contexts)
-
-    async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """The answer to a prompt."""
-        return await self.judge.ask(prompt)
+    def __getattr__(self, name: str) -> Any:
+        """What else a judge does."""
+        return getattr(self.judge, name)
 
 
 class RubricReader(Struct):
@@ -310,7 +303,7 @@ class JudgeCaller:
         """
         calls: list[_MadeCall] = []
         _CALLS.set(calls)
-        judge = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
+        judge: Any = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
         grade = await self._grade(stored.entry, stored.context, judge, stored.trial.suite)
         if grade.error is not None and grade.error.code.endswith(UNAFFORDABLE):
             limiter = self.connections.throttle.budget_limiter

@@ -196,25 +196,16 @@ def group() -> None:
 @contextmanager
 def verdict_progress() -> Iterator[Callable[[int, int], None]]:
     """Count verdicts on stderr, where that is a terminal, and say what an interruption keeps."""
-    shown = -1
-    terminal, made = sys.stderr.isatty(), 0
+    from rich.console import Console
+    from rich.progress import Progress
 
-    def report(done: int, total: int) -> None:
-        nonlocal shown, made
-        made, percent = done, 100 * done // total
-        if terminal and percent != shown:
-            shown = percent
-            click.echo(f"\r{done} of {total} verdicts", nl=False, err=True)
-
-    try:
-        yield report
-    except KeyboardInterrupt:
-        if made:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("verdicts", total=None)
+        try:
+            yield lambda done, total: progress.update(task, completed=done, total=total)
+        except KeyboardInterrupt:
             click.echo("\nverdicts so far are cached; run the same command to continue", err=True)
-        raise
-    finally:
-        if shown >= 0:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            raise
 
 
 @click.command("check", epilog="Example: agentv judge check last")

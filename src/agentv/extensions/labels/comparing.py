@@ -287,7 +287,7 @@ def compare_judges(request: CompareRequest, report: Report = lambda *_: None) ->
     """How well several judges agree with people, on the same answers.
 
     Raises:
-        UsageError: there is no such run or judge, one is given twice, or there are no labels.
+        UsageError: there is no such run or judge, or there are no labels.
         BudgetSpentError: the budget is spent.
         LoadError: an eval file of the run is wrong, or a judge cannot be used.
         StoreError: the run, or a file of labels, cannot be read.
@@ -306,23 +306,15 @@ def loaded_judges(
     """The plan of a run, and judges as its suites know them.
 
     Raises:
-        UsageError: two names mean one judge.
         LoadError: there is no such judge, or it cannot be used.
     """
     by_name: dict[str, Prepared] = {}
     found: list[LoadedJudge] = []
-    seen: dict[tuple[object, ...], str] = {}
     for judge in named:
         if judge.name not in by_name:
             by_name[judge.name] = prepared_again(run, asks_judge=True, budget_usd=budget_usd, judge=judge.name)
         suites = by_name[judge.name].suites
         specs = {suite.name: suite.forced_judge for suite in suites if suite.forced_judge is not None}
-        spec = next(iter(specs.values()))
-        facts = (spec.provider, spec.fingerprint or id(spec), judge.prompt, judge.votes, judge.temperature)
-        if facts in seen:
-            message = f"'{seen[facts]}' and '{judge.written}' are the same judge"
-            raise UsageError(message, "each judge is compared once; see --votes")
-        seen[facts] = judge.written
         found.append(LoadedJudge(judge, specs))
     return next(iter(by_name.values())), found
 
@@ -345,9 +337,6 @@ async def _compared(
         rubrics = [one.rubric for one in stored.found.values()]
         for judge in judges:
             check_prompts(judge.named, rubrics)
-        if len(judges) == 1:
-            hint = f"name another one, such as the same with more votes: {judges[0].named.name},votes=3"
-            raise UsageError("one judge: there is nothing to compare", hint)
         votes = await _asked(judges, stored, caller, workers_of(prepared), report)
     made = [verdict for of_judge in votes for of_answer in of_judge.values() for verdict in of_answer]
     redact = redactor_for(prepared.suites).redact

@@ -73,12 +73,7 @@ def accuracy_of(
         labels: by people, at least one.
         verdicts: of the judge, one for each label.
         counts: of the judge that they were drawn by; None: they were not drawn, and count alike.
-
-    Raises:
-        ValueError: there are no labels, or not as many verdicts.
     """
-    if not labels or len(labels) != len(verdicts):
-        raise ValueError(f"no pairs: {len(labels)} labels, {len(verdicts)} verdicts")
     if counts is None:
         pairs = zip(labels, verdicts, strict=True)
         return judge_accuracy(judge_counts(JudgedAnswer(verdict, one.passed, one.cluster) for one, verdict in pairs))

@@ -242,7 +242,6 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         UsageError: the file is no table, or columns are missing.
         StoreError: it cannot be read.
     """
-    _check_name(path)
     try:
         with refusals("read", path):
             text = path.read_text(encoding="utf-8-sig", errors="strict")
@@ -261,11 +260,6 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             yield reader.line_num, {name: cell or "" for name, cell in row.items() if isinstance(name, str)}
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not CSV: {error}") from error
-
-
-def _check_name(path: Path) -> None:
-    if path.suffix.lower() != ".csv":
-        raise UsageError(f"cannot tell the format of {path}", "name it .csv")
 
 
 _DRAW = re.compile(r"sample (\d{1,9}) seed (-?\d{1,18})( of one assertion)?")
@@ -335,9 +329,6 @@ def _plain(name: str) -> str:
     return unguarded(name).removeprefix("'")
 
 
-_SHOWN = 20
-
-
 class ImportedLabels(Struct, frozen=True):
     """What was imported.
 
@@ -361,7 +352,8 @@ def export_answers(session: LabellingSession, path: Path) -> None:
         UsageError: the file is not named .csv, or it exists: it may hold labels that were not imported.
         StoreError: it cannot be written.
     """
-    _check_name(path)
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"cannot tell the format of {path}", "name it .csv")
     rows: list[dict[str, str]] = []
     for drawn in session.distinct:
         answer, label = drawn.answer, session.given.get(drawn.answer.item)
@@ -426,8 +418,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
             problems.append(f"{path}:{number}: {labels[0].person} says something else of this answer above")
         found.update({(one.item, one.person_key): one for one in labels})
     if problems:
-        more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
-        raise UsageError("\n".join([*problems[:_SHOWN], *more]), "no label was added; correct the lines and try again")
+        raise UsageError("\n".join(problems), "no label was added; correct the lines and try again")
     before = latest(kept.read({one.suite for one in found.values()}))
     new = [one for which, one in found.items() if _is_new(one, before.get(which))]
     kept.add(new)

@@ -5,7 +5,6 @@ Nothing tells what the judge said until all answers are labelled.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -167,7 +166,7 @@ class LabelQueues:
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
-        self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
+        self._draws: dict[tuple[Path, str, DrawQuery], LabellingSession] = {}
         self.lock = Lock()
 
     def session(self, query: DrawQuery, call: Call) -> LabellingSession:
@@ -183,10 +182,9 @@ class LabelQueues:
         found = self._draws.get(key)
         if found is None:
             found = open_session(str(path), query.assertion or None, query.sample, query.seed, person, kept=kept)
+            if len(self._draws) >= _DRAWS:
+                self._draws.clear()
             self._draws[key] = found
-            while len(self._draws) > _DRAWS:
-                self._draws.popitem(last=False)
-        self._draws.move_to_end(key)
         given = given_by(person, kept.read(found.suites))
         return LabellingSession(found.run_id, kept, person, found.drawn, given, draw=found.draw)
 

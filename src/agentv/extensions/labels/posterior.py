@@ -306,15 +306,12 @@ def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:
 
     A larger sample takes at least as many from each.
     """
-    sizes = [0] * len(available)
-    left = min(wanted, sum(available))
+    sizes, left = [0] * len(available), min(wanted, sum(available))
     while left:
-        open_strata = [place for place, size in enumerate(sizes) if size < available[place]]
-        each = max(1, left // len(open_strata))
-        for place in open_strata[:left]:
-            more = min(each, available[place] - sizes[place])
-            sizes[place] += more
-            left -= more
+        for place, most in enumerate(available):
+            if left and sizes[place] < most:
+                sizes[place] += 1
+                left -= 1
     return sizes
 
 
@@ -434,13 +431,8 @@ def judge_accuracy(counts: JudgeCounts) -> JudgeAccuracy:
     """How well a judge agrees with people. Weighted by the judge's rate: labels need not be drawn in proportion to it.
 
     The accuracy is the weighted share of labels, as that of every judge beside it, of which differences are taken.
-
-    Raises:
-        ValueError: there are no labels.
     """
     of_passed, of_failed = counts.of_passed, counts.of_failed
-    if not of_passed.total + of_failed.total:
-        raise ValueError("there are no labels")
     draws = JudgeDraws.of(counts)
     some_pass = of_passed.passed + of_failed.passed > 0
     some_fail = of_passed.failed + of_failed.failed > 0

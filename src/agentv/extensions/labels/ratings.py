@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -21,7 +20,6 @@ from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now
 from agentv.model.run.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.row import trial_name
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.formatting import timestamp
 from agentv.model.values.json_text import without_breaks
 from agentv.model.values.values import objects_in
 from agentv.store.files.directory import INDEX, RUN, read_document
@@ -113,9 +111,7 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
     """
     suite, case, output_sha256 = answer
     own = [one for one in _latest(kept.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)]
-    time = now()
-    if own and own[-1].time >= time:  # the clock of another machine is ahead
-        time = timestamp(datetime.fromisoformat(own[-1].time) + timedelta(milliseconds=1))
+    time = max([now(), *(one.time for one in own)])  # the clock of another machine may be ahead
     verdict, comment = said
     rating = Label(case, output_sha256, "", verdict, person, time, suite, "", run_id, note=comment.strip())
     kept.add([rating])

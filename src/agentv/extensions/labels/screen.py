@@ -15,7 +15,6 @@ from agentv.model.values.message import prompt_text, reference_text
 from agentv.reports.text import cells, one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"1": "pass", "p": "pass", "0": "fail", "f": "fail", "u": "unsure"}
-_BETWEEN = " · "
 KEYS = "1 pass · 0 fail · u unsure · n note · b back · q quit"
 RATING_KEYS = "1 good · 0 bad · c comment · Enter next · b back · q quit"
 
@@ -83,7 +82,7 @@ def rate_all(session: RatingSession, terminal: Terminal | None = None) -> None:
         texts = [("input", prompt_text(result.input)), *(("retrieved", one.text) for one in result.context)]
         texts += [("reference", reference_text(trial.case.expected_output)), ("answer", result.output or "")]
         terminal.clear()
-        heads = (last, _BETWEEN.join(map(one_line, heading)))
+        heads = (last, " · ".join(map(one_line, heading)))
         terminal.show(_screen(heads, texts, said, ("", RATING_KEYS), terminal.columns()))
         key, last = _key(terminal, ("1", "0", "c", "n", "b", "\r", "\n", " ")), ""
         if key == "q":
@@ -126,14 +125,7 @@ def _screen(
 ) -> str:
     """Lines above the texts, the texts, what was said of them, and a question with its keys."""
     shown = (f"{name.upper()}\n{_indented(text, max(20, columns - 2))}" for name, text in texts if text)
-    lines = [""]
-    for key in asked[1].split(_BETWEEN):
-        longer = f"{lines[-1]}{_BETWEEN}{key}" if lines[-1] else key
-        if cells(longer) <= columns:
-            lines[-1] = longer
-        else:
-            lines.append(key)
-    question = "\n".join(filter(None, (asked[0], "\n".join(lines))))
+    question = "\n".join(filter(None, asked))
     return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
 
 

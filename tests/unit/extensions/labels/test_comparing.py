@@ -189,14 +189,22 @@ def test_answers_that_were_not_drawn_count_alike_and_that_is_told(project):
     assert any("not drawn at random from this run" in note for note in one.notes)
 
 
+def test_one_judge_is_measured_and_one_that_is_given_twice_is_no_worse_than_itself(project):
+    project(cases=12)
+    (alone,) = compared("small").assertions
+    assert [(one.name, one.verdict, one.accuracy is None) for one in alone.judges] == [("small", None, False)]
+    (twice,) = compared("small", "small").assertions
+    first, second = twice.judges
+    assert first.matrix == second.matrix
+    assert second.difference is None or second.difference.value == 0
+
+
 def test_wrong_judges_are_refused_before_any_call(project, tmp_path):
     models = project(cases=6)
     before = dict(models.asked)
     Path("criteria.md").write_text("Is it polite?")
     Path("blind.md").write_text("Grade {{ output }}.")
     for judges, says in (
-        (("small", "small"), "are the same judge"),
-        (("small",), "nothing to compare"),
         (("small", "large,vote=3"), "not an option of a judge"),
         (("small", "large,votes=2"), "have no majority"),
         (("small", "large,votes=3,votes=5"), "has 'votes' twice"),

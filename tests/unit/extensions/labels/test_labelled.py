@@ -68,11 +68,6 @@ def test_six_clusters_are_enough_and_five_are_not():
     assert accuracy_difference(*weighted_pair([1.0] * 6, signs, "aabcde")) is None
 
 
-def test_labels_and_verdicts_of_unlike_number_are_refused():
-    with pytest.raises(ValueError, match="2 labels, 1 verdicts"):
-        accuracy_of([PersonLabel(passed=True)] * 2, [True])
-
-
 def judge(name, cost, verdict=None, difference=None):
     return ComparedJudge(name, "m", 1, 0, None, cost_usd=cost, verdict=verdict, difference=difference)
 

@@ -64,7 +64,6 @@ def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
 
 def test_files_that_are_none_are_refused(session, tmp_path):
     for name, content, error, says in (
-        ("a.txt", b"", UsageError, "cannot tell the format"),
         ("none.csv", None, StoreError, "it does not exist"),
         ("a.csv", b"\xff\xfe", StoreError, "not UTF-8"),
         ("b.csv", b"case,label\n", UsageError, "no column assertion, output_sha256, rubric_sha256"),
