@@ -10,12 +10,11 @@ The hash of this file is in the row, and the row's checksum in the journal, so t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from agentv.model.redaction import Redactor
 from agentv.model.run.trial import AgentWork, Trial
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 WORK = "work.json"
 DIFF = "diff.patch"
-_VERSION = 1
 
 
 class KeptParts(Struct, frozen=True):
@@ -41,18 +39,27 @@ class KeptParts(Struct, frozen=True):
     patch: str | None = None
 
 
-class _Document(msgspec.Struct, kw_only=True):
-    version: int
+class _Changes(Struct, frozen=True):
+    """What a diff says of files."""
+
+    files: tuple[FileChange, ...]
+    protected: tuple[str, ...]
+    test_config: tuple[str, ...]
+    cut: bool
+
+
+class _Document(Struct, kw_only=True):
+    version: int = 1
     trace: str | None = None
     patch: str | None = None
-    changes: dict[str, Any] | None = None
+    changes: _Changes | None = None
     ignored: tuple[str, ...] = ()
     tool_state: dict[str, Any] | None = None
     sandbox: SandboxName | None = None
     redacted: tuple[str, ...] = ()
 
 
-class _Row(msgspec.Struct):
+class _Row(Struct):
     """What is read of a row."""
 
     test_id: str
@@ -79,24 +86,17 @@ def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
         parts: hashes of its files.
         redactor: takes secrets out of texts.
     """
-    kept: dict[str, Any] = {"trace": parts.trace, "patch": parts.patch, "changes": None}
-    if work.changes is not None:
-        kept["changes"] = {
-            "files": [to_builtins(one) for one in work.changes.files],
-            "protected": list(work.changes.protected),
-            "test_config": list(work.changes.test_config),
-            "cut": work.changes.cut,
-        }
-    kept["tool_state"] = None if work.tool_state is None else dict(work.tool_state)
-    there = {"trace": work.trace is not None, "patch": bool(work.changes and work.changes.files)}
+    done = work.changes
+    changes = None if done is None else _Changes(done.files, done.protected, done.test_config, done.cut)
+    kept: dict[str, Any] = {"trace": parts.trace, "patch": parts.patch}
+    kept |= {"changes": changes, "tool_state": work.tool_state}
+    there = {"trace": work.trace is not None, "patch": bool(done and done.files)}
     redacted = [name for name, is_there in there.items() if is_there and kept[name] is None]
     for name in ("changes", "tool_state"):
         if kept[name] is not None and redactor.found_in(to_json(kept[name])):
             kept[name] = None
             redacted.append(name)
-    return to_json(
-        _Document(version=_VERSION, **kept, ignored=work.ignored, sandbox=work.sandbox, redacted=tuple(redacted))
-    )
+    return to_json(_Document(**kept, ignored=work.ignored, sandbox=work.sandbox, redacted=tuple(redacted)))
 
 
 class KeptWorks:
@@ -141,8 +141,6 @@ class KeptWorks:
         if data is None:
             return self._changed(named)
         found = msgspec.json.decode(data, type=_Document)
-        if found.version > _VERSION:
-            return Failure("bad-trace", f"{named} is of a newer version of agentv")
         trace = self._trace(found, place)
         if isinstance(trace, Failure):
             return trace
@@ -160,15 +158,13 @@ class KeptWorks:
         return self._changed(TRACE_FILE) if data is None else parse(data)
 
     def _changes(self, found: _Document, place: Path) -> WorkspaceChanges | Failure | None:
-        changes: Mapping[str, Any] | None = found.changes
+        changes = found.changes
         if changes is None or "patch" in found.redacted:
             return None
         patch = b"" if found.patch is None else _content(place / DIFF, found.patch)
         if patch is None:
             return self._changed(DIFF)
-        files = tuple(FileChange(**one) for one in changes["files"])
-        protected, config = tuple(changes["protected"]), tuple(changes["test_config"])
-        return WorkspaceChanges(files, patch.decode(), protected, changes["cut"], config)
+        return WorkspaceChanges(changes.files, patch.decode(), changes.protected, changes.cut, changes.test_config)
 
     def _changed(self, what: str) -> Failure:
         message = f"{what} of the run {self._journal.run_id} was changed or removed after it was written"

@@ -91,46 +91,30 @@ def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]
 
 def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -> dict[str, Json]:
     settings = prepared.settings
-    always: dict[str, Json] = {
-        "paths": list(settings.paths),
-        "targets": list(settings.asked_targets),
-        "judge": settings.asked_judge,
-        "workers": workers_of(prepared),
-        "executor": settings.executor,
-        "repeat": settings.repeat,
-        "until": settings.until,
-        "alpha": settings.alpha,
-        "against": settings.against,
-        "margin": settings.margin,
-        "threshold": settings.threshold,
-        "cluster": settings.cluster,
-        "timeout_s": settings.timeout_s,
-        "budget_usd": settings.budget_usd,
-        "budget_tokens": settings.budget_tokens,
-        **({"tests_from": settings.tests_from} if settings.tests_from is not None else {}),
-        "filter": settings.filter if isinstance(settings.filter, str | None) else list(settings.filter),
-        "tags": list(settings.tags),
-        "exclude_tags": list(settings.exclude_tags),
-        "sample": settings.sample,
-        "seed": settings.seed if seed is None else seed,
-        "limit": settings.limit,
-    }
-    # of the flags that few commands have those that are given; of those that a resume takes up, the others
+    choice: dict[str, Json] = {name: to_builtins(getattr(settings, name)) for name in resumed_settings()}
+    if seed is not None:
+        choice["seed"] = seed
     given: dict[str, Json] = {
-        "watched": True if settings.watched is not None else None,
-        "variables": dict(settings.variables) or None,
+        "watched": settings.watched is not None,
+        "tests_from": settings.tests_from,
+        "variables": dict(settings.variables),
         "env_file": settings.env_file,
-        "allow_unchecked": settings.allow_unchecked or None,
-        "allow_outside": settings.allow_outside or None,
-        "trust_data": settings.trust_data or None,
-        **{name: to_builtins(getattr(settings, name)) or None for name in resumed_settings() if name not in always},
+        "allow_unchecked": settings.allow_unchecked,
+        "allow_outside": settings.allow_outside,
+        "trust_data": settings.trust_data,
         "sandbox": settings.sandbox,
         "keep_workspaces": settings.keep_workspaces,
         "workspace_path": settings.workspace_path,
     }
     record = {
-        **always,
-        **{name: value for name, value in given.items() if value is not None},
+        "paths": list(settings.paths),
+        "targets": list(settings.asked_targets),
+        "judge": settings.asked_judge,
+        "workers": workers_of(prepared),
+        "executor": settings.executor,
+        "timeout_s": settings.timeout_s,
+        **choice,
+        **{name: value for name, value in given.items() if value},
         "regrade": settings.regrade or before.get("regrade"),
         "replay": settings.replay or before.get("replay"),
         "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
