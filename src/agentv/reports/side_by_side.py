@@ -25,28 +25,11 @@ def wrapped(text: str, width: int) -> Iterator[str]:
         text: any text.
         width: columns, at least 2: a wide letter takes two.
     """
-    for line in safe(text).replace("\t", TAB).split("\n"):
-        yield from _broken(line.rstrip(), max(width, 2))
+    from rich.console import Console
+    from rich.text import Text
 
-
-def _broken(line: str, width: int) -> Iterator[str]:
-    while cells(line) > width:
-        end = _fitting(line, width)
-        space = line.rfind(" ", 1, end + 1)
-        end = space if space > 0 else end
-        yield line[:end].rstrip()
-        line = line[end:].lstrip()
-    yield line
-
-
-def _fitting(line: str, width: int) -> int:
-    """Number of letters that fit, at least one."""
-    taken = 0
-    for place, letter in enumerate(line):
-        taken += cells(letter)
-        if taken > width:
-            return max(place, 1)
-    return len(line)
+    lines = Text(safe(text).replace("\t", TAB)).wrap(Console(), max(width, 2))
+    yield from (line.plain.rstrip() for line in lines)
 
 
 NARROWEST = 28

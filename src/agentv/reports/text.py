@@ -57,13 +57,9 @@ def cells(text: str) -> int:
     """Number of terminal columns of safe text."""
     if text.isascii():
         return len(text)
-    return sum(map(_width, text))
+    from rich.cells import cell_len  # few texts need its tables
 
-
-def _width(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+    return cell_len(text)
 
 
 def isolated(text: str) -> str:
