@@ -16,6 +16,7 @@ SUMMARY = Summary(
     token_usage=None,
     duration_ms=61_000,
     unpriced_trials=1,
+    judged=38,
 )
 
 

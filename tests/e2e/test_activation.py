@@ -49,7 +49,7 @@ def test_the_skills_that_an_agent_loads_are_counted_and_shown_everywhere(shop, p
     report = (project.path / "report.md").read_text()
     for text in (shown, report, project.run("results", "show", "out").stdout):
         assert sentence in text
-    assert "| `refund` | 50.0% (1 of 2;" in report
+    assert "| `refund` | 50.0% (1 of 2 that load it should;" in report
 
 
 def test_a_target_that_reports_no_calls_is_errored_and_never_without_a_skill(shop):

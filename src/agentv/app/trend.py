@@ -22,6 +22,7 @@ from agentv.model.run.runs import Followed, LeftOutRun, RunDifference, RunState,
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject, objects_in
+from agentv.reports.text import listed
 from agentv.stats.difference import Differences, difference_at, level_at
 from agentv.stats.verdicts import Part, cluster_of_pair, same_rate
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
@@ -29,8 +30,6 @@ from agentv.store.journal.verification import check_rows
 from agentv.store.rows.reading import read_placed_rows, read_rows, replaced_lines
 from agentv.store.totals.summary import PlannedCounts, summarize
 
-_SHOWN = 20
-"""Names that a message lists."""
 _STORED_ANSWERS = {"regrade": "graded stored answers (--regrade)", "replay": "graded stored answers (--replay)"}
 """Settings of a run that did not call the target for every case."""
 
@@ -99,7 +98,7 @@ def trend(
         if not suites:
             raise UsageError(f"no finished run in {shown(str(results))}")
         if len(suites) > 1:
-            raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {_listed(suites)}")
+            raise UsageError(f"found runs of {len(suites)} suites", f"choose one with --suite: {listed(suites)}")
         suite = suites[0]
     runs = list(_runs_of(suite, results))
     target = target if target is not None else _only_target(suite, runs)
@@ -139,8 +138,8 @@ def _suites(path: Path) -> Sequence[str]:
     """The suites that a run has results of."""
     if is_being_written(path):
         return ()
-    listed = listed_run(path)
-    return () if listed.summary is None else tuple(listed.summary.by_suite)
+    summary = listed_run(path).summary
+    return () if summary is None else tuple(summary.by_suite)
 
 
 def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
@@ -148,14 +147,14 @@ def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
     for path in runs_in(results):
         record = read_document(path / RUN)
         of_suite = [one for one in objects_in(record.get("suites")) if one.get("name") == suite]
-        listed = listed_run(path)
-        ran = listed.summary.by_suite if listed.summary is not None else {}
+        found = listed_run(path)
+        ran = found.summary.by_suite if found.summary is not None else {}
         if not of_suite and suite not in ran:
             continue
         named = [str(one["name"]) for of in of_suite for one in objects_in(of.get("targets"))]
-        by_target = listed.summary.by_target if listed.summary is not None else {}
+        by_target = found.summary.by_target if found.summary is not None else {}
         targets = tuple(dict.fromkeys(one for one in named if not by_target or one in by_target)) or tuple(by_target)
-        yield _Run(path, record, targets, _unfinished(listed.state, listed.problem, listed.summary))
+        yield _Run(path, record, targets, _unfinished(found.state, found.problem, found.summary))
 
 
 def _unfinished(state: RunState, problem: str | None, summary: Summary | None) -> str | None:
@@ -171,7 +170,7 @@ def _unfinished(state: RunState, problem: str | None, summary: Summary | None) -
 def _problems(run: _Run, target: str, measure: Followed) -> Iterator[str]:
     """Why a run is not part of the series; nothing if it is."""
     if run.targets and target not in run.targets:
-        yield f"ran on {_listed(run.targets)}"
+        yield f"ran on {listed(run.targets)}"
     if run.problem is not None:
         yield run.problem
     if (partial := partial_in(run.record)) is not None:
@@ -291,13 +290,8 @@ def _only_target(suite: str, runs: Sequence[_Run]) -> str:
     targets = newest.targets if newest is not None else ("",)
     if len(targets) > 1:
         what = f"the newest run of suite '{suite}' has {len(targets)} targets"
-        raise UsageError(what, f"choose one with --target: {_listed(targets)}")
+        raise UsageError(what, f"choose one with --target: {listed(targets)}")
     return targets[0]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _nothing(
@@ -310,9 +304,9 @@ def _nothing(
     targets = sorted({name for run in runs for name in run.targets})
     if targets and target not in targets:
         near = did_you_mean(target, targets)
-        listed = f"the suite's targets: {_listed(targets)}"
+        all_of_them = f"the suite's targets: {listed(targets)}"
         what = f"no run of suite '{suite}' in {where} has a target '{target}'"
-        return UsageError(what, f"{near} {listed}" if near else listed)
+        return UsageError(what, f"{near} {all_of_them}" if near else all_of_them)
     newest = left_out[-1]
     on = f" on '{target}'" if target else ""
     return UsageError(

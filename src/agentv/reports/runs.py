@@ -83,7 +83,7 @@ def _of_trials(summary: Summary) -> str:
     if summary.trials.total == summary.cases.total or summary.early_stops is not None:
         return ""
     word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is no share of trials
-    return f" {word} {plural(summary.judged or summary.trials.passed + summary.trials.failed, 'trial', ',')}"
+    return f" {word} {plural(summary.judged, 'trial', ',')}"
 
 
 def what_of(run: ListedRun) -> str:

@@ -365,8 +365,5 @@ def _lost(lines: int, rows: int) -> Iterator[str]:
         what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"
         yield f"{what}; finished trials keep their rows, all others run again"
     if rows:
-        number, whose, depend = f"{rows:,} outdated rows", "their cases were", "depend"
-        if rows == 1:
-            number, whose, depend = "1 outdated row", "its case was", "depends"
-        why = f"{whose} edited, removed, configured differently, or {depend} on one that was"
-        yield f"moved {number} to {HISTORY}: {why}"
+        why = "cases were edited, removed, configured differently, or depend on one that was"
+        yield f"moved {plural(rows, 'outdated row', ',')} to {HISTORY}: {why}"

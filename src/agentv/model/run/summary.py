@@ -143,8 +143,7 @@ class Samples(Struct, frozen=True):
             if all cases are one cluster.
         by_case: flaky ones first, then by pass rate, the lowest first; a limited number.
         omitted: number of further cases.
-        complete: number of cases with as many graded samples as most cases have, or more; None: an earlier agentv wrote
-            it.
+        complete: number of cases with as many graded samples as most cases have, or more.
     """
 
     cases: int
@@ -155,10 +154,10 @@ class Samples(Struct, frozen=True):
     pass_at_k: Mapping[int, float]
     pass_hat_k: Mapping[int, float]
     by_case: tuple[SampledCase, ...]
+    complete: int
     omitted: int = 0
     pass_at_k_interval: Mapping[int, Interval] = field(default_factory=dict)
     pass_hat_k_interval: Mapping[int, Interval] = field(default_factory=dict)
-    complete: int | None = None
 
 
 TAG = "activation"

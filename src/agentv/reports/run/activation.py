@@ -16,7 +16,6 @@ NONE = "none"
 """The column and the row of queries without a skill."""
 
 _NAME = 40
-_MEASURES = ("precision", "recall", "F1")
 
 
 def triggering_lines(found: Activation) -> list[str]:
@@ -24,14 +23,7 @@ def triggering_lines(found: Activation) -> list[str]:
     if not found.queries:
         return []
     (skill,) = found.skills
-    loaded, wanted = _loaded(skill), _wanted(skill)
-    shown = (
-        _share(skill.precision, f"{skill.true_positives} of {loaded} that load it should", "none loads it"),
-        _share(skill.recall, f"{skill.true_positives} of {wanted} that should load it do", "none should"),
-        _share(skill.f1, "", "none loads it and none should"),
-    )
-    measures = (f"  {name:<9} {share}" for name, share in zip(_MEASURES, shown, strict=True))
-    return [f"triggering: {_judged(found)}", *measures]
+    return [f"triggering: {_judged(found)}", *(f"  {one}" for one in measure_words(skill))]
 
 
 def activation_lines(found: Activation) -> Iterator[str]:
@@ -70,13 +62,15 @@ def matrix(found: Activation) -> list[list[str]]:
 
 
 def measure_words(skill: SkillShares) -> list[str]:
-    """`precision 75.0% (3 of 4; 95% CI 30.1% to 95.4%)`, recall and F1 likewise."""
-    shown = (
-        _share(skill.precision, f"{skill.true_positives} of {_loaded(skill)}", "nothing loads it"),
-        _share(skill.recall, f"{skill.true_positives} of {_wanted(skill)}", "nothing should load it"),
-        _share(skill.f1, "", "nothing loads it or should"),
-    )
-    return [f"{name} {share}" for name, share in zip(_MEASURES, shown, strict=True)]
+    """`precision 75.0% (3 of 4 that load it should; 95% CI 30.1% to 95.4%)`, recall and F1 likewise."""
+    right = skill.true_positives
+    loaded = f"{right} of {right + skill.false_positives} that load it should"
+    wanted = f"{right} of {right + skill.false_negatives} that should load it do"
+    return [
+        f"precision {_share(skill.precision, loaded, 'none loads it')}",
+        f"recall {_share(skill.recall, wanted, 'none should')}",
+        f"F1 {_share(skill.f1, '', 'none loads it and none should')}",
+    ]
 
 
 def triggering_json(found: Activation) -> dict[str, Json]:
@@ -95,14 +89,6 @@ def _queries(number: int) -> str:
 
 def _named(skill: str | None) -> str:
     return "no skill" if skill is None else f"'{one_line(skill, _NAME)}'"
-
-
-def _loaded(skill: SkillShares) -> int:
-    return skill.true_positives + skill.false_positives
-
-
-def _wanted(skill: SkillShares) -> int:
-    return skill.true_positives + skill.false_negatives
 
 
 def _judged(found: Activation) -> str:

@@ -57,12 +57,12 @@ def judged_words(summary: Summary) -> str:
     Of cases with several samples `over 250 judged samples`, and where these may end early `over 40 judged cases`: the
     mean of the rates of cases is no share of what was judged.
     """
-    judged = f"{_judged(summary):,} judged"
+    judged = f"{summary.judged:,} judged"
     pooled = _pooled(summary)
     if summary.rule_pass_rate is None:
         return f"of {judged}{pooled}"
     if summary.early_stops is not None:
-        return f"over {judged} {'case' if _judged(summary) == 1 else 'cases'}{pooled}"
+        return f"over {judged} {'case' if summary.judged == 1 else 'cases'}{pooled}"
     return f"over {judged} samples{pooled}"
 
 
@@ -91,7 +91,7 @@ def certainty(summary: Summary, quoted: Callable[[str], str] = _quoted) -> str:
         summary: of the run.
         quoted: how the key of clusters is shown, which may be any text.
     """
-    clusters, judged = summary.interval_clusters, _judged(summary)
+    clusters, judged = summary.interval_clusters, summary.judged
     plain = clusters == judged and set(summary.clustered_by) <= {CASE}
     counted = None if clusters is None or plain else clusters_words(clusters, summary.clustered_by, quoted)
     if summary.cut is not None:
@@ -177,8 +177,3 @@ def _if_failed(rate: float | None, bounds: Interval | None, errored: int) -> str
         return ""
     which = "the errored one" if errored == 1 else f"all {errored:,} errored"
     return f"; {percent(low)} if {which} had failed"
-
-
-def _judged(summary: Summary) -> int:
-    # a summary that an earlier version wrote has only the cases
-    return summary.judged or summary.cases.passed + summary.cases.failed

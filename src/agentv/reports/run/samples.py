@@ -120,7 +120,7 @@ def samples_lines(samples: Samples) -> Iterator[str]:
     all_pass = interval_words(samples.pass_hat_k_interval.get(most))
     one, every = _chance(samples.pass_at_k[most]), _chance(samples.pass_hat_k[most])
     line = f"pass@{most} {one} ({at}), pass^{most} {every} ({all_pass})"
-    rest = 0 if samples.complete is None else samples.cases - samples.complete
+    rest = samples.cases - samples.complete
     if not rest:
         yield line
         return

@@ -144,10 +144,9 @@ def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -
 def _wrongly(stops: EarlyStops) -> str:
     """How many decisions are expected to be wrong: of all cases, and of those that hold together."""
     wrong = percent(stops.alpha)
-    cases = stops.cases or stops.decided + stops.undecided  # a summary of an earlier agentv does not say it
-    if cases == 1:
+    if stops.cases == 1:
         return f"wrong with a probability of at most {wrong}"
-    line = f"of all {cases:,} cases, at most {wrong} are expected to be decided wrongly"
+    line = f"of all {stops.cases:,} cases, at most {wrong} are expected to be decided wrongly"
     by_samples = stops.decided - stops.by_gate
     if stops.confirmed == by_samples:
         return f"{line}, and at most {wrong} of the decided ones (false discovery rate)"

@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
 
-ONE_CAUSE = frozenset({"setup-failed", "workspace-failed", "sandbox-unavailable"})
-"""Errors that many trials have in common, each shown once."""
-
-
-_ERRORS = 20
-"""Errors that are looked for in what kept other trials from running."""
-
 
 class _Samples(Struct):
     """The samples of one case on one target that have ended."""
@@ -117,12 +110,10 @@ class RunView(Struct):
     progress: RunProgress | None = None
     rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
-    _errors: list[str] = field(default_factory=list)
     _listed: int = 0
     _targets: set[str] = field(default_factory=set)
     _suites: set[tuple[str, str]] = field(default_factory=set)
     _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)
-    _repeated: dict[tuple[str, str], int] = field(default_factory=dict)
     _failures: FailureGroups = field(default_factory=FailureGroups)
 
     @property
@@ -173,7 +164,6 @@ class RunView(Struct):
             self._keep("failed", result)
         elif result.status == "errored":
             self.errored += 1
-            self._note_error(result)
             self._keep("errored", result)
         elif result.status == "shown":
             self.shown += 1
@@ -181,16 +171,10 @@ class RunView(Struct):
         else:
             self.skipped += 1
             if result.error is not None and result.error.code.endswith(("target-stopped", NOT_DRAWN)):
-                message = result.error.message
-                shown = (f": {one}" for one in self._errors)
-                why = next((message.removesuffix(one) for one in shown if message.endswith(one)), message)
+                why = result.error.message
                 self.stopped[why] = self.stopped.get(why, 0) + 1
             else:
                 self._keep("skipped", result)
-
-    def _note_error(self, result: TrialResult) -> None:
-        if result.error is not None and len(self._errors) < _ERRORS:
-            self._errors.append(result.error.message)
 
     def add_earlier(self, result: TrialResult) -> None:
         """Add a trial of an earlier run: it counts, but not for the speed of this one."""
@@ -203,16 +187,7 @@ class RunView(Struct):
             self._kept[kind],
             key=lambda one: (one.place, one.test_id, one.prompt_id or "", one.target, one.variant or "", one.sample),
         )
-        found = [self._with_number(one) for one in found] if self._repeated else found
         return [self._with_case(one) if one.repeat > 1 else one for one in found]
-
-    def _with_number(self, one: TrialView) -> TrialView:
-        """The trial with how many others ended by the same cause."""
-        error = one.error
-        more = 0 if error is None else self._repeated.get((error.code, error.message), 1) - 1
-        if error is None or more < 1:
-            return one
-        return replace(one, error=replace(error, message=f"{error.message} (and {plural(more, 'more trial')})"))
 
     def _with_case(self, one: TrialView) -> TrialView:
         return replace(one, case=self._samples[one.place, one.test_id, one.prompt_id, one.target, one.variant].passed())
@@ -228,7 +203,7 @@ class RunView(Struct):
         """Number of trials of a kind that are not stored."""
         counted: dict[Kind, int] = {
             "failed": self.failed,
-            "errored": self.errored - sum(number - 1 for number in self._repeated.values()),
+            "errored": self.errored,
             "skipped": self.skipped - sum(self.stopped.values()),
             "noted": self._listed,
             "shown": self.shown,
@@ -236,12 +211,6 @@ class RunView(Struct):
         return counted[kind] - len(self._kept[kind])
 
     def _keep(self, kind: Kind, result: TrialResult) -> None:
-        error = result.error
-        if kind == "errored" and error is not None and error.code in ONE_CAUSE:
-            cause = (error.code, error.message)
-            self._repeated[cause] = self._repeated.get(cause, 0) + 1
-            if self._repeated[cause] > 1:
-                return  # it is shown once, with the number of its trials
         if len(self._kept[kind]) < KEPT:
             self._kept[kind].append(trial_view(kind, result))
 

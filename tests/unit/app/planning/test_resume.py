@@ -161,7 +161,7 @@ def test_rows_that_do_not_count_any_more_are_moved(project):
     assert ran(events) == {"a": "passed"}
     assert (ids("index.jsonl"), ids("history.jsonl")) == (["a", "b"], ["a", "c"])
     assert outcome.summary.cases.total == 2
-    assert "moved 2 outdated rows to history.jsonl: their cases were edited, " in outcome.notes[0]
+    assert "moved 2 outdated rows to history.jsonl: cases were edited, " in outcome.notes[0]
 
 
 def test_a_doubled_row_counts_and_is_shown_once(project):
