@@ -21,8 +21,7 @@ from agentv.authoring.fields.kinds import TEXT, refuse
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of
-from agentv.authoring.source.yaml import read_yaml
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.extensions.agents.authoring.schema import STAGES, AuthoredAgentRules, AuthoredCommand, AuthoredHooks
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
@@ -229,20 +228,6 @@ def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
         if argv[0].strip():
             return WorkspaceCommand(argv=argv)
     refuse(node, reading, key, _COMMAND)
-    return None
-
-
-def mapping_in(path: str | None, node: Scalar, key: str, reading: Reading) -> tuple[MapNode, Reading] | None:
-    """The mapping that a file holds, and how it is read; None where it holds none, which is reported."""
-    text = None if path is None else reading.text_of(path, node)
-    if path is None or text is None:
-        return None
-    root, valid = read_yaml(path, text.encode(), reading.report)
-    if isinstance(root, MapNode):
-        return root, reading.rendering(reading.renders or holds_placeholder(root))
-    if valid:
-        what = f"the keys of {'an' if key[0] in 'aeiou' else 'a'} {key}"
-        reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: {what}")
     return None
 
 

@@ -210,12 +210,9 @@ class SuiteReader:
 
     def _made(self, parts: Parts, own: Mapping[str, Node], reading: Reading) -> WorkspaceSpec:
         work, request = self._work, self._work.request
-        if request.workspace_path is not None:
-            parts = {**parts, "existing": request.workspace_path}
-        if request.sandbox is not None:
-            parts = {**parts, "sandbox": (request.sandbox,)}
-        if request.keep_workspaces is not None:
-            parts = {**parts, "keep": request.keep_workspaces}
+        flag = (request.sandbox,) if request.sandbox is not None else None
+        flags = {"existing": request.workspace_path, "sandbox": flag, "keep": request.keep_workspaces}
+        parts = {**parts, **{key: value for key, value in flags.items() if value is not None}}
         at = next(iter((*own.values(), *self._keys.values())), None)
         hooks = Hooks(**parts.get("hooks", {}))
         spec = WorkspaceSpec(**{**parts, "hooks": hooks}, span=span_of(at.at) if at is not None else None)
@@ -258,11 +255,9 @@ def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, readin
         reading.report.error("missing-key", at, message)
     found = work.choose(spec.sandbox, spec.network) if work.choose is not None else None
     if isinstance(found, Failure):
-        if work.request.sandbox is not None:
-            reading.report.error(found.code, at, f"--sandbox {work.request.sandbox}: {found.message}")
-            return
-        hint = None if "none" in spec.sandbox else _OPTIONAL
-        reading.report.error(found.code, at, found.message, hint=hint)
+        flag = f"--sandbox {work.request.sandbox}: " if work.request.sandbox is not None else ""
+        hint = None if flag or "none" in spec.sandbox else _OPTIONAL
+        reading.report.error(found.code, at, f"{flag}{found.message}", hint=hint)
 
 
 def _check_exposed(spec: WorkspaceSpec, reading: Reading) -> None:

@@ -16,7 +16,8 @@ from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of
+from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.agents.authoring.parts import (
     CopyReader,
     DigestOf,
@@ -25,7 +26,6 @@ from agentv.extensions.agents.authoring.parts import (
     entries,
     facts_text,
     inner_path,
-    mapping_in,
     read_command,
     read_commands,
     read_hooks,
@@ -294,7 +294,16 @@ def _mapping(node: Node, key: str, reading: Reading) -> tuple[MapNode, Reading] 
     found = reading.find(node, "file or directory" if key == "workspace" else "file")
     if key == "workspace" and found is not None and is_directory(found):
         return MapNode({"template": node}, {"template": node.at}, node.at), reading
-    return mapping_in(found, node, key, reading)
+    text = None if found is None else reading.text_of(found, node)
+    if found is None or text is None:
+        return None
+    root, valid = read_yaml(found, text.encode(), reading.report)
+    if isinstance(root, MapNode):
+        return root, reading.rendering(reading.renders or holds_placeholder(root))
+    if valid:
+        what = f"the keys of {'an' if key[0] in 'aeiou' else 'a'} {key}"
+        reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: {what}")
+    return None
 
 
 def _host(read: AuthoredEnvironment, node: MapNode, copies: CopyReader, reading: Reading) -> Parts:

@@ -165,7 +165,7 @@ def read_reply(said: str) -> UserReply | str:
     if done not in (None, False):
         return f"has 'done': {json.dumps(done)}, which is neither 'achieved' nor 'gave_up'"
     if not isinstance(message, str) or not message.strip():
-        return "has no text under 'message'" if "message" in reply else "has no 'message'"
+        return "has no text under 'message'"
     return UserReply(message)
 
 

@@ -7,6 +7,7 @@ import re
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Literal
 
 from agentv.extensions.agents.workspaces.docker import remove_containers_of_run
 from agentv.extensions.agents.workspaces.placing import remove_directory
@@ -25,20 +26,16 @@ class RunDirectory:
 
     def __init__(self, place: str) -> None:
         self.path = Path(os.path.realpath(mkdtemp(prefix=temporary_prefix() + _KIND, dir=place)))
-        self._prepared, self._trials = count(1), count(1)
+        self._numbers = count(1)
 
     @property
     def baselines(self) -> Path:
         """Where the git repository of the baselines lies."""
         return self.path / "baselines.git"
 
-    def prepared(self) -> Places:
-        """New directories for a workspace that is prepared once. Their paths are as long as those of a trial."""
-        return _made(self.path / "setups" / f"{next(self._prepared):06}")
-
-    def trial(self) -> Places:
-        """New directories for a trial."""
-        return _made(self.path / "trials" / f"{next(self._trials):06}")
+    def places(self, kind: Literal["setups", "trials"]) -> Places:
+        """New directories for a workspace that is prepared once, or for a trial; the paths of both are equally long."""
+        return _made(self.path / kind / f"{next(self._numbers):06}")
 
     def remove(self) -> bool:
         """Remove all of it; whether it is gone. It blocks."""

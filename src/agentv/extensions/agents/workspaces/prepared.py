@@ -102,7 +102,7 @@ class PreparedWorkspaces:
         self, spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str], make_sandbox: MakeSandbox
     ) -> PreparedWorkspace | Failure:
         try:
-            places = await asyncio.to_thread(self._run.prepared)
+            places = await asyncio.to_thread(self._run.places, "setups")
             sandbox = make_sandbox(places)
             failure = await self._template(spec, ref, places.workspace)
             if isinstance(sandbox, Docker) and sandbox.recipe.workdir and not (spec.template or spec.repositories):

@@ -85,7 +85,7 @@ class _Run:
         """A new workspace with its baseline, or a Failure."""
         if spec.existing and spec.hidden:
             return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
-        places = _placed(spec, await asyncio.to_thread(self._directory.trial))
+        places = _placed(spec, await asyncio.to_thread(self._directory.places, "trials"))
         opened: LocalWorkspace | Failure | None = None
         try:
             opened = await self._opened(spec, variant, env, places)

@@ -110,7 +110,7 @@ def test_a_user_whose_key_is_refused_is_asked_again_by_a_resume(tmp_path):
         ('{"message": "a"} {"done": "achieved"}', "is not a JSON object"),
         ('{"done": true}', "has 'done': true, which is neither 'achieved' nor 'gave_up'"),
         ('{"done": "max_turns"}', "has 'done': \"max_turns\", which is neither 'achieved' nor 'gave_up'"),
-        ('{"say": "a"}', "has no 'message'"),
+        ('{"say": "a"}', "has no text under 'message'"),
         ("[" * 100_000, "is not a JSON object"),
     ],
 )

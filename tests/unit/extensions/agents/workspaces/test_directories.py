@@ -107,4 +107,4 @@ def test_processes_of_a_dead_run_end_with_its_directory(tmp_path: Path) -> None:
 def test_a_directory_of_a_run_is_closed_to_others(tmp_path: Path) -> None:
     own = RunDirectory(str(tmp_path))
     assert own.path.stat().st_mode & 0o077 == 0
-    assert json.dumps(own.trial().trial) != json.dumps(own.trial().trial)
+    assert json.dumps(own.places("trials").trial) != json.dumps(own.places("trials").trial)
