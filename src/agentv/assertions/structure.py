@@ -217,7 +217,7 @@ class CodeAggregator(DeclaredAssertion):
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the command. Whatever is no object with a score or a verdict is an errored grade."""
         stdin = json.dumps(script_payload(context, self.config), default=str).encode()
-        env = await with_sdk(self.command, context.env)
+        env = with_sdk(context.env)
         ended = await run_program(self.command, stdin=stdin, env=env, timeout_s=math.inf)
         if isinstance(ended, Failure):
             return Grade.errored(ended.code, ended.message)

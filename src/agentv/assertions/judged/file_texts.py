@@ -115,7 +115,7 @@ async def _printed(
     """What the command makes of a file."""
     command = preprocessor.command
     stdin = json.dumps({"path": path, "original_path": block.path, "media_type": block.media_type}).encode()
-    env = await with_sdk(command, context.env)
+    env = with_sdk(context.env)
     ended = await run_program(command, stdin=stdin, env=env, timeout_s=preprocessor.timeout_s, limit=LONGEST)
     if isinstance(ended, Failure):
         return ended

@@ -143,7 +143,7 @@ async def _scripted(script: JavaScriptSource, payload: JsonObject, context: Asse
 
 async def _printed(command: Command, payload: JsonObject, context: AssertionContext) -> Made:
     stdin = json.dumps(payload, default=plain_json).encode()
-    ended = await run_program(command, stdin=stdin, env=await with_sdk(command, context.env), timeout_s=math.inf)
+    ended = await run_program(command, stdin=stdin, env=with_sdk(context.env), timeout_s=math.inf)
     if isinstance(ended, Failure):
         return ended
     if ended.status:

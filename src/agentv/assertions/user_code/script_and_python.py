@@ -272,7 +272,7 @@ class Script(DeclaredAssertion):
 
 async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
     # who grades an entry cancels it when its time is up, and the command ends with it
-    ended = await run_program(command, stdin=stdin, env=await with_sdk(command, env), timeout_s=math.inf)
+    ended = await run_program(command, stdin=stdin, env=with_sdk(env), timeout_s=math.inf)
     return Grade.errored(ended.code, ended.message) if isinstance(ended, Failure) else read_output(ended)
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
 
-from agentv.registry.fields import Command
 from agentv.version import __version__
 
 OLDEST_NODE = (22, 18)
@@ -23,7 +19,6 @@ OLDEST_NODE = (22, 18)
 
 HOW_TO_GET = "pip install 'agentv[typescript]', or install bun or Node ≥ 22.18"
 
-_OLDEST_23 = (23, 6)
 _TRANSFORM = ("--experimental-transform-types", "--disable-warning=ExperimentalWarning")
 """Flags that let enums and the like through, as bun does."""
 
@@ -38,13 +33,11 @@ def find_runtime(path: str) -> tuple[str, ...] | str:
     tried: list[str] = []
     for name, program in _candidates(path):
         flags = _TRANSFORM if name == "node" else ()
-        version = program_version(program, path, flags)
+        version = _version(program, path, flags)
         if version is None and flags:
-            flags, version = (), program_version(program, path)
-        if version is not None:
-            oldest = _OLDEST_23 if version[0] == 23 else OLDEST_NODE
-            if name == "bun" or version >= oldest:
-                return program, *flags
+            flags, version = (), _version(program, path)
+        if version is not None and (name == "bun" or version >= OLDEST_NODE):
+            return program, *flags
         shown = f"is version {'.'.join(map(str, version))}, which is too old" if version else "does not start"
         tried.append(f"{program} {shown}")
     return "; ".join(tried) or "neither bun nor node is installed"
@@ -64,7 +57,7 @@ def _candidates(path: str) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=64)
-def program_version(program: str, path: str, flags: tuple[str, ...] = ()) -> tuple[int, ...] | None:
+def _version(program: str, path: str, flags: tuple[str, ...] = ()) -> tuple[int, ...] | None:
     """The version of a runtime; None: it does not start, or does not know the flags."""
     try:
         ended = subprocess.run(  # a runtime, found on PATH
@@ -83,45 +76,14 @@ def program_version(program: str, path: str, flags: tuple[str, ...] = ()) -> tup
 
 _HERE = Path(__file__).parent
 SDK = _HERE / "sdk"
-_OLDEST = (18, 18)
-"""The first Node that takes `--import` out of the environment."""
-
-_asking = Lock()
-"""A program is asked for its version once, however many commands begin together."""
 
 
-async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment of a command, with what leads any node and bun that it starts to the shipped module.
-
-    Args:
-        command: what is to be started.
-        env: its whole environment.
-    """
+def with_sdk(env: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment of a command, with what leads any bun, and any Node since 18.18, to the shipped module."""
     packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
-    found = {**env, "NODE_PATH": packages}
-    # the node that is started: the one that the command names by a path, else the first on the PATH
-    lines = command.argv if command.shell is None else (command.shell,)
-    words = (word for line in lines for word in _words(line))
-    named = next((word for word in words if os.path.basename(word) == "node"), "node")  # noqa: PTH119  # as above
-    node = shutil.which(named, path=env.get("PATH"))
-    if node is not None and await asyncio.to_thread(_takes_import, node, env.get("PATH", "")):
-        hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
-        found["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
-    return found
-
-
-def _words(line: str) -> list[str]:
-    """A word of a command, and those of the line that it may be for a shell."""
-    try:
-        return [line, *shlex.split(line)]
-    except ValueError:
-        return [line, *line.split()]
-
-
-def _takes_import(node: str, path: str) -> bool:
-    with _asking:
-        version = program_version(node, path)
-    return version is not None and version >= _OLDEST
+    hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
+    options = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
+    return {**env, "NODE_PATH": packages, "NODE_OPTIONS": options}
 
 
 _NAMES = ("@agentv/sdk", "@agentv/eval", "agentv")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -43,7 +42,7 @@ EXIT_S = 3.0
 """Seconds that threads and exit handlers of users' code get once the run has ended."""
 
 CLEAN_UP_S = 0.5
-"""Seconds that a cancelled coroutine gets before its worker is given up."""
+"""Seconds that a cancelled coroutine gets before its worker is given up, and the last of what was printed."""
 
 _PROGRAM = "import sys; from agentv.user_code.workers.child import main; main(int(sys.argv[1]))"
 _CHUNK = 1 << 18
@@ -313,8 +312,10 @@ class WorkerProcess:
     def _wait(self) -> None:
         """On a thread: the end of the process itself, since what it forked may hold its end of the pipe open."""
         status = self._process.wait()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # what it started
         if self._printed is not None:
-            self._printed.finish(EXIT_S)
+            self._printed.finish(CLEAN_UP_S)
         with suppress(RuntimeError):  # the loop has closed: nobody waits any more
             self._loop.call_soon_threadsafe(partial(self._end, status))
 
@@ -324,8 +325,6 @@ class WorkerProcess:
         while self._readable():  # what it sent before it ended counts
             pass
         self._status = status
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # what it started
         self._loop.remove_reader(self._connection)
         self._loop.remove_writer(self._connection)
         self._connection.close()
@@ -345,8 +344,6 @@ _PIPE_CHUNK = 1 << 16
 _LONGEST = 1 << 20
 """Bytes of a line, all of which have to be there before secrets are looked for; a longer one is left out."""
 
-_LEFT_OUT = b"[a printed line of more than 1 MiB was left out]"
-
 
 class Printed:
     """A pipe for standard output and stderr of a process, and the thread that hands on what comes out of it.
@@ -359,11 +356,7 @@ class Printed:
 
     def __init__(self) -> None:
         self._from, self.to = os.pipe()
-        self._ended, self._ends = os.pipe()
-        os.set_blocking(self._from, False)
         self._thread = Thread(target=self._relay, name="agentv-printed", daemon=True)
-        self._held = bytearray()
-        self._leaves_out = False
 
     def __enter__(self) -> Self:
         return self
@@ -371,58 +364,37 @@ class Printed:
     def __exit__(self, *error: object) -> None:
         os.close(self.to)
         if error[0] is not None:
-            for one in (self._from, self._ended, self._ends):
-                os.close(one)
+            os.close(self._from)
 
     def start(self) -> None:
         """Hand on what is printed from now on."""
         self._thread.start()
 
     def finish(self, seconds: float) -> None:
-        """The process has ended: hand on what is left. What it leaves running may hold the pipe open."""
-        os.write(self._ends, b".")
+        """The process has ended: wait until the rest is handed on. What it leaves running may hold the pipe open."""
         self._thread.join(seconds)
-        if not self._thread.is_alive():
-            for one in (self._from, self._ended, self._ends):
-                os.close(one)
 
     def _relay(self) -> None:
-        poll = select.poll()
-        poll.register(self._from, select.POLLIN)
-        poll.register(self._ended, select.POLLIN)
-        is_open = True
-        while is_open and self._ended not in (ready := [one for one, _ in poll.poll()]):
-            if self._from in ready:
-                is_open = self._read()
-        left = _LONGEST // _PIPE_CHUNK  # as much as a pipe can hold
-        while is_open and left:
-            with suppress(BlockingIOError):
-                is_open = self._read()
-                left -= 1
-                continue
-            break
-        if self._held or self._leaves_out:
-            self._write((_LEFT_OUT if self._leaves_out else bytes(self._held)) + b"\n")
+        held, leaves_out = b"", False
+        while chunk := os.read(self._from, _PIPE_CHUNK):
+            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+            if end and leaves_out:
+                cut = len(chunk.splitlines(keepends=True)[0])
+                chunk, end, leaves_out = chunk[cut:], end - cut, False
+            if end:
+                _print(held + chunk[:end])
+                held = b""
+            if not leaves_out:
+                held += chunk[end:]
+            if len(held) > _LONGEST:
+                _print(b"[a printed line of more than 1 MiB was left out]\n")
+                held, leaves_out = b"", True
+        if held:
+            _print(held + b"\n")
+        os.close(self._from)
 
-    def _read(self) -> bool:
-        """Hand on the lines that have arrived; whether the pipe is open."""
-        chunk = os.read(self._from, _PIPE_CHUNK)
-        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
-        if end:
-            begins = chunk[:end]
-            if self._leaves_out:
-                begins = _LEFT_OUT + begins[len(begins.splitlines()[0]) :]
-                self._leaves_out = False
-            self._write(bytes(self._held) + begins)
-            self._held.clear()
-        if not self._leaves_out:
-            self._held += chunk[end:]
-        if len(self._held) > _LONGEST:
-            self._held.clear()
-            self._leaves_out = True
-        return bool(chunk)
 
-    def _write(self, lines: bytes) -> None:
-        with suppress(OSError, ValueError, AttributeError):  # nobody reads stderr, or it is closed
-            sys.stderr.write(lines.decode(errors="backslashreplace"))
-            sys.stderr.flush()
+def _print(lines: bytes) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # nobody reads stderr, or it is closed
+        sys.stderr.write(lines.decode(errors="backslashreplace"))
+        sys.stderr.flush()
