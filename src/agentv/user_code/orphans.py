@@ -49,13 +49,8 @@ def kill_with_parent() -> None:
 
 def _prctl(*arguments: int) -> None:
     """Call the C library, at the start of each command: `ctypes` takes as long to load as all that stands in front."""
-    try:
-        from _ctypes import call_function, dlopen, dlsym
-    except ImportError:  # of another Python than CPython
-        import ctypes
+    from _ctypes import call_function, dlopen, dlsym
 
-        ctypes.CDLL(None).prctl(*arguments)
-        return
     program = dlopen(None, 0)  # type: ignore[arg-type]  # None is this program, and its libraries
     call_function(dlsym(program, "prctl"), arguments)
 

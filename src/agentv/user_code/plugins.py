@@ -115,7 +115,10 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
         return
     if not _OURS.search(text):
         return
-    package, version = _package_of(Path(metadata))
+    from importlib.metadata import PathDistribution  # takes its time to load, for those few that have plugins
+
+    package = PathDistribution(Path(metadata)).metadata
+    name, version = package["Name"] or Path(metadata).stem.partition("-")[0], package["Version"] or ""
     place = os.path.abspath(file)  # noqa: PTH100  # as it lies
     kinds = {**GROUPS, EXTENSIONS: EXTENSIONS}
     group = ""
@@ -124,26 +127,8 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line and not line.startswith("#") and group in kinds:
-            name, _, value = line.partition("=")
-            yield Plugin(kinds[group], name.strip(), value.strip(), package, version, place, number)
-
-
-def _package_of(metadata: Path) -> tuple[str, str]:
-    """The name and version of a distribution: from its metadata, else from the name of the directory."""
-    name, _, version = metadata.stem.partition("-")
-    found = {"name": name.replace("_", "-"), "version": version.partition("-")[0]}
-    for file in ("METADATA", "PKG-INFO"):
-        try:
-            lines = (metadata / file).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            key, colon, value = line.partition(":")
-            if not line.strip():
-                break  # the description follows
-            if colon and key.strip().lower() in found and value.strip():
-                found[key.strip().lower()] = value.strip()
-    return found["name"], found["version"]
+            entry, _, value = line.partition("=")
+            yield Plugin(kinds[group], entry.strip(), value.strip(), name, version, place, number)
 
 
 def import_plugin(plugin: Plugin) -> object | Problem:

@@ -308,13 +308,7 @@ class _Remote:
             with self._shelf.workshop() as room:
                 clone = self._shelf.clone()
                 if clone is not None:
-                    sha = self._out_of(clone, room / "tree", fit)
-                    if isinstance(sha, str):
-                        return sha
-                    checked = self._git(f"--git-dir={clone}", "fsck", "--no-progress", "--no-dangling")
-                    if isinstance(checked, Failure) or not checked.status:
-                        return sha  # it is the host, and not the clone, that keeps git from fetching
-                    shutil.rmtree(room / "tree", ignore_errors=True)  # and all of it again, into another clone
+                    return self._out_of(clone, room / "tree", fit)
                 made = room / "git"  # without hooks, templates and filters
                 form = ("--object-format=sha256",) if len(fit.sha) > 40 else ()
                 self._git("init", "--quiet", "--bare", "--template=", *form, "--", str(made))
@@ -326,16 +320,13 @@ class _Remote:
                 return sha
 
     def _out_of(self, clone: Path, tree: Path, fit: Fit) -> str | Unavailable:
-        """Fetch a commit into a clone, if it does not hold it yet, and write its files out."""
-        git, named = f"--git-dir={clone}", _KEPT + fit.sha
-        held = self._git(git, "rev-parse", "--verify", "--quiet", named)
-        if isinstance(held, Failure) or held.status:
-            named = _WANTED
-            fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
-            ended = self._git(git, *fetch, "--", self._url, f"+{fit.ref}:{named}")
-            if isinstance(ended, Failure) or ended.status:
-                return self._failed(ended, fit)
-        ended = self._git(git, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+        """Fetch a commit into a clone, and write its files out."""
+        git = f"--git-dir={clone}"
+        fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
+        ended = self._git(git, *fetch, "--", self._url, f"+{fit.ref}:{_WANTED}")
+        if isinstance(ended, Failure) or ended.status:
+            return self._failed(ended, fit)
+        ended = self._git(git, "rev-parse", "--verify", "--quiet", f"{_WANTED}^{{commit}}")
         sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
         if not FULL_SHA.fullmatch(sha):
             return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is not a commit")
@@ -488,14 +479,9 @@ class RepositoryClone:
         return path
 
     def keep_clone(self, made: Path) -> None:
-        """Put a clone where the next fetch finds it, in the place of one that could not be used."""
-        path = self._beside("git")
+        """Put a clone where the next fetch finds it."""
         with suppress(OSError):  # then the next fetch clones again
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-            made.rename(path)
+            made.rename(self._beside("git"))
 
     def place(self, tree: Path, sha: str) -> None:
         """Put the finished files of a commit on the shelf, in one step. Links that lead out of it are removed first."""

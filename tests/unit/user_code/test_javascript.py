@@ -424,9 +424,7 @@ def fake(directory: Path, name: str, says: str, status: int = 0) -> None:
     file.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    ("version", "status"), [("v22.17.9", 0), ("v20.20.2", 0), ("nonsense", 0), ("", 1)]
-)
+@pytest.mark.parametrize(("version", "status"), [("v22.17.9", 0), ("v20.20.2", 0), ("nonsense", 0), ("", 1)])
 def test_an_older_or_broken_node_gives_way_to_the_wheels(tmp_path, version, status):
     fake(tmp_path, "node", version, status)
     assert find_runtime(str(tmp_path))[0] == program("node")
