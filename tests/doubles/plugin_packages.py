@@ -158,12 +158,11 @@ def install(
         groups: `assertions`, `targets`, `reports`, `extensions` → name → `module:Class`.
         modules: path → text of its files.
         package: its name.
-        version: None: the metadata says none.
+        version: None: none is known.
     """
     metadata = site / f"{package.replace('-', '_')}{f'-{version}' if version else ''}.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
-    said = f"Version: {version}\n" if version else ""
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\n{said}\nVersion: of the text below\n")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
     lines = [line for group, names in groups.items() for line in _section(group, names)]
     (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
     for path, text in modules.items():

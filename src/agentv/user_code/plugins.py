@@ -115,10 +115,8 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
         return
     if not _OURS.search(text):
         return
-    from importlib.metadata import PathDistribution  # takes its time to load, for those few that have plugins
-
-    package = PathDistribution(Path(metadata)).metadata
-    name, version = package["Name"] or Path(metadata).stem.partition("-")[0], package["Version"] or ""
+    package, _, version = Path(metadata).stem.partition("-")  # as installers write it, and setuptools before a build
+    package, version = package.replace("_", "-"), version.partition("-")[0]
     place = os.path.abspath(file)  # noqa: PTH100  # as it lies
     kinds = {**GROUPS, EXTENSIONS: EXTENSIONS}
     group = ""
@@ -127,8 +125,8 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line and not line.startswith("#") and group in kinds:
-            entry, _, value = line.partition("=")
-            yield Plugin(kinds[group], entry.strip(), value.strip(), name, version, place, number)
+            name, _, value = line.partition("=")
+            yield Plugin(kinds[group], name.strip(), value.strip(), package, version, place, number)
 
 
 def import_plugin(plugin: Plugin) -> object | Problem:
