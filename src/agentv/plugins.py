@@ -34,52 +34,10 @@ from agentv.registry.fields import (
 )
 from agentv.registry.types import ProviderSettings, RunData
 
-__all__ = [
-    "Alias",
-    "AsWritten",
-    "AssertionContext",
-    "Between",
-    "Block",
-    "CallFailure",
-    "CallTimeTemplate",
-    "Ceiling",
-    "Check",
-    "Count",
-    "DeclaredAssertion",
-    "Doc",
-    "DocumentBlock",
-    "DocumentDialect",
-    "Embedder",
-    "Embeddings",
-    "Executor",
-    "Failure",
-    "FileBlock",
-    "FilePath",
-    "Fraction",
-    "FromEnvironment",
-    "Grade",
-    "ImageBlock",
-    "Issue",
-    "Message",
-    "Nonempty",
-    "ProviderSettings",
-    "RetrievedText",
-    "RunData",
-    "SampleDialect",
-    "Seconds",
-    "Secret",
-    "Target",
-    "TargetRequest",
-    "TargetResponse",
-    "TargetSpec",
-    "Text",
-    "TextBlock",
-    "Texts",
-    "TokenUsage",
-    "ToolCall",
-    "Translation",
-    "UsageError",
-    "Verbatim",
-    "node_of",
-    "plain",
-]
+__all__ = ["Alias", "AsWritten", "AssertionContext", "Between", "Block", "CallFailure", "CallTimeTemplate"]
+__all__ += ["Ceiling", "Check", "Count", "DeclaredAssertion", "Doc", "DocumentBlock", "DocumentDialect", "Embedder"]
+__all__ += ["Embeddings", "Executor", "Failure", "FileBlock", "FilePath", "Fraction", "FromEnvironment", "Grade"]
+__all__ += ["ImageBlock", "Issue", "Message", "Nonempty", "ProviderSettings", "RetrievedText", "RunData"]
+__all__ += ["SampleDialect", "Seconds", "Secret", "Target", "TargetRequest", "TargetResponse", "TargetSpec", "Text"]
+__all__ += ["TextBlock", "Texts", "TokenUsage", "ToolCall", "Translation", "UsageError", "Verbatim", "node_of"]
+__all__ += ["plain"]

@@ -14,7 +14,6 @@ import posixpath
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -34,6 +33,7 @@ from jsonschema import (
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]  # it comes with jsonschema
+from msgspec import Struct
 from referencing import Registry, Resource, Specification
 from referencing import jsonschema as specifications
 from referencing.exceptions import NoSuchResource, Unresolvable
@@ -68,12 +68,18 @@ _ANNOTATIONS = frozenset(
 MOST_STEPS = 300_000
 """Keywords that are laid against the parts of one value: some seconds."""
 
-_steps: ContextVar[list[int]] = ContextVar("keywords that the validation under way may still look at")
-_deadline: ContextVar[float] = ContextVar("deadline of the validation under way, as time.monotonic()")
+
+class _Budget(Struct):
+    """What one validation may take: until when it may search, by `time.monotonic()`, and how many keywords are left."""
+
+    until: float
+    steps: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+_budget: ContextVar[_Budget] = ContextVar("of the validation under way")
+
+
+class _Draft(Struct, frozen=True):
     """A draft of JSON Schema: how it is checked, and how its documents refer to each other."""
 
     name: str
@@ -86,16 +92,12 @@ class Schema:
 
     Args:
         document: the schema as plain data.
-        limit_s: seconds that the searches of its patterns may take for one value.
         base: the URI that its references are relative to.
         files: URI → document of the other files that it refers to.
     """
 
-    def __init__(
-        self, document: Json, limit_s: float = TIMEOUT_S, base: str = "", files: Mapping[str, Json] = NO_FILES
-    ) -> None:
+    def __init__(self, document: Json, base: str = "", files: Mapping[str, Json] = NO_FILES) -> None:
         self._document = document
-        self._limit_s = limit_s
         self._draft = draft_of(document) or _DRAFTS[NEWEST]
         # what is no schema at all is reported by `validate`; until then it accepts nothing
         usable = document if isinstance(document, bool | Mapping) else False
@@ -115,7 +117,7 @@ class Schema:
         The failure's code is `regex-timeout` when the searches took too long, and `schema-limit` for a value too
         deeply nested, too large a number or too many values to check.
         """
-        token, left = _deadline.set(monotonic() + self._limit_s), _steps.set([MOST_STEPS])
+        token = _budget.set(_Budget(monotonic() + TIMEOUT_S, MOST_STEPS))
         try:
             found = islice(self._validator.iter_errors(value), SHOWN)
             return tuple(excerpt(f"{excerpt(one.json_path, LIMIT // 2)}: {one.message}") for one in found)
@@ -123,15 +125,14 @@ class Schema:
             message = f"applying the schema to the value takes more than {MOST_STEPS:,} keywords"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {message}")
         except TimeoutError:
-            return Failure("regex-timeout", f"the patterns of the JSON Schema took more than {self._limit_s:g} s")
+            return Failure("regex-timeout", f"the patterns of the JSON Schema took more than {TIMEOUT_S:g} s")
         except RecursionError:
             message = "the schema refers to itself without end, or the value is nested too deeply"
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {message}")
         except (ArithmeticError, Unresolvable) as error:
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {type(error).__name__}: {error}")
         finally:
-            _deadline.reset(token)
-            _steps.reset(left)
+            _budget.reset(token)
 
     def validate(self, option: str) -> Iterator[Issue]:
         """Problems of the schema itself, found at load.
@@ -308,7 +309,7 @@ def _unknown_keyword(keyword: str, draft: _Draft, option: str) -> Iterator[Issue
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return search(compiled(pattern, JAVASCRIPT), text, max(_deadline.get() - monotonic(), 0.001)) is not None
+    return search(compiled(pattern, JAVASCRIPT), text, max(_budget.get().until - monotonic(), 0.001)) is not None
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -414,9 +415,9 @@ def _counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
     """A keyword that counts how often it is laid against something."""
 
     def check(*given: Any) -> Any:
-        left = _steps.get()
-        left[0] -= 1
-        if left[0] < 0:
+        budget = _budget.get()
+        budget.steps -= 1
+        if budget.steps < 0:
             raise _StepsError
         return keyword(*given)
 

@@ -15,14 +15,6 @@ from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.templating import has_placeholder
 
 
-class Mark(Protocol):
-    """A point in a stream, as libyaml counts: lines and columns from 0."""
-
-    name: str
-    line: int
-    column: int
-
-
 class Marked(Protocol):
     """Something with a place in a stream: an event of the YAML parser."""
 
