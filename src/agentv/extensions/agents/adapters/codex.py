@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, difference, items, mapping, text
 from agentv.extensions.agents.adapters.trials import API
-from agentv.extensions.agents.traces.values import text_of, tokens_of
+from agentv.extensions.agents.traces.values import arguments_of, text_of, tokens_of
 from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
@@ -217,9 +217,7 @@ class CodexStream:
 
 
 def _mcp(item: JsonObject) -> tuple[str, JsonObject]:
-    arguments = item.get("arguments")
-    name = f"mcp__{text(item, 'server')}__{text(item, 'tool')}"
-    return name, arguments if isinstance(arguments, dict) else {"input": arguments} if arguments is not None else {}
+    return f"mcp__{text(item, 'server')}__{text(item, 'tool')}", arguments_of(item.get("arguments"))
 
 
 _CALLS: Mapping[str, Callable[[JsonObject], tuple[str, JsonObject]]] = {

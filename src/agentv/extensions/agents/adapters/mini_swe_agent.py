@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.model_access import AnyModelSettings, mod
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
-from agentv.extensions.agents.traces.values import tokens_of
+from agentv.extensions.agents.traces.values import arguments_of, tokens_of
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
@@ -123,7 +123,7 @@ class MiniSweAgentReader:
         self._recorder.message(said, reasoning=thought, message_id=identity)
         for one in items(message, "tool_calls"):
             self._last_call, function = text(one, "id"), mapping(one, "function")
-            self._recorder.tool_call(self._last_call, text(function, "name"), _arguments(function.get("arguments")))
+            self._recorder.tool_call(self._last_call, text(function, "name"), arguments_of(function.get("arguments")))
 
     def _returned(self, message: JsonObject, extra: JsonObject) -> None:
         result, error = extra.get("raw_output", message.get("content")), text(extra, "exception_info")
@@ -145,11 +145,3 @@ class MiniSweAgentReader:
         if status in _STOPPED:
             return Failure(AGENT_STOPPED, f"mini-SWE-agent ended without a submission: {status}")
         return Failure(API, f"mini-SWE-agent reports an error: {status}: {self._said}")
-
-
-def _arguments(value: object) -> JsonObject:
-    try:
-        parsed = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        parsed = None
-    return parsed if isinstance(parsed, dict) else {"arguments": str(value)}

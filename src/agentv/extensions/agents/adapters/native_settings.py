@@ -6,7 +6,6 @@ A new agent is a file here that derives its settings from `model_access.NativePr
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -176,17 +175,9 @@ class AgentProgram:
         return f"{self.name} {version}; tested with {', '.join(self.tested)}"
 
     def _bundled(self) -> str:
-        if not self.module:
-            return ""
-        try:
-            found = find_spec(self.module)
-        except (ValueError, ImportError):
-            return ""
-        for directory in (found and found.submodule_search_locations) or ():
-            program = Path(directory, self.path)
-            if program.is_file() and os.access(program, os.X_OK):
-                return str(program)
-        return ""
+        found = find_spec(self.module) if self.module else None
+        directories = (found and found.submodule_search_locations) or ()
+        return next(filter(None, (shutil.which(str(Path(one, self.path))) for one in directories)), "")
 
 
 @dataclass(frozen=True, slots=True)

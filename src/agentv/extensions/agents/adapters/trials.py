@@ -174,20 +174,12 @@ def changed_since(root: str, moment: int) -> bool:
 
     The times of last change of a status (`ctime`) are read: no program can set them back.
     """
-    todo = [root]
-    while todo:
-        directory = todo.pop()
-        with suppress(OSError):
-            if os.stat(directory).st_ctime_ns >= moment:  # noqa: PTH116  # the hot loop
-                return True
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    if entry.name == ".git":
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append(entry.path)
-                    elif entry.stat(follow_symlinks=False).st_ctime_ns >= moment:
-                        return True
+    for directory, inner, files in os.walk(root):
+        inner[:] = [name for name in inner if name != ".git"]
+        for name in ("", *(name for name in files if name != ".git")):
+            with suppress(OSError):
+                if os.lstat(os.path.join(directory, name)).st_ctime_ns >= moment:  # noqa: PTH118  # the hot loop
+                    return True
     return False
 
 

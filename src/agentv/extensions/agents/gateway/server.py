@@ -113,8 +113,7 @@ class LocalGateway:
         app.router.add_route("*", "/{path:.*}", self._handle)
         # What an agent sends wrongly is answered, and is no concern of the terminal.
         silent = logging.getLogger("agentv.extensions.agents.gateway")
-        silent.propagate = False
-        silent.addHandler(logging.NullHandler())
+        silent.disabled = True
         runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         await TCPSite(runner, "127.0.0.1", 0).start()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from agentv.extensions.agents.traces.values import (
     Problems,
     arguments_of,
+    as_json,
     first,
     items,
     mapping,
@@ -23,7 +24,7 @@ from agentv.extensions.agents.traces.values import (
     text_of,
     tokens_of,
 )
-from agentv.model.values.json_text import compact, parse, plain
+from agentv.model.values.json_text import compact, plain
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
@@ -121,16 +122,6 @@ def messages_in(value: Any, default: Role | None = None, problems: Problems | No
             yield from _message(_unwrapped(row), default, where, notes)
         else:
             notes.note(f"{where} is no object")
-
-
-def as_json(value: Any) -> Any:
-    """A value that some write as JSON text."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        try:
-            return parse(value.encode(errors="surrogatepass"))
-        except ValueError:
-            return value
-    return value
 
 
 def _unwrapped(row: JsonObject) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.messages import Spoken, as_json, messages_in, with_result
+from agentv.extensions.agents.traces.messages import Spoken, messages_in, with_result
 from agentv.extensions.agents.traces.otlp_spans import (
     AGENTS,
     MODEL_CALLS,
@@ -25,6 +25,7 @@ from agentv.extensions.agents.traces.otlp_spans import (
 )
 from agentv.extensions.agents.traces.values import (
     Problems,
+    as_json,
     first,
     items,
     mapping,

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentv.extensions.agents.traces.messages import as_json
 from agentv.extensions.agents.traces.values import (
     Problems,
     arguments_of,
+    as_json,
     first,
     items,
     mapping,

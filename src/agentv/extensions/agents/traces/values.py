@@ -116,16 +116,22 @@ def tokens_of(row: Any) -> TokenUsage | None:
     return found
 
 
+def as_json(value: Any) -> Any:
+    """A value that some write as JSON text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return parse(value.encode(errors="surrogatepass"))
+        except ValueError:
+            return value
+    return value
+
+
 def arguments_of(value: Any) -> JsonObject:
     """The arguments of a call: an object, or the JSON text of one; anything else as `input`."""
-    if isinstance(value, str):
-        try:
-            value = parse(value.encode())
-        except (ValueError, UnicodeEncodeError):
-            return {"input": value}
-    if isinstance(value, Mapping):
-        return value
-    return {} if value is None else {"input": value}
+    found = as_json(value)
+    if isinstance(found, Mapping):
+        return found
+    return {} if found is None else {"input": found}
 
 
 def text_of(value: Json) -> str:

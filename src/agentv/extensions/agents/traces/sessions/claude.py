@@ -9,8 +9,7 @@ import re
 from pathlib import PurePosixPath
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of
-from agentv.extensions.agents.traces.values import arguments_of, items, mapping, number, string, text_of
-from agentv.model.values.json_text import parse
+from agentv.extensions.agents.traces.values import arguments_of, as_json, items, mapping, number, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import JsonObject
@@ -35,16 +34,9 @@ def read_claude(session: SessionFile) -> Trace | Failure:
     metas = {PurePosixPath(name).name: data for name, data in session.others.items()}
     for name, data in session.others.items():
         if name.endswith(".jsonl"):
-            about = metas.get(PurePosixPath(name).stem + ".meta.json")
-            reader.add_subagent(PurePosixPath(name).stem, data, {} if about is None else _object(about))
+            about = metas.get(PurePosixPath(name).stem + ".meta.json", b"").decode(errors="replace")
+            reader.add_subagent(PurePosixPath(name).stem, data, mapping(as_json(about)))
     return recorder.trace(session.data)
-
-
-def _object(data: bytes) -> JsonObject:
-    try:
-        return mapping(parse(data))
-    except ValueError:
-        return {}
 
 
 class _ClaudeReader:
