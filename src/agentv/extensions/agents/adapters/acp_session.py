@@ -127,9 +127,8 @@ class AcpSession:
             await self._done_or_limited(opening)
             if opening.done():
                 return opening.result()
-            if limits.reached.done():
-                return self._failed(limits.code, f"{limits.reached.result()} before the agent began its session")
-            return self._failed(trials.LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
+            why = limits.reached.result() if limits.reached.done() else f"{request.timeout_s:g} s passed"
+            return self._failed(limits.code, f"{why} before the agent began its session")
         except (RequestError, ConnectionError, ValidationError) as error:
             return await self._lost(error, "before its session began")
         finally:

@@ -78,7 +78,6 @@ class TrialDirectories:
 
         The report that the agent will write is removed.
         """
-        what = "the agent's settings cannot be written"
         try:
             for name, text in launch.files.items():
                 path = self._place(name)
@@ -86,14 +85,12 @@ class TrialDirectories:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(text.encode(errors="surrogateescape"))
-            what = "the agent's earlier report cannot be removed"
             if launch.report and "*" not in launch.report:
                 self._place(launch.report).unlink(missing_ok=True)
-            what = "the skills cannot be copied"
             for one in skills:
                 shutil.copytree(one, self._place(f"{launch.skills}/{Path(one).name}"), dirs_exist_ok=True)
         except (OSError, ValueError) as error:
-            return Failure("cannot-start", f"{what}: {error}")
+            return Failure("cannot-start", f"the files of the agent's HOME cannot be written: {error}")
         return None
 
     def read(self, name: str) -> bytes:

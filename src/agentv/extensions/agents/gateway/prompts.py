@@ -196,11 +196,6 @@ def shared(before: Sequence[str], now: Sequence[str]) -> int:
     return next((place for place, (one, other) in pairs if one != other), min(len(before), len(now)))
 
 
-def shortened(text: str) -> str:
-    """The beginning of a long text."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
-
-
 def _messages_of(body: dict[str, Json]) -> Iterator[JsonObject]:
     """The messages of a body, which loses them."""
     for key in _MESSAGES:

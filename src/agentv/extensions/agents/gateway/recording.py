@@ -17,13 +17,14 @@ from typing import Literal
 from msgspec import UNSET
 
 from agentv.errors import StoreError
-from agentv.extensions.agents.gateway.prompts import Placeholders, Prompt, prompt_of, shared, shortened
+from agentv.extensions.agents.gateway.prompts import SHOWN, Placeholders, Prompt, prompt_of, shared
 from agentv.extensions.agents.gateway.trial_texts import TrialTexts, reply_texts
-from agentv.model.values.formatting import plural
+from agentv.model.values.formatting import cut, plural
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import Call
+from agentv.reports.text import listed
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.recorded_trials import (
     ExchangeLine,
@@ -138,7 +139,7 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
             case=trial.case,
             target=trial.target,
             request=RequestLine(conversation, *_head(prompt), prompt.parameters, after, [one.digest for one in new]),
-            asked=[ShownMessage(one.role, shortened(one.text)) for one in new if not (one.is_reply and after)],
+            asked=[ShownMessage(one.role, cut(one.text, SHOWN)) for one in new if not (one.is_reply and after)],
             system=prompt.system_text[:SYSTEM_SHOWN] if known is None and prompt.system_text else UNSET,
             tools=list(prompt.tool_names) if known is None and prompt.tool_names else UNSET,
             reply=reply,
@@ -205,7 +206,7 @@ class TrialReplay(_TrialTexts):
         self._ended = ended
         self._left = list(self._recorded)
         self._live: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # the recorded one that it follows; its last prompt
-        self._differences: list[str] = []
+        self._first = ""  # the first difference
         self._missing: Failure | None = None
         super().__init__()
 
@@ -217,7 +218,7 @@ class TrialReplay(_TrialTexts):
         found = self._next(conversation, prompt) if conversation is not None else None
         if conversation is None or found is None:
             what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
-            differing = f" after {self._differences[0]}" if self._differences else ""
+            differing = f" after {self._first}" if self._first else ""
             made = len(self._recorded) - len(self._left)
             count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
             failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
@@ -226,9 +227,10 @@ class TrialReplay(_TrialTexts):
         self._live[place] = (conversation, prompt)
         if found in self._left:
             self._left.remove(found)
-            different = list(_differences(found.line, prompt, last))
-            self.differing += bool(different)
-            self._differences += [f"call {found.line.exchange}: {one}" for one in different]
+            different = next(_differences(found.line, prompt, last), None)
+            if different is not None:
+                self.differing += 1
+                self._first = self._first or f"call {found.line.exchange}: {different}"
         return self._texts.given(found.line.reply.reply())
 
     def finish(self, *, complete: bool) -> Failure | None:
@@ -247,7 +249,7 @@ class TrialReplay(_TrialTexts):
         if self.differing:
             count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
             what = f"replayed from {self._file} with different prompts: {count} differ"
-            notes.append(f"{what}; first difference: {self._differences[0]}")
+            notes.append(f"{what}; first difference: {self._first}")
         if self._left and self._live:
             count = f"{len(self._left)} of {plural(len(self._recorded), 'recorded model call')}"
             verb = "was" if len(self._left) == 1 else "were"
@@ -278,8 +280,8 @@ class TrialReplay(_TrialTexts):
         exact = next((one for one in left if one.asks(prompt)), None)
         if exact is not None or left:
             return exact or left[0]
-        cut = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
-        return next(cut, None)
+        torn = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
+        return next(torn, None)
 
 
 _COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
@@ -323,8 +325,8 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
         return
     new = [one for one in prompt.messages[after:] if not (one.is_reply and after)]
     for recorded, now in zip(line.asked, new, strict=False):
-        if recorded.text != shortened(now.text):
-            yield f"the message of role '{now.role}'{_excerpt(recorded.text, shortened(now.text))}"
+        if recorded.text != cut(now.text, SHOWN):
+            yield f"the message of role '{now.role}'{_excerpt(recorded.text, cut(now.text, SHOWN))}"
             return
     if len(line.asked) == len(new):
         yield "the messages"
@@ -345,10 +347,6 @@ def _quoted(text: str, at: int) -> str:
     piece = text[start : at + _BEHIND]
     shown = " ".join(piece.split())
     return f"'{'…' if start else ''}{shown}{'…' if at + _BEHIND < len(text) else ''}'"
-
-
-_SHOWN = 10
-"""Cases that a note names."""
 
 
 TrialExchanges = TrialRecording | TrialReplay
@@ -387,10 +385,11 @@ class CassetteExchanges:
             yield f"{plural(self._replayed, 'agent trial')} replayed from {name}: real agents, recorded replies"
         if self._drifted:
             count = f"{len(self._drifted)} of {plural(self._replayed, 'replayed trial')}"
-            which = f"({_listed(self._drifted)})"
+            which = f"({listed(sorted(set(self._drifted)))})"
             yield f"in {count}, the agent's prompts differ from the recorded ones {which}: record again to be sure"
         if self._silent:
-            yield f"not recorded, because the agent made no model call through the gateway: {_listed(self._silent)}"
+            cases = listed(sorted(set(self._silent)))
+            yield f"not recorded, because the agent made no model call through the gateway: {cases}"
 
     def _keep(self, call: Call, recorded: RecordedTrial | None) -> None:
         if recorded is None:
@@ -405,8 +404,3 @@ class CassetteExchanges:
         self._replayed += 1
         if replay.drifted:
             self._drifted.append(replay.case)
-
-
-def _listed(cases: list[str]) -> str:
-    names = sorted(set(cases))
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
