@@ -181,15 +181,12 @@ class AcpSession:
 
     async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask; the answer with its trace. After a failure the session is not asked again."""
-        follows = request.turn is not None and request.turn > 1
-        messages = trials.new_messages(request.messages) if follows else request.messages
-        if follows:
-            self.limits.begin(request)
+        if trials.follows(request):
             self._on_activity = request.on_activity
-            self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
+            self._trace = self._client.trace = TraceBuilder(prompt_text(request.messages), self._progressed)
         self.usable = False
         moment = trials.file_clock()
-        blocks = prompt_blocks(messages, self._agent)
+        blocks = prompt_blocks(request.messages, self._agent)
         if isinstance(blocks, Failure):
             return blocks
         asking = asyncio.ensure_future(self._connection.prompt(self._id, blocks))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from agentv.extensions.agents.adapters.model_access import AnyModelSettings, model_access
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
-from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
+from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS, follows
 from agentv.extensions.agents.traces.values import arguments_of, tokens_of
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
@@ -52,7 +52,7 @@ class MiniSweAgent(AnyModelSettings):
         """One run. Its limits are passed on, since its trajectory is read when it has ended."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"mini-SWE-agent {_WITHOUT_TOOLS}")
-        if request.turn is not None and request.turn > 1:
+        if follows(request):
             return Failure(NO_SESSION, f"mini-SWE-agent {_WITHOUT_TURNS}")
         access = model_access(self, request, self.model_protocol or self.api)
         turns = [one for one in (self.max_turns, request.max_turns) if one is not None]

@@ -261,14 +261,9 @@ class NativeSession:
         """Start the agent for a turn; its answer with the trace. After a failure the session is not asked again.
 
         Args:
-            request: of the turn.
+            request: of the turn, with what is new to the session.
             version: of the program, where it is known before.
         """
-        follows = request.turn is not None and request.turn > 1
-        messages = trials.new_messages(request.messages) if follows else request.messages
-        if follows:
-            self.limits.begin(request)
-            request = structs.replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
         self.usable = False
 
         def progressed(activity: AgentActivity) -> None:
@@ -277,7 +272,7 @@ class NativeSession:
             if request.on_activity is not None:
                 request.on_activity(activity)
 
-        recording = Recording(prompt_text(tuple(messages)), self._activity, progressed)
+        recording = Recording(prompt_text(request.messages), self._activity, progressed)
         recording.agent(version=version)
         running = await self._started(request, recording)
         if isinstance(running, Failure):

@@ -6,13 +6,14 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
+from msgspec import structs
+
 from agentv.extensions.agents.adapters.process import GRACE_S
 from agentv.extensions.agents.adapters.settings import AgentSettings
-from agentv.model.values.message import Message
+from agentv.model.values.message import prompt_text
 from agentv.model.values.response import RUN_INTERRUPTED, CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_summary import messages_of
@@ -145,10 +146,18 @@ def _least(*limits: int | None) -> int | None:
     return min((one for one in limits if one is not None), default=None)
 
 
-def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages after the agent's last answer: those that its session has not seen."""
-    answers = [place for place, one in enumerate(messages) if one.role == "assistant"]
-    return messages[answers[-1] + 1 :] if answers else messages
+def follows(request: TargetRequest) -> bool:
+    """Whether a request is of a later turn, which continues a session."""
+    return request.turn is not None and request.turn > 1
+
+
+def _unseen(request: TargetRequest) -> TargetRequest:
+    """The request with the messages after the agent's last answer: its session has seen the others."""
+    answers = [place for place, one in enumerate(request.messages) if one.role == "assistant"]
+    if not follows(request) or not answers:
+        return request
+    messages = request.messages[answers[-1] + 1 :]
+    return structs.replace(request, messages=messages, prompt=prompt_text(messages))
 
 
 def did_nothing(trace: Trace, root: str, moment: int) -> bool:
@@ -231,7 +240,7 @@ class SessionTarget(Generic[Session]):
         answer: TargetResponse | Failure | None = None
         try:
             session = await self._session(key, request)
-            answer = session if isinstance(session, Failure) else await self.ask(session, request)
+            answer = session if isinstance(session, Failure) else await self.ask(session, _unseen(request))
         finally:
             goes_on = request.turn is not None and isinstance(answer, TargetResponse)
             if not goes_on:
@@ -239,10 +248,11 @@ class SessionTarget(Generic[Session]):
         return answer
 
     async def _session(self, key: TrialKey, request: TargetRequest) -> Session | Failure:
-        if request.turn is not None and request.turn > 1:
+        if follows(request):
             found = self._sessions.get(key)
             if found is None or not found.usable:
                 return Failure(NO_SESSION, f"turn {request.turn} needs the agent's session of the turns before it")
+            found.limits.begin(request)
             return found
         await self._end(key, at_once=True)
         session = await self.begin(request)
