@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol
@@ -229,9 +229,8 @@ class NativeAgentSettings(AgentSettings):
     def validate(self) -> Iterable[Issue]:
         """Reports settings that the agent cannot follow, and a program that is not installed."""
         yield from AgentSettings.validate(self)
-        defaults = {one.name: _default(one) for one in fields(self)}
         for name, instead in self.unsupported.items():
-            if getattr(self, name) != defaults[name]:
+            if getattr(self, name) not in (None, (), {}, "allow"):  # as it is where it is not set
                 yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
         if self.without_rules and not isinstance(self.permissions, str):
             yield Issue(("permissions",), f"{self.title} {self.without_rules}")
@@ -272,8 +271,3 @@ class NativeAgentSettings(AgentSettings):
     def model_protocol(self) -> ModelProtocol | None:
         """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
         return self.protocol
-
-
-def _default(field: object) -> object:
-    factory = getattr(field, "default_factory", MISSING)
-    return factory() if factory is not MISSING else getattr(field, "default", MISSING)

@@ -198,5 +198,4 @@ class StreamRedaction:
 
     def end(self) -> bytes:
         """The rest of the stream."""
-        held, self._held = self._held, b""
-        return held
+        return self._held

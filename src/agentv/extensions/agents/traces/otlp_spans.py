@@ -9,7 +9,6 @@ had other names.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,7 +94,7 @@ def _from_protobuf(data: bytes) -> Any | Failure:
         message = TracesData.FromString(data)
     except DecodeError as error:
         return Failure("bad-trace", f"the file is neither JSON nor protobuf of OTLP: {error}")
-    return with_ids(MessageToDict(message), _hex)
+    return with_ids(MessageToDict(message), lambda text: base64.b64decode(text).hex())
 
 
 def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
@@ -108,13 +107,6 @@ def with_ids(document: Any, spelled: Callable[[str], str]) -> Any:
 
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
-
-
-def _hex(text: str) -> str:
-    try:
-        return base64.b64decode(text, validate=True).hex()
-    except binascii.Error:
-        return text
 
 
 def _in_document(document: Any, where: str, problems: Problems) -> Iterator[OtelSpan]:

@@ -266,12 +266,8 @@ _KNOWN = frozenset(
 
 def _named(value: Any) -> str:
     """The class of an object, its package and the version of it, such as `RunResult of openai-agents 0.5.1`."""
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+    from importlib.metadata import packages_distributions, version
 
     kind, package = type(value).__name__, type(value).__module__.partition(".")[0]
-    for name in packages_distributions().get(package, ()):
-        try:
-            return f"{kind} of {name} {version(name)}"
-        except PackageNotFoundError:
-            continue
-    return kind
+    name = next(iter(packages_distributions().get(package, ())), None)
+    return kind if name is None else f"{kind} of {name} {version(name)}"

@@ -61,7 +61,7 @@ class SpanRecording:
     def __init__(self) -> None:
         self.trace_id = secrets.randbits(128) | 1
         self.spans: list[ReadableSpan] = []
-        self.left_out = 0
+        self.missing = Problems()
         self._token: Token[Context] | None = None
 
     def __enter__(self) -> Self:
@@ -88,13 +88,12 @@ class SpanRecording:
         if len(self.spans) < MOST_SPANS:
             self.spans.append(span)
         else:
-            self.left_out += 1
+            self.missing.note(f"spans beyond {MOST_SPANS:,} were left out")
 
     def trace(self) -> Trace:
         """The trace that they give; one without steps says why."""
-        partial = f"{self.left_out:,} spans beyond {MOST_SPANS:,} were left out" if self.left_out else ""
         rows = [_row(span, f"{self.trace_id:032x}") for span in self.spans]
-        found = traces_of(filter(None, (span_of(row, resource) for row, resource in rows)), partial)
+        found = traces_of(filter(None, (span_of(row, resource) for row, resource in rows)), str(self.missing))
         if not found:
             names = ", ".join(sorted({span.name[:40] for span in self.spans})[:5])
             seen = f"there are {names}" if names else "there is no span at all"

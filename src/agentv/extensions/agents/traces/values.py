@@ -66,16 +66,11 @@ def items(value: Any) -> Sequence[Any]:
 
 def number(value: Any) -> float | None:
     """The value as a number, which may be written as text; None if it is not one, or negative."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         found = float(value)
-    except OverflowError:
+    except (ValueError, OverflowError):
         return None
     return found if isfinite(found) and found >= 0 else None
 
