@@ -109,7 +109,15 @@ def registries() -> Registries:
 
     def discover(directory: str, root: str) -> Discovered:
         if (directory, root) not in found:
-            found[directory, root] = _discovered(directory, root)
+            folder, tried = nearest_in_agentv(directory, root, "assertions")
+            made = Discovered({}, tuple(tried))
+            if folder is not None:
+                from agentv.assertions.user_code import (
+                    custom,
+                )  # only a project with assertions of its own pays for this
+
+                made = custom.discover(directory, root, type_name)
+            found[directory, root] = made
         return found[directory, root]
 
     repositories: list[Repositories] = []
@@ -130,12 +138,3 @@ def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | F
     """The sandbox that works here."""
     sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a project with workspaces pays for this
     return sandboxes.choose(wanted, network)
-
-
-def _discovered(directory: str, root: str) -> Discovered:
-    folder, tried = nearest_in_agentv(directory, root, "assertions")
-    if folder is None:
-        return Discovered({}, tuple(tried))
-    from agentv.assertions.user_code.custom import discover  # only a project with assertions of its own pays for this
-
-    return discover(directory, root, type_name)

@@ -162,32 +162,22 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     """
     if not outs:
         return None, ()
-    exports = tuple(out for out in outs if _is_export(out))
-    directories = [out for out in outs if out not in exports]
+    if not any(Path(out).suffix for out in outs):
+        directories, exports = [*outs], list[str]()
+    else:
+        from agentv.app.exports import is_export, known_suffixes  # which loads what reads stored runs
+
+        exports = [out for out in dict.fromkeys(outs) if is_export(out)]
+        directories = [out for out in outs if out not in exports]
+        for directory in directories:
+            # of `report.htm` and `report.pdf` a directory would be made; `v1.2` and `out.d` are no slips
+            suffix = Path(directory).suffix.lower()
+            if re.fullmatch(r"\.[a-z]{3,}", suffix) and not directory.endswith("/") and not Path(directory).is_dir():
+                from agentv.authoring.source.nearest import did_you_mean
+
+                known = did_you_mean(suffix, known_suffixes()) or f"there are {', '.join(known_suffixes())}."
+                hint = f"{known} For a results directory with this name, end it with '/'"
+                raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)
     if len(directories) > 1:
         raise UsageError(f"two results directories given: {directories[0]} and {directories[1]}")
-    for directory in directories:
-        _check_suffix(directory)
-    return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
-
-
-def _is_export(out: str) -> bool:
-    if not Path(out).suffix:
-        return False
-    from agentv.app.exports import is_export  # which loads what reads stored runs
-
-    return is_export(out)
-
-
-def _check_suffix(directory: str) -> None:
-    """Refuse `report.htm` and `report.pdf`, of which a directory would be made; `v1.2` and `out.d` are no slips."""
-    suffix = Path(directory).suffix.lower()
-    if not re.fullmatch(r"\.[a-z]{3,}", suffix) or directory.endswith("/") or Path(directory).is_dir():
-        return
-    from agentv.app.exports import known_suffixes
-    from agentv.authoring.source.nearest import did_you_mean
-
-    known_ones = known_suffixes()
-    known = did_you_mean(suffix, known_ones) or f"there are {', '.join(known_ones)}."
-    hint = f"{known} For a results directory with this name, end it with '/'"
-    raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)
+    return (directories[0] if directories else None), tuple(exports)

@@ -221,15 +221,12 @@ def _bearing(cls: type) -> tuple[str, ...]:
             written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing
     else:
         written = {}
-    bears = (name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
-    found = _known[cls] = (*own, *bears)
+    bearers = [bearer.__name__ for bearer in _BEARERS]
+    for name, annotation in written.items():
+        if name != "path" and any(bearer in str(annotation) for bearer in bearers):
+            own = (*own, name)
+    found = _known[cls] = own
     return found
-
-
-def _may_bear(annotation: object) -> bool:
-    """Whether a field's annotation names a kind that may hold a file."""
-    written = str(annotation)
-    return any(bearer.__name__ in written for bearer in _BEARERS)
 
 
 def _paths(value: Any) -> Iterator[str]:
