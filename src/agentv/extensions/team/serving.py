@@ -248,10 +248,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
+        made = socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
     except OSError as error:
         message = f"cannot listen on {host}:{port}: {error.strerror}"
         raise UsageError(message, "give another --host or --port") from error
+    # with its protocol, without which asyncio would not send small answers at once
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
 
 
 def serve_team(
