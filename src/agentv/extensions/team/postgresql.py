@@ -41,7 +41,6 @@ class PostgresDatabase:
                 check=ConnectionPool.check_connection,
                 kwargs={"connect_timeout": int(_WAITS_S)},
                 reconnect_timeout=_WAITS_S,
-                name="agentv-database",
                 open=True,
             )
 

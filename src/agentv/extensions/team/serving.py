@@ -246,14 +246,17 @@ def listening_socket(host: str, port: int) -> socket.socket:
     Raises:
         UsageError: the address cannot be used.
     """
+    # with its protocol, without which asyncio would not send small answers at once
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        made = socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
+        made.bind((host, port))
+        made.listen(128)
     except OSError as error:
+        made.close()
         message = f"cannot listen on {host}:{port}: {error.strerror}"
         raise UsageError(message, "give another --host or --port") from error
-    # with its protocol, without which asyncio would not send small answers at once
-    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, made.detach())
+    return made
 
 
 def serve_team(

@@ -25,7 +25,6 @@ _MOST_LINES = 1 << 20
 
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MOST_FILES = 1_000_000
 _LONGEST_PATH = 1_000
 """Bytes of the path of an artifact."""
 
@@ -33,10 +32,6 @@ _LONGEST_NAME = 255
 """Bytes of the name of a file."""
 
 _Place = Annotated[int, Meta(ge=0, le=2**53)]
-
-
-Line = tuple[int, bytes]
-"""Where a line begins, and the line with its end."""
 
 
 class UploadRefusedError(StoreError):
@@ -132,8 +127,8 @@ class RowBatch(Struct, frozen=True):
     replace: bool = False
 
 
-def checked_rows(batch: RowBatch) -> list[Line]:
-    """The lines of a batch.
+def checked_rows(batch: RowBatch) -> list[tuple[int, bytes]]:
+    """The lines of a batch, each with the place where it begins.
 
     Raises:
         UploadRefusedError: it has too many lines, or one is no row.
@@ -142,7 +137,7 @@ def checked_rows(batch: RowBatch) -> list[Line]:
         raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
     if batch.lines and not batch.lines.endswith(b"\n"):
         raise UploadRefusedError("a batch must contain whole lines")
-    found, place = list[Line](), batch.start
+    found, place = list[tuple[int, bytes]](), batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
         line = text + b"\n"
         if not line.isspace():
@@ -241,8 +236,6 @@ def check_files(files: Mapping[str, str], known: Iterable[str]) -> None:
     Raises:
         UploadRefusedError: the text says why.
     """
-    if len(files) > _MOST_FILES:
-        raise UploadRefusedError(f"a run may have {_MOST_FILES:,} artifacts at most")
     for path, digest in files.items():
         parts = PurePosixPath(path).parts
         bounded = len(path.encode()) <= _LONGEST_PATH and all(len(one.encode()) <= _LONGEST_NAME for one in parts)

@@ -14,7 +14,7 @@ import sys
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from errno import EACCES, EADDRINUSE
+from errno import EADDRINUSE
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
@@ -266,7 +266,7 @@ class _Server(uvicorn.Server):
         self.should_exit = self.force_exit = True
 
 
-def listening_socket(port: int | None, host: str = "127.0.0.1") -> socket.socket:
+def listening_socket(port: int | None) -> socket.socket:
     """A socket that listens on a port; without one on the usual port, or the next one that is free.
 
     Raises:
@@ -275,27 +275,19 @@ def listening_socket(port: int | None, host: str = "127.0.0.1") -> socket.socket
     tried = [port] if port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + _TRIED), 0]
     for one in tried:
         # with its protocol, without which asyncio would not send small answers at once
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            made.bind((host, one))
+            made.bind(("127.0.0.1", one))
             made.listen(128)
         except OSError as error:
             made.close()
             if port is None and error.errno == EADDRINUSE:
                 continue
-            raise _refusal(one, error) from error
+            hint = "give another one with --port, or none to use the next free one"
+            raise UsageError(f"cannot listen on port {one}: {error.strerror}", hint) from error
         return made
     raise UsageError("no port is free", "give one with --port")
-
-
-def _refusal(port: int, error: OSError) -> UsageError:
-    if error.errno == EADDRINUSE:
-        return UsageError(f"port {port} is in use", "give another one with --port, or none to use the next free one")
-    if error.errno == EACCES:
-        return UsageError(f"port {port} needs rights that you do not have", "give one above 1023 with --port")
-    return UsageError(f"cannot listen on port {port}: {error.strerror}", "give another one with --port")
 
 
 def serve(context: ProjectContext, made: socket.socket, started: Callable[[], None] = lambda: None) -> None:

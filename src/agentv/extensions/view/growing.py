@@ -45,9 +45,6 @@ _FIRST_S = 0.3
 _REMEMBERED = 16
 """Choices and the like that are held of a run: up to 5 MB each of a million cases."""
 
-_MANY = 10_000
-"""Rows that are not read twice: an index of more is also kept where it is not finished when the server ends."""
-
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FORMAT})
 
 
@@ -96,11 +93,8 @@ class GrowingRun:
         self._tried: int | None = None
 
     def close(self) -> None:
-        """Let go of the index. One of many rows that are not all read is kept as far as it is."""
+        """Let go of the index."""
         with self.lock:
-            if self._index is not None and not self._kept and self._index.read.next_trial > _MANY:
-                with suppress(OSError, StoreError, sqlite3.Error):
-                    self._keep_unfinished(self._index, state_of(self._file))
             self._begin_again()
 
     def catch_up(self, seconds: float = _FIRST_S) -> Progress:
@@ -256,11 +250,6 @@ class GrowingRun:
             self._temporary.unlink(missing_ok=True)
         return True
 
-    def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
-        if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):
-            _finish(index, state, self._problem, None)
-            _put_beside_rows(self._temporary, self.path)
-
     def _read_some(self) -> bool:
         """Read rows for a moment; whether there are more."""
         with self.index() as index:
@@ -393,19 +382,18 @@ def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[C
     return None
 
 
-def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups) -> None:
     """Add to an index what it is kept with, and seal it.
 
     Args:
         index: writable.
         state: of the file of rows.
         problem: why some of them are left out; empty: none is.
-        failures: by cause; None: not all rows are read yet.
+        failures: by cause.
     """
-    if failures is not None:
-        groups = [replace(one, example=_NO_VIEW, numbers=list(one.numbers)) for one in failures.groups()]
-        index.save(_failures_name(index), msgspec.json.encode(groups))
-        save_facts(index)
+    groups = [replace(one, example=_NO_VIEW, numbers=list(one.numbers)) for one in failures.groups()]
+    index.save(_failures_name(index), msgspec.json.encode(groups))
+    save_facts(index)
     index.save(_ROWS_FILE, _stamp(state))
     index.save(_PROBLEM, problem.encode(errors="replace"))
     index.seal()
