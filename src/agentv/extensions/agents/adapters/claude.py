@@ -53,6 +53,7 @@ class Claude(NativeProvider):
         path="_bundled/claude",
         extra="claude",
         npm="@anthropic-ai/claude-code",
+        version_argv=(),
         tested=("2.1.330", "2.1.332"),
     )
 
@@ -280,10 +281,8 @@ def _servers(servers: Iterable[McpServer]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for one in servers:
         if one.transport == "http":
-            headers = {"headers": dict(one.headers)} if one.headers else {}
-            made[one.name] = {"type": "http", "url": one.url, **headers}
+            made[one.name] = {"type": "http", "url": one.url, "headers": dict(one.headers)}
         else:
             program, *arguments = one.command
-            env = {"env": dict(one.env)} if one.env else {}
-            made[one.name] = {"type": "stdio", "command": program, "args": arguments, **env}
+            made[one.name] = {"type": "stdio", "command": program, "args": arguments, "env": dict(one.env)}
     return made

@@ -40,7 +40,6 @@ class Codex(NativeProvider):
         path="bin/codex",
         extra="codex",
         npm="@openai/codex",
-        version_argv=("--version",),
         tested=("0.163.0", "0.171.0"),
     )
     without_rules: ClassVar[str] = "knows no rules; 'deny' lets it read only, 'allow' lets it do all"

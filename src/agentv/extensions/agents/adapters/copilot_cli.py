@@ -37,9 +37,7 @@ class CopilotCli(AnyModelSettings):
     """Starts GitHub Copilot CLI."""
 
     title: ClassVar[str] = "Copilot CLI"
-    program: ClassVar[AgentProgram] = AgentProgram(
-        "copilot", npm="@github/copilot", version_argv=("--version",), tested=("1.0",)
-    )
+    program: ClassVar[AgentProgram] = AgentProgram("copilot", npm="@github/copilot", tested=("1.0",))
     without_rules: ClassVar[str] = WITHOUT_RULES
     unsupported: ClassVar[Mapping[str, str]] = {"system_prompt": "use 'append_system_prompt'"}
 

@@ -36,9 +36,7 @@ class GeminiCli(NativeProvider):
     """Starts Gemini CLI."""
 
     title: ClassVar[str] = "Gemini CLI"
-    program: ClassVar[AgentProgram] = AgentProgram(
-        "gemini", npm="@google/gemini-cli", version_argv=("--version",), tested=("0.61",)
-    )
+    program: ClassVar[AgentProgram] = AgentProgram("gemini", npm="@google/gemini-cli", tested=("0.61",))
     without_rules: ClassVar[str] = WITHOUT_RULES
     unsupported: ClassVar[Mapping[str, str]] = {"reasoning_effort": "name a model that thinks as you want in 'model'"}
     protocol: ClassVar[ModelProtocol | None] = "gemini"

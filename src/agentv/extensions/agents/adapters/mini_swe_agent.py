@@ -35,7 +35,7 @@ class MiniSweAgent(AnyModelSettings):
     """Starts mini-SWE-agent."""
 
     title: ClassVar[str] = "mini-SWE-agent"
-    program: ClassVar[AgentProgram] = AgentProgram("mini", pip="mini-swe-agent", tested=("2.4",))
+    program: ClassVar[AgentProgram] = AgentProgram("mini", pip="mini-swe-agent", version_argv=(), tested=("2.4",))
     unsupported: ClassVar[Mapping[str, str]] = {
         "permissions": "it asks for none; confine it with 'sandbox'",
         "allowed_tools": "its one tool is a shell",

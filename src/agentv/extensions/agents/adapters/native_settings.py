@@ -146,7 +146,7 @@ class AgentProgram:
     extra: str = ""
     npm: str = ""
     pip: str = ""
-    version_argv: tuple[str, ...] = ()
+    version_argv: tuple[str, ...] = ("--version",)
     tested: tuple[str, ...] = ()
 
     def find(self) -> str:

@@ -39,9 +39,7 @@ class OpenCode(AnyModelSettings):
     """Starts OpenCode."""
 
     title: ClassVar[str] = "OpenCode"
-    program: ClassVar[AgentProgram] = AgentProgram(
-        "opencode", npm="opencode-ai", version_argv=("--version",), tested=("1.18",)
-    )
+    program: ClassVar[AgentProgram] = AgentProgram("opencode", npm="opencode-ai", tested=("1.18",))
     without_rules: ClassVar[str] = WITHOUT_RULES
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:

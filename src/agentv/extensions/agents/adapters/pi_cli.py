@@ -37,9 +37,7 @@ class PiCli(AnyModelSettings):
     """Starts pi."""
 
     title: ClassVar[str] = "pi"
-    program: ClassVar[AgentProgram] = AgentProgram(
-        "pi", npm="@earendil-works/pi-coding-agent", version_argv=("--version",), tested=("0.74", "1.6")
-    )
+    program: ClassVar[AgentProgram] = AgentProgram("pi", npm="@earendil-works/pi-coding-agent", tested=("0.74", "1.6"))
     unsupported: ClassVar[Mapping[str, str]] = {
         "permissions": "it asks for none; choose its tools with '--tools' in 'args'",
         "allowed_tools": "choose its tools with '--tools' in 'args'",

@@ -34,6 +34,7 @@ from agentv.extensions.agents.gateway.usage import (
     is_local,
     usage_of,
 )
+from agentv.extensions.agents.traces.values import number
 from agentv.model.suite.tools import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
@@ -279,10 +280,8 @@ class ForwardedCall:
         tokens, written = usage_of(self.route.protocol, usage)
         call.model = reader.model or call.model
         call.tokens, call.finish = tokens, reader.finish
-        reported = usage.get("cost") if usage is not None else None
-        if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0:
-            call.cost_usd = float(reported)
-        else:
+        call.cost_usd = number((usage or {}).get("cost"))
+        if call.cost_usd is None:
             call.cost_usd = cost_in(session.upstream, self.body.model, tokens, cache_written=written)
         if call.cost_usd is None and reader.model not in {"", self.body.model}:
             call.cost_usd = cost_in(session.upstream, reader.model, tokens, cache_written=written)

@@ -95,7 +95,7 @@ def test_its_settings_are_files_named_by_flags():
     assert texts["--system-prompt-file"] == "You are brief."
     assert texts["--append-system-prompt-file"] == "Say so."
     assert json.loads(texts["--mcp-config"])["mcpServers"] == {
-        "shop": {"type": "stdio", "command": "relay", "args": ["a"]},
+        "shop": {"type": "stdio", "command": "relay", "args": ["a"], "env": {}},
         "docs": {"type": "http", "url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "k"}},
     }
     rules = json.loads(texts["--settings"])["permissions"]
