@@ -320,17 +320,12 @@ def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str
 
 def worst_first(pairs: Sequence[CasePair]) -> list[int]:
     """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
-    keys, deltas, ways = list[tuple[str, str, str, str, str]](), array("d"), array("b")
+    keys = []
     for pair in pairs:
         suite, case_id, prompt, target, variant = pair.after_key
-        keys.append((suite, case_id, prompt or "", target, variant or ""))
-        deltas.append(pair.delta)
-        ways.append(-1 if pair.broken else 1 if pair.fixed else 0)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    keys.clear()
-    order.sort(key=deltas.__getitem__)  # what is alike stays as it is
-    order.sort(key=ways.__getitem__)
-    return order
+        way = -1 if pair.broken else 1 if pair.fixed else 0
+        keys.append((way, pair.delta, suite, case_id, prompt or "", target, variant or ""))
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupComparison, ...]:

@@ -88,10 +88,8 @@ class AnswerSources(Struct, frozen=True):
             return "", False
         if (interrupted or cut) and self.records:
             what = "was interrupted" if interrupted else "stopped early"
-            again = f"{cassette.path} is not written, because the run {what}, and a cassette requires a complete run"
-            cached = "the answers received so far are in the cache" if self.cache is not None else _CACHES
-            one_by_one = "; --replay with --replay-mode new records agents trial by trial" if cassette.trials else ""
-            return f"{again}: record it again ({cached}){one_by_one}", False
+            why = f"the run {what}, and a cassette requires a complete run"
+            return f"{cassette.path} is not written, because {why}: record it again ({_CACHES})", False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""

@@ -18,7 +18,7 @@ from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.results.listing import compared_totals_of, listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
 from agentv.app.results.stored import StoredRun, find_run
-from agentv.app.running.run_record import SIGNATURE, gated_suite, signature_of
+from agentv.app.running.run_record import SIGNATURE, gated_suite, signature_of, with_agent_versions
 from agentv.app.settings import shard_of
 from agentv.authoring.source.files import repository_root
 from agentv.errors import StoreError, UsageError
@@ -241,10 +241,6 @@ def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]
     reruns = [one["settings"].get("rerun") for one in records]
     settings["rerun"] = next((one for one in ("failed", "errored") if one in reruns), None)
     settings["cache"] = any(one["settings"].get("cache") for one in records)
-    versions: dict[str, set[str]] = {}
-    for one in records:
-        for name, found in (one.get("agent_versions") or {}).items():
-            versions.setdefault(name, set()).update(found)
     record: dict[str, Json] = {
         **{name: value for name, value in records[0].items() if name != SIGNATURE},
         "run_id": run_id,
@@ -254,8 +250,9 @@ def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]
         "partial": msgspec.to_builtins(_partial(shards, planned)),
         "settings": settings,
         "merged": [one.path.name for one in shards],
-        **({"agent_versions": {name: sorted(found) for name, found in versions.items()}} if versions else {}),
     }
+    for one in records[1:]:
+        record = {**(with_agent_versions(record, one.get("agent_versions") or {}) or record)}
     if (signature := signature_of(record, root)) is not None:
         record[SIGNATURE] = signature
     return record
