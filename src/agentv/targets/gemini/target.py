@@ -229,7 +229,7 @@ class _Gemini:
             return no_reply_in_time(timeout_s)
         except (APIError, UnreadReplyError) as error:
             return self._refused(error)
-        except (ClientError, OSError) as error:
+        except (ClientError, OSError, TooLargeError) as error:
             return self._lost(error)
         except ValueError as error:  # no JSON, or not of the API's shape
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
@@ -237,7 +237,7 @@ class _Gemini:
     def _lost(self, error: Exception) -> Failure:
         from aiohttp import ClientPayloadError
 
-        if isinstance(error.__cause__, TooLargeError):
+        if isinstance(error, TooLargeError):
             return TOO_LARGE
         failed = incomplete_reply if isinstance(error, ClientPayloadError) else no_connection
         return failed(error, self._settings.secrets)

@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from io import BytesIO
 from ssl import SSLContext
 from typing import TYPE_CHECKING, Any
@@ -115,11 +115,19 @@ def refuse_unread(status: int, headers: Mapping[str, str]) -> None:
         raise UnreadReplyError(status, headers)
 
 
-async def _refuse_unread(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+async def _read_bounded(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Middleware: the response, read unless it is a stream, whose lines aiohttp bounds.
+
+    Raises:
+        UnreadReplyError, TooLargeError: the body must not be read, or is too large.
+    """
     response = await handler(request)
     try:
         refuse_unread(response.status, response.headers)
-    except UnreadReplyError:
+        if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+            body = b"".join([piece async for piece in bounded(response.content.iter_any())])
+            response._body = body  # noqa: SLF001  # what has been read before is not read again
+    except BaseException:
         response.close()
         raise
     return response
@@ -127,39 +135,7 @@ async def _refuse_unread(request: ClientRequest, handler: ClientHandlerType) -> 
 
 def session_of_sdk() -> ClientSession:
     """A session for an SDK that would follow redirects, and read replies of any size. It belongs to the loop."""
-    return unlimited_session(response_class=_bounded_response(), middlewares=[_refuse_unread])
-
-
-@cache
-def _bounded_response() -> type[ClientResponse]:
-    """Responses whose bodies end with an error where they are too large.
-
-    Whoever reads such a body, whole or in pieces, gets a ClientPayloadError whose cause is a TooLargeError.
-    """
-    from aiohttp import ClientPayloadError, ClientResponse, StreamReader
-
-    class BoundedReader(StreamReader):
-        __slots__ = ()
-
-        def feed_data(self, data: bytes, _: int = 0) -> bool:
-            """Take in the next bytes."""
-            if self.total_bytes + len(data) <= LARGEST_BODY:
-                return super().feed_data(data)
-            if self.exception() is None:
-                error = ClientPayloadError("the response is too large")
-                error.__cause__ = TooLargeError()
-                self.set_exception(error)
-            return True
-
-    class BoundedResponse(ClientResponse):
-        async def start(self, connection: Any) -> ClientResponse:
-            """Read the head, and count what comes behind it from then on."""
-            await super().start(connection)
-            if type(self.content) is StreamReader:
-                self.content.__class__ = BoundedReader  # it exists already, and the parser holds on to it
-            return self
-
-    return BoundedResponse
+    return unlimited_session(middlewares=[_read_bounded])
 
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
