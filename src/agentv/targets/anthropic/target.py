@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -170,9 +171,12 @@ class _Anthropic:
         self._imports = Imports(executor, _import)
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
-        self._fixed_body = _fixed_body(settings)
         takes_none = settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model))
         self._optional = OptionalParameters(_OPTIONAL, ("temperature",) if takes_none else ())
+
+    @cached_property
+    def _fixed_body(self) -> dict[str, Any]:
+        return _fixed_body(self._settings)  # which needs the SDK
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model.
@@ -357,48 +361,27 @@ def _thinking(value: Json) -> Json:
     return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) else value
 
 
-_REFUSED = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength")
-_REFUSED_OF_LISTS = ("maxItems", "uniqueItems", "minContains", "maxContains")
-_MOST_ITEMS_ASKED = 1  # 'minItems' may be 0 or 1
-_BY_NAME = ("properties", "$defs", "definitions")
-_LISTED = ("anyOf", "allOf")
-
-
 def accepted(schema: JsonObject) -> JsonObject:
-    """The schema with the keywords that the API refuses moved to descriptions, which the model reads.
+    """The schema in the form that the API takes, by the SDK; one that the SDK cannot convert, as it stands."""
+    from anthropic import transform_schema
 
-    A list of types becomes `anyOf`, and `oneOf` too.
-    """
-    types = schema.get("type")
-    if isinstance(types, list | tuple):
-        rest = {key: value for key, value in schema.items() if key not in {"type", "description"}}
-        of_each: list[JsonObject] = [{"type": one} if one == "null" else {**rest, "type": one} for one in types]
-        description = {"description": schema["description"]} if "description" in schema else {}
-        return {**description, "anyOf": [accepted(one) for one in of_each]}
-    refused = {key: value for key, value in schema.items() if _is_refused(key, value)}
-    made = {
-        {"oneOf": "anyOf"}.get(key, key): _within(key, value) for key, value in schema.items() if key not in refused
-    }
-    if refused:
-        words = ", ".join(f"{key}: {value}" for key, value in refused.items())
-        made["description"] = f"{made['description']} ({words})" if made.get("description") else words
-    return made
+    try:
+        found: JsonObject = transform_schema(_of_one_type(schema))
+    except (AssertionError, AttributeError, TypeError, ValueError):
+        return schema
+    return found
 
 
-def _is_refused(key: str, value: Json) -> bool:
-    if key == "minItems":
-        return not isinstance(value, int) or value > _MOST_ITEMS_ASKED
-    return key in _REFUSED or key in _REFUSED_OF_LISTS
-
-
-def _within(key: str, value: Json) -> Json:
-    """The schemas inside a schema; every other value as it stands."""
-    if key in _BY_NAME and isinstance(value, Mapping):
-        return {name: _one(inner) for name, inner in value.items()}
-    if key in (*_LISTED, "oneOf") and isinstance(value, list | tuple):
-        return [_one(inner) for inner in value]
-    return _one(value) if key == "items" else value
-
-
-def _one(value: Json) -> Json:
-    return accepted(value) if isinstance(value, Mapping) else value
+def _of_one_type(schema: Any) -> Any:
+    """The schema with each list of types as `anyOf`, which is all that the SDK converts."""
+    if isinstance(schema, list | tuple):
+        return [_of_one_type(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = {key: _of_one_type(value) for key, value in schema.items()}
+    types = whole.get("type")
+    if not isinstance(types, list):
+        return whole
+    rest = {key: value for key, value in whole.items() if key not in {"type", "description"}}
+    described = {"description": whole["description"]} if "description" in whole else {}
+    return {**described, "anyOf": [{"type": one} if one == "null" else {**rest, "type": one} for one in types]}
