@@ -5,8 +5,8 @@
     benchmarks/model_calls.py rate-100 --rounds 3 --promptfoo 'node node_modules/.bin/promptfoo' --inspect inspect
 
 Works: delay-N, every answer takes N milliseconds; rate-N, the same with 50 ms, and the provider accepts N requests a
-second and refuses others with 429. The provider is `python -m agentv.testing` in its own process, a new
-one for each run. 1,000 cases × 5 deterministic assertions run at 50 workers with `agentv eval --target
+second and refuses others with 429. The provider is agentv's `ModelServer` in its own process, a new one for each run.
+1,000 cases × 5 deterministic assertions run at 50 workers with `agentv eval --target
 openai:fake-model`; for comparison, the OpenAI SDK alone (AsyncOpenAI on its aiohttp client) makes the same calls and
 compares the texts. promptfoo and Inspect also run if their commands are given. Each runs once per round, so that drift
 affects all equally.
@@ -38,7 +38,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 ANSWER = '{"answer": "fixed", "id": 7, "body": "The quick brown fox jumps over the lazy dog."}'
@@ -229,17 +228,37 @@ def _passed_of_inspect(home: Path, _said: str) -> int:
     return sum(score.get("value") == 1 for score in scores)
 
 
+PROVIDER = """
+import json, sys
+from agentv.testing import ModelServer
+text, delay_ms, rate = json.loads(sys.argv[1])
+with ModelServer(text, delay_s=delay_ms / 1000, rate=rate) as server:
+    print(server.openai, flush=True)
+    for _ in sys.stdin:
+        calls, statuses = server.calls, server.statuses
+        seconds = calls[-1].at - calls[0].at if calls else 0
+        print(json.dumps([len(calls), server.most_at_once, seconds, statuses]), flush=True)
+"""
+"""A process that prints its address, and for each line that it reads what it has counted."""
+
+
 @contextmanager
 def provider(load: Load) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """Its address for OpenAI's SDK, and what it has counted."""
-    options = ["--port", "0", "--delay-ms", str(load.delay_ms), "--text", ANSWER]
-    limit = [] if load.rate is None else ["--rate", str(load.rate)]
-    command = [sys.executable, "-m", "agentv.testing", *options, *limit]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-c", PROVIDER, json.dumps([ANSWER, load.delay_ms, load.rate])]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, said = process.stdin, process.stdout
+
+        def counts() -> dict[str, Any]:
+            print(file=asked, flush=True)
+            return dict(
+                zip(("requests", "most_at_once", "seconds", "statuses"), json.loads(said.readline()), strict=True)
+            )
+
         try:
-            assert process.stdout is not None
-            addresses = dict(process.stdout.readline().split() for _ in range(6))
-            yield addresses["openai"], lambda: json.loads(urlopen(addresses["stats"]).read())
+            yield said.readline().strip(), counts
         finally:
             process.terminate()
 

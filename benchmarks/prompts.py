@@ -146,7 +146,7 @@ def provider() -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            addresses = dict(process.stdout.readline().split() for _ in range(6))
+            addresses = dict(process.stdout.readline().split() for _ in range(5))
             yield addresses["openai"]
         finally:
             process.terminate()
