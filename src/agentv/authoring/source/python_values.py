@@ -23,10 +23,6 @@ AS_AUTHORED = "agentv.authoring.source.python_values:as_authored"
 """What workers call `as_authored` by."""
 
 
-class NotPlainError(Exception):
-    """A value is nothing that an eval file could hold; the message says what it is."""
-
-
 def as_authored(value: Any, what: str, code: str) -> Any:
     """Plain data from an object of a user's program: mappings, lists, text, numbers; SDK objects are converted.
 
@@ -38,13 +34,29 @@ def as_authored(value: Any, what: str, code: str) -> Any:
     Raises:
         ForeignError: the value is of another type, or a conversion raised.
     """
-    try:
-        with foreign_code(code, what):
-            return _plain(value, 0)
-    except ForeignError as error:
-        if isinstance(error.__cause__, NotPlainError):
-            raise ForeignError(Failure(code, f"{what} {error.__cause__}")) from None
-        raise
+
+    def refused(what_it_is: str) -> ForeignError:
+        return ForeignError(Failure(code, f"{what} returns a {what_it_is}"))
+
+    def made(value: Any, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise refused(f"value that is nested more than {DEEPEST} levels deep, or contains itself")
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Mapping):
+            for key in value:
+                if not isinstance(key, str):
+                    raise refused(f"mapping with the key {key!r}; keys must be text")
+            return {key: made(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+            return [made(item, depth + 1) for item in value]
+        authored = getattr(value, "authored", None)
+        if callable(authored) and not isinstance(value, type):
+            return made(authored(), depth + 1)
+        raise refused(f"value of the type '{type(value).__name__}', which an eval file cannot contain")
+
+    with foreign_code(code, what):
+        return made(value, 0)
 
 
 def authored_suite(_function: None, payload: Mapping[str, str]) -> Any:
@@ -73,27 +85,6 @@ def _document(path: str, value: Any) -> Any:
         return made
     message = f"'{SUITE}' of {name} must be a Suite or a mapping, not {type(value).__name__}"
     raise ForeignError(Failure(BAD_SUITE, message))
-
-
-def _plain(value: Any, depth: int) -> Any:
-    if depth > DEEPEST:
-        raise NotPlainError(f"returns a value that is nested more than {DEEPEST} levels deep, or contains itself")
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return [_plain(item, depth + 1) for item in value]
-    authored = getattr(value, "authored", None)
-    if callable(authored) and not isinstance(value, type):
-        return _plain(authored(), depth + 1)
-    raise NotPlainError(f"returns a value of the type '{type(value).__name__}', which an eval file cannot contain")
-
-
-def _key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise NotPlainError(f"returns a mapping with the key {key!r}; keys must be text")
-    return key
 
 
 def traced(value: Any, file: str) -> tuple[Node, Mapping[Span | None, str]]:
