@@ -129,7 +129,6 @@ def object_of(cls: type, unread: Mapping[str, Schema] | None = None) -> Schema:
     return {
         **mapping_of(properties_of(cls, unread)),
         **needed(spellings_of(shape, name) for name in shape.required),
-        **spelled_once(spellings_of(shape, name) for name in {rule.name: None for rule in shape.rules.values()}),
     }
 
 
@@ -144,16 +143,6 @@ def needed(groups: Iterable[Sequence[str]]) -> Schema:
     alone = [group[0] for group in listed if len(group) == 1]
     choices = [{"anyOf": [{"required": [key]} for key in group]} for group in listed if len(group) > 1]
     return {**({"required": alone} if alone else {}), **({"allOf": choices} if choices else {})}
-
-
-def spelled_once(groups: Iterable[Sequence[str]]) -> Schema:
-    """The keywords that refuse two spellings of one key."""
-    rules = {
-        key: {"properties": dict.fromkeys(group[place + 1 :], False)}
-        for group in groups
-        for place, key in enumerate(group[:-1])
-    }
-    return {"dependentSchemas": rules} if rules else {}
 
 
 def doc_of(annotation: Any) -> str:

@@ -20,7 +20,6 @@ from agentv.authoring.fields.json_kinds import (
     needed,
     object_of,
     properties_of,
-    spelled_once,
     spellings_of,
 )
 from agentv.authoring.fields.schema import AuthoredRetry, AuthoredSettings, AuthoredTarget
@@ -326,10 +325,7 @@ def spelled_mapping(
     older = {key: _reference(canonical, key, place, spellings) for key, canonical in spellings.older.items()}
     known = {*properties, *older, *(more or {})}
     nested = {key: _nested(inner, place, known, spellings.not_yet) for key, inner in spellings.nested.items()}
-    return {
-        **mapping_of({**properties, **older, **(more or {}), **nested}),
-        **spelled_once(spellings.spelled(key) for key in properties),
-    }
+    return mapping_of({**properties, **older, **(more or {}), **nested})
 
 
 def older_spelling(canonical: str, schema: Schema) -> Schema:
@@ -382,11 +378,6 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     unbuilt = "|".join(_escaped(name).replace("-", "[-_]") for name in sorted(providers.not_yet))
     # a target whose `id` is its provider has no other (newer AgentV)
     by_name: Schema = {"type": "string", "pattern": f"^(?:{'|'.join(_escaped(one.name) for one in found)})(?::|$)"}
-    once = {
-        key: {"properties": {name: no for name, no in rule["properties"].items() if name != "id"}}
-        for key, rule in open_keys.get("dependentSchemas", {}).items()
-        if key != "id"
-    }
     return {
         "target": {"if": {"type": "object"}, "then": {"$ref": "#/$defs/inline-target"}, "else": NAME},
         "target-keys": {
@@ -409,7 +400,7 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
             "then": _alias(common["properties"]),
             "else": {
                 "if": BY_ID,
-                "then": {"allOf": [{**open_keys, "dependentSchemas": once}, *by_id]},
+                "then": {"allOf": [open_keys, *by_id]},
                 "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
             },
         },
