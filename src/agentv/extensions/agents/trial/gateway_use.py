@@ -200,12 +200,9 @@ class GatewayUse(Struct):
 
 def totals_of(steps: Iterable[UsageStep]) -> tuple[TokenUsage | None, float | None]:
     """Tokens and cost of model calls, as far as they are known; None where nothing is, or a price is missing."""
-    counted = [one for one in steps if one.tokens is not None]
-    tokens = [one.tokens for one in counted if one.tokens is not None]
-    costs = [one.cost_usd for one in counted if one.cost_usd is not None]
-    if not tokens:
-        return None, None
-    return reduce(add, tokens), round(sum(costs), 10) if len(costs) == len(counted) else None
+    counted = Trace(tuple(one for one in steps if one.tokens is not None))
+    cost = counted.cost_usd
+    return counted.tokens, None if cost is None else round(cost, 10)
 
 
 def _merged(steps: Iterable[Step], usages: Iterable[UsageStep]) -> tuple[Step, ...]:

@@ -207,14 +207,13 @@ class LocalWorkspace:
 
     async def _remember(self) -> Failure | None:
         """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""
-        texts = map(_text, self._hidden.values())
-        self._before = Path(self.sandbox.places.trial, "before")
-        await asyncio.to_thread(remove_directory, str(self._before))
-        if not any(failing(path, text, "") for path, text in zip(self._hidden, texts, strict=True)):
-            self._before = None
+        before, self._before = Path(self.sandbox.places.trial, "before"), None
+        await asyncio.to_thread(remove_directory, str(before))
+        if not any(failing(path, _text(source), "") for path, source in self._hidden.items()):
             return None
-        await asyncio.to_thread(self._before.mkdir)
-        return await copy_directory(self.path, str(self._before))
+        self._before = before
+        await asyncio.to_thread(before.mkdir)
+        return await copy_directory(self.path, str(before))
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
