@@ -18,14 +18,15 @@ from typing import Any
 from msgspec import Struct
 
 from agentv.authoring.code.named_files import (
-    ScriptPlaces,
+    Loads,
+    Module,
     code_named,
     is_script,
     places_of_script,
     starts_programs,
     words_of_script,
 )
-from agentv.authoring.code.python_code import Loads, Module, loads_of, relative_to
+from agentv.authoring.code.python_code import loads_of, relative_to
 from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_file, repository_root, upwards
 from agentv.model.values.values import lazy_pattern
 
@@ -60,31 +61,18 @@ _LARGEST_PACKAGE = 1 << 20
 _MOST_CONFIGS = 8
 
 
-class ScriptLoads(Struct, frozen=True):
-    """Names and directories that one file loads.
-
-    Attributes:
-        names: as authored.
-        directories: relative paths of directories of which it may load any file.
-        unknown: it loads or starts something that its text does not show.
-    """
-
-    names: tuple[str, ...] = ()
-    directories: tuple[str, ...] = ()
-    unknown: bool = False
-
-
-def loads_of_script(source: bytes) -> ScriptLoads:
-    """The names and directories that a file loads."""
+def loads_of_script(source: bytes) -> Loads:
+    """The names and directories that a file of JavaScript loads."""
     text = source.decode(errors="replace")
-    names = dict.fromkeys(found[2] for found in _NAMED.finditer(text))
-    directories = dict.fromkeys(found[1] or found[3] for found in _BEGUN.finditer(text))
-    begun = len(list(_BEGUN.finditer(text)))
+    begun = list(_BEGUN.finditer(text))
     put_together = len(list(_LOADS.finditer(text))) + len(list(_PUT_TOGETHER.finditer(text)))
     created = any(found[1] != "require" for found in _CREATED.finditer(text))
     created = created or _HANDED_ON.search(text) is not None
-    unknown = put_together > begun or created or _STARTS.search(text) is not None
-    return ScriptLoads(tuple(names), tuple(directories), unknown)
+    return Loads(
+        names=dict.fromkeys(found[2] for found in _NAMED.finditer(text)),
+        directories=dict.fromkeys(found[1] or found[3] for found in begun),
+        unknown=put_together > len(begun) or created or _STARTS.search(text) is not None,
+    )
 
 
 def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> Iterator[str]:
@@ -388,35 +376,28 @@ class _Search:
 
     def _imported(self, path: str, state: tuple[int, int, int]) -> Iterator[str]:
         """The paths that may be what a file imports or runs."""
-        directory = os.path.dirname(path)  # noqa: PTH120  # as above
+        loads, directory = _loads(path, *state), os.path.dirname(path)  # noqa: PTH120  # as above
         above = list(upwards(directory, self._root.rstrip(os.sep)))
-        seen_from = above
-        if not path.endswith(_CODE):
-            places = _script_places(path, *state)
-            self._unknown = self._unknown or places.unknown
-            others = relative_to((*places.goes, *places.programs), above)
-            seen_from = [*above, *(one for one in others if one.startswith(self._root) and is_directory(one))]
-            self._search_in(relative_to(places.homes, above))
-            yield from relative_to(places.sourced, above)
-            yield from _modules([(0, one) for one in places.modules], seen_from, list(self._homes))
-        for word in _words(path, *state):
+        others = (one for one in relative_to(loads.goes, above) if one.startswith(self._root) and is_directory(one))
+        seen_from = [*above, *others]
+        self._unknown = self._unknown or loads.unknown
+        if path.endswith(_PYTHON):
+            self._read.append(path)
+        self._search_in(relative_to(loads.homes, above))
+        homes = list(self._homes)
+        yield from _modules(loads.modules, seen_from, homes)
+        yield from relative_to(loads.files, above)
+        for word in loads.words:
             found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118  # as above
             yield from (place for place in found if is_file(place) and is_code(place))
-        if path.endswith(SCRIPTS):
-            yield from self._of_script(path, _script_loads(path, *state))
-        elif path.endswith(_PYTHON):
-            self._read.append(path)
-            loads = _loads(path, *state)
-            self._unknown = self._unknown or loads.unknown
-            self._search_in(relative_to(loads.homes, above))
-            homes = list(self._homes)
-            yield from _modules(loads.modules, above, homes)
-            yield from relative_to(loads.files, above)
-            for place in relative_to(loads.walked, above):
-                yield from self._walked(place)
-            imported = loads.modules if loads.finds else {}
-            for place in _packages(loads.packages | imported, above, homes):
-                yield from self._walked(place)
+        for name in loads.names:
+            yield from files_of_name(name, path, self._root.rstrip(os.sep), tuple(homes))
+        for one in loads.directories:
+            place = os.path.normpath(os.path.join(directory, one))  # noqa: PTH118  # as above
+            yield from self._walked(place, (*SCRIPTS, ".json"))
+        imported = loads.modules if loads.finds else {}
+        for place in (*relative_to(loads.walked, above), *_packages(loads.packages | imported, above, homes)):
+            yield from self._walked(place)
 
     def _search_in(self, homes: list[str]) -> None:
         added = [home for home in homes if home not in self._homes and is_directory(home)]
@@ -427,14 +408,6 @@ class _Search:
         for home in homes:
             folder = _standing(home)
             self._states[folder] = _state(folder)
-
-    def _of_script(self, path: str, loads: ScriptLoads) -> Iterator[str]:
-        self._unknown = self._unknown or loads.unknown
-        for name in loads.names:
-            yield from files_of_name(name, path, self._root.rstrip(os.sep), tuple(self._homes))
-        for one in loads.directories:
-            place = os.path.normpath(os.path.join(os.path.dirname(path), one))  # noqa: PTH118, PTH120  # as above
-            yield from self._walked(place, (*SCRIPTS, ".json"))
 
     def _walked(self, directory: str, endings: tuple[str, ...] = _PYTHON) -> Iterator[str]:
         """The code in a directory and below it, a bounded number."""
@@ -471,27 +444,20 @@ def _below(directory: str, endings: tuple[str, ...]) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> Loads:
-    return loads_of(path, _read(path, size))
-
-
-@lru_cache(maxsize=4096)
-def _script_loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> ScriptLoads:
-    return loads_of_script(_read(path, size))
-
-
-@lru_cache(maxsize=4096)
-def _script_places(path: str, _written_ns: int, _changed_ns: int, size: int) -> ScriptPlaces:
-    data = _read(path, size)
-    return places_of_script(path, data) if is_script(path, data) else ScriptPlaces()
-
-
-@lru_cache(maxsize=4096)
-def _words(path: str, _written_ns: int, _changed_ns: int, size: int) -> tuple[str, ...]:
-    """What a file says that may name code that it runs."""
-    data = _read(path, size)
+    """What a file loads or names; nothing where it is no code, cannot be read, or is too large for code."""
+    try:
+        data = b"" if size > _LARGEST else Path(path).read_bytes()
+    except OSError:
+        data = b""
     if path.endswith(_CODE):
-        return code_named(data) if starts_programs(data) else ()
-    return words_of_script(path, data) if is_script(path, data) else ()
+        found = loads_of(path, data) if path.endswith(_PYTHON) else loads_of_script(data)
+        found.words = code_named(data) if starts_programs(data) else ()
+    elif is_script(path, data):
+        found = places_of_script(path, data)
+        found.words = words_of_script(path, data)
+    else:
+        return Loads()
+    return found
 
 
 def files_of_module(dotted: str) -> Iterator[str]:
@@ -507,16 +473,6 @@ def files_of_module(dotted: str) -> Iterator[str]:
         yield found.origin
     for home in (found.submodule_search_locations or ()) if rest else ():
         yield from module_files(home, rest)
-
-
-def _read(path: str, size: int) -> bytes:
-    """The bytes of a file; none where it cannot be read, or is too large for code."""
-    if size > _LARGEST:
-        return b""
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
 
 
 def _state(path: str) -> _State:

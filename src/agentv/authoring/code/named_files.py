@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentv.model.values.values import lazy_pattern
 
@@ -44,47 +44,59 @@ def words_of_script(path: str, data: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for line in lines for word in _words(line)))
 
 
-class ScriptPlaces(Struct, frozen=True):
-    """Search paths in a shell script or a Makefile.
+Module = tuple[int, str]
+"""The dots in front, 0 for none, and the name."""
+
+
+class Loads(Struct):
+    """What one file loads or names, each once and in order.
 
     Attributes:
+        modules: Python's, imported or run by name.
         homes: directories that it adds to the path of Python's or Node's modules.
-        programs: directories that it adds to the path of programs.
-        goes: directories that it changes to.
-        sourced: files that it reads as a part of itself, whatever their names.
-        modules: Python modules that it runs by name.
-        unknown: it runs something that only a shell can determine.
+        walked: directories of which it may load every module.
+        packages: packages whose modules it imports by computed names.
+        files: paths that it runs as code, or reads as a part of itself, whatever their names.
+        names: JavaScript's, as authored.
+        directories: relative paths of directories of which JavaScript may load any file.
+        goes: directories that it changes to, or adds to the path of programs.
+        words: what may name code that it runs.
+        finds: it searches the packages that it imports for modules.
+        unknown: it loads or starts something that its text does not show.
     """
 
-    homes: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
-    goes: tuple[str, ...] = ()
-    sourced: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
+    modules: dict[Module, None] = field(default_factory=dict)
+    homes: dict[str, None] = field(default_factory=dict)
+    walked: dict[str, None] = field(default_factory=dict)
+    packages: dict[Module, None] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
+    directories: dict[str, None] = field(default_factory=dict)
+    goes: dict[str, None] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    finds: bool = False
     unknown: bool = False
 
 
-def places_of_script(path: str, data: bytes) -> ScriptPlaces:
+def places_of_script(path: str, data: bytes) -> Loads:
     """The places that a shell script, a Makefile, or the scripts of a `package.json` name."""
     text = data.decode(errors="replace")
     lines = "\n".join(_package_scripts(text)) if path.endswith(".json") else text
-    return ScriptPlaces(
-        homes=_directories(lines, ("PYTHONPATH", "NODE_PATH")),
-        programs=_directories(lines, ("PATH",)),
-        goes=tuple(
-            dict.fromkeys(one for found in _GOES.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
-        ),
-        sourced=tuple(dict.fromkeys(_bare(found[1]) for found in _SOURCED.finditer(lines))),
-        modules=tuple(dict.fromkeys(found[1] for found in _MODULES.finditer(lines))),
+    goes = (one for found in _GOES.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
+    return Loads(
+        modules={(0, found[1]): None for found in _MODULES.finditer(lines)},
+        homes=dict.fromkeys(_directories(lines, ("PYTHONPATH", "NODE_PATH"))),
+        files=dict.fromkeys(_bare(found[1]) for found in _SOURCED.finditer(lines)),
+        goes=dict.fromkeys((*goes, *_directories(lines, ("PATH",)))),
         unknown=_UNTOLD.search(lines) is not None,
     )
 
 
-def _directories(lines: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _directories(lines: str, names: tuple[str, ...]) -> list[str]:
     """What is set as one of the variables, without what the shell had before."""
     values = (_bare(found[2]) for found in _SET.finditer(lines) if found[1] in names)
     parts = (_bare(part) for value in values for part in value.split(os.pathsep))
-    return tuple(dict.fromkeys(part for part in parts if part and "$" not in part))
+    return [part for part in parts if part and "$" not in part]
 
 
 def _bare(word: str) -> str:

@@ -10,7 +10,7 @@ from itertools import product
 
 from msgspec import Struct, field
 
-from agentv.authoring.code.named_files import places_in
+from agentv.authoring.code.named_files import Loads, places_in
 from agentv.authoring.fields.python_source import parsed
 from agentv.model.values.values import lazy_pattern
 
@@ -293,9 +293,6 @@ def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.
             yield from _pairs(inner, None)
 
 
-Module = tuple[int, str]
-"""The dots in front, 0 for none, and the name."""
-
 _STARTS = lazy_pattern(
     rb"\bsubprocess\b|\bos\.(?:system|popen|exec|spawn|posix_spawn)|create_subprocess|\bpexpect\b|\bpty\.spawn"
 )
@@ -309,28 +306,6 @@ _WALKS = frozenset({"iter_modules", "walk_packages"})
 _PATH_METHODS = {"insert": 1, "append": 0, "extend": 0}
 _LOADERS = _IMPORTERS | _OF_FILES.keys() | _RUNS | _WALKS
 _OWN = frozenset({"__name__", "__package__"})
-
-
-class Loads(Struct):
-    """Modules and files that one file loads, each once and in order.
-
-    Attributes:
-        modules: imported by name.
-        homes: directories that it adds to Python's path.
-        walked: directories of which it may load every module.
-        packages: packages whose modules it imports by computed names.
-        files: paths that it runs as code.
-        finds: it searches the packages that it imports for modules.
-        unknown: it loads or starts something that its text does not show.
-    """
-
-    modules: dict[Module, None] = field(default_factory=dict)
-    homes: dict[str, None] = field(default_factory=dict)
-    walked: dict[str, None] = field(default_factory=dict)
-    packages: dict[Module, None] = field(default_factory=dict)
-    files: dict[str, None] = field(default_factory=dict)
-    finds: bool = False
-    unknown: bool = False
 
 
 def loads_of(path: str, source: bytes) -> Loads:

@@ -43,14 +43,14 @@ def test_a_new_plugin_and_a_new_module_change_what_belongs_to_it(tmp_path):
     [
         ("export PYTHONPATH=lib:$PYTHONPATH\npython3 a.py", "homes", ("lib",)),
         ('PYTHONPATH="$PWD/lib" python3 a.py', "homes", ("lib",)),
-        ("PATH=$(pwd)/tools:/usr/bin:$PATH", "programs", ("tools", "/usr/bin")),
+        ("PATH=$(pwd)/tools:/usr/bin:$PATH", "goes", ("tools", "/usr/bin")),
         ("cd sub && python3 a.py; (cd deep; ls)", "goes", ("sub", "deep")),
-        (". ./env\nsource lib/env", "sourced", ("./env", "lib/env")),
-        ("python3 -m pkg.tool -v", "modules", ("pkg.tool",)),
+        (". ./env\nsource lib/env", "files", ("./env", "lib/env")),
+        ("python3 -m pkg.tool -v", "modules", ((0, "pkg.tool"),)),
     ],
 )
 def test_where_a_script_has_code_looked_for(text, name, found):
-    assert getattr(places_of_script("/run.sh", text.encode()), name) == found
+    assert tuple(getattr(places_of_script("/run.sh", text.encode()), name)) == found
 
 
 def test_code_that_starts_programs_is_told_apart():
