@@ -240,105 +240,80 @@ def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str
         HubError: the split cannot be had.
     """
     import httpx  # comes with huggingface_hub
+    from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import disable_progress_bars
 
+    if sys.stderr is None or not sys.stderr.isatty():
+        disable_progress_bars()
     try:
-        return _Repository(wanted, token).files()
-    except (OSError, httpx.HTTPError, HFValidationError) as error:
-        raise _explained(wanted, error) from None
+        commit, listed = _listed(wanted, token)
 
+        def file(name: str) -> str:
+            return str(hf_hub_download(wanted.repository, name, repo_type="dataset", revision=commit, token=token))
 
-class _Repository:
-    """The repository of a dataset at one revision."""
-
-    def __init__(self, wanted: HubReference, token: str | None) -> None:
-        from huggingface_hub.utils import disable_progress_bars
-
-        if sys.stderr is None or not sys.stderr.isatty():
-            disable_progress_bars()
-        self._wanted = wanted
-        self._token = token
-        self._commit, self._names = self._listed()
-
-    def files(self) -> tuple[list[str], str]:
-        """The files of the split, in order, and the directory that holds all of the dataset's files in the cache."""
-        names = files_of_split(self._wanted, self._names, self._readme())
+        names = files_of_split(wanted, listed, _head(file(_README)) if _README in listed else {})
         counts: dict[tuple[str, str, str], int] = {}
-        for name in names:
-            found = _OF.fullmatch(name)
-            if found is not None:
-                key = found["stem"], found["count"], found["rest"]
-                counts[key] = counts.get(key, 0) + 1
+        for found in filter(None, map(_OF.fullmatch, names)):
+            key = found["stem"], found["count"], found["rest"]
+            counts[key] = counts.get(key, 0) + 1
         for (_, count, _), here in counts.items():
             if here < int(count):
-                message = f"the cache has {here} of {int(count)} files of {self._wanted}"
+                message = f"the cache has {here} of {int(count)} files of {wanted}"
                 raise HubError(message, "run it once with a network, and without HF_HUB_OFFLINE")
-        paths = [self._file(name) for name in names]
-        snapshot = Path(paths[0]).parents[len(Path(names[0]).parts) - 1]
-        return paths, str(snapshot.parent.parent)
+        paths = [file(name) for name in names]
+    except (OSError, httpx.HTTPError, HFValidationError) as error:
+        raise _explained(wanted, error) from None
+    snapshot = Path(paths[0]).parents[len(Path(names[0]).parts) - 1]
+    return paths, str(snapshot.parent.parent)
 
-    def _listed(self) -> tuple[str, Sequence[str]]:
-        """The commit, and the paths of all files: those that there are, without a network those of the cache."""
-        import httpx
-        from huggingface_hub import HfApi, snapshot_download
-        from huggingface_hub.errors import OfflineModeIsEnabled
 
-        repository, revision = self._wanted.repository, self._wanted.revision
-        try:
-            info = HfApi(token=self._token).dataset_info(repository, revision=revision, timeout=10)
-        except (httpx.ConnectError, httpx.TimeoutException, OfflineModeIsEnabled):
-            found = snapshot_download(
-                repository, repo_type="dataset", revision=revision, local_files_only=True, allow_patterns=_README
-            )
-            folder = Path(found)
-            return folder.name, [str(one.relative_to(folder)) for one in sorted(folder.rglob("*")) if one.is_file()]
-        return str(info.sha), [one.rfilename for one in info.siblings or ()]
+def _listed(wanted: HubReference, token: str | None) -> tuple[str, Sequence[str]]:
+    """The commit, and the paths of all files: those that there are, without a network those of the cache."""
+    import httpx
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import OfflineModeIsEnabled
 
-    def _file(self, name: str) -> str:
-        from huggingface_hub import hf_hub_download
+    repository, revision = wanted.repository, wanted.revision
+    try:
+        info = HfApi(token=token).dataset_info(repository, revision=revision, timeout=10)
+    except (httpx.ConnectError, httpx.TimeoutException, OfflineModeIsEnabled):
+        found = snapshot_download(
+            repository, repo_type="dataset", revision=revision, local_files_only=True, allow_patterns=_README
+        )
+        folder = Path(found)
+        return folder.name, [str(one.relative_to(folder)) for one in sorted(folder.rglob("*")) if one.is_file()]
+    return str(info.sha), [one.rfilename for one in info.siblings or ()]
 
-        repository = self._wanted.repository
-        found = hf_hub_download(repository, name, repo_type="dataset", revision=self._commit, token=self._token)
-        return str(found)
 
-    def _readme(self) -> Mapping[str, Any]:
-        """What the head of the README says of subsets and splits."""
-        if _README not in self._names:
-            return {}
-        path = Path(self._file(_README))
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_README)
-        head = re.match(rb"---\s*\n(.*?)\n---\s*(?:\n|$)", data, re.DOTALL)
-        root = read_yaml(str(path), head[1], Report()).value if head is not None else None
-        said = plain(root) if root is not None else None
-        return said if isinstance(said, dict) else {}
+def _head(path: str) -> Mapping[str, Any]:
+    """What the head of the README says of subsets and splits."""
+    with Path(path).open("rb") as file:
+        data = file.read(_LARGEST_README)
+    head = re.match(rb"---\s*\n(.*?)\n---\s*(?:\n|$)", data, re.DOTALL)
+    root = read_yaml(path, head[1], Report()).value if head is not None else None
+    said = plain(root) if root is not None else None
+    return said if isinstance(said, dict) else {}
 
 
 def _explained(wanted: HubReference, error: Exception) -> HubError:
     """What an error of the library means."""
     from huggingface_hub.errors import (
         GatedRepoError,
-        HfHubHTTPError,
         LocalEntryNotFoundError,
         OfflineModeIsEnabled,
         RepositoryNotFoundError,
-        RevisionNotFoundError,
     )
 
-    name = wanted.repository
-    at = f" at '{wanted.revision}'" if wanted.revision else ""
+    name = f"{wanted.repository} at '{wanted.revision}'" if wanted.revision else wanted.repository
     if isinstance(error, GatedRepoError):
         return HubError(f"{name} is only for those who accepted its terms", f"accept them on its page, then: {_LOGIN}")
-    if isinstance(error, RevisionNotFoundError):
-        return HubError(f"{name} has no revision '{wanted.revision}'")
     if isinstance(error, RepositoryNotFoundError):
         return HubError(f"Hugging Face has no dataset {name}, or it is private", f"if it is private: {_LOGIN}")
     if isinstance(error, LocalEntryNotFoundError | OfflineModeIsEnabled):
-        message = f"{name}{at} is not in the cache of Hugging Face, and there is no network"
+        message = f"{name} is not in the cache of Hugging Face, and there is no network"
         return HubError(message, "run it once with a network, and without HF_HUB_OFFLINE")
-    if isinstance(error, HfHubHTTPError):
-        return HubError(f"Hugging Face refused {name}: {' '.join(str(error).split())[:200]}")
-    return HubError(f"{name}{at} cannot be downloaded: {' '.join(str(error).split())[:200]}")
+    return HubError(f"{name} cannot be downloaded: {' '.join(str(error).split())[:200]}")
 
 
 _LOGIN = "set HF_TOKEN, or run: hf auth login"
