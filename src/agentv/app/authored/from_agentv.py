@@ -151,7 +151,7 @@ class _Project(Rewriting, kw_only=True):
             if found is None or found.span is None or found.rename is None:
                 return
             text = self.text(found.span.file)
-            made = rewritten(text, [Rename(found.span, *found.rename)], restate=True)
+            made = rewritten(text, [Rename(found.span, *found.rename)])
             if not self.take(found.span.file, made):
                 tried.add(self._key(found))
 

@@ -68,19 +68,18 @@ class _Mapping(Struct):
         return next((one for one in self.entries if one.name == name), None)
 
 
-def rewritten(text: str, renames: Iterable[Rename], *, restate: bool = False) -> str:
+def rewritten(text: str, renames: Iterable[Rename]) -> str:
     """The text with the canonical spellings.
 
     Args:
         text: of one file, with its line ends and byte order mark.
         renames: places in this text.
-        restate: values that mean the same under the canonical key are written as it has them.
     """
     mark, text = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
     if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # lines that are made end as the others do
-        return mark + rewritten(text.replace("\r\n", "\n"), renames, restate=restate).replace("\n", "\r\n")
+        return mark + rewritten(text.replace("\r\n", "\n"), renames).replace("\n", "\r\n")
     renames = list(renames)
-    in_place = [one for one in renames if one.in_place and not (restate and one.written in _VALUES)]
+    in_place = [one for one in renames if one.in_place and one.written not in _VALUES]
     moves = {(one.span.line, one.span.column): one for one in renames if one not in in_place}
     groups: list[list[Rename]] = [_moves_in(one, moves) for one in _mappings(text)] if moves else []
     lines = text.splitlines(keepends=True)
@@ -90,7 +89,7 @@ def rewritten(text: str, renames: Iterable[Rename], *, restate: bool = False) ->
     homes = list(_mappings(text)) if any(groups) else []
     if len(homes) == len(groups):  # as before, since words do not change what holds what
         for home, group in sorted(zip(homes, groups, strict=True), key=lambda one: one[0].start, reverse=True):
-            made = _moved(text, home, group, restate=restate) if group else text
+            made = _moved(text, home, group) if group else text
             for other in homes if made != text else ():
                 if other.start <= home.start and other.end >= home.end:
                     other.end += len(made) - len(text)
@@ -129,19 +128,19 @@ def _moves_in(mapping: _Mapping, moves: Mapping[tuple[int, int], Rename]) -> lis
     return found
 
 
-def _moved(text: str, home: _Mapping, moves: Iterable[Rename], *, restate: bool) -> str:
+def _moved(text: str, home: _Mapping, moves: Iterable[Rename]) -> str:
     """The text with the moves of one mapping, which is read again for each of them."""
     start = home.start if home.in_braces else home.start - home.column
     part = text[start : home.end]
     dashes = "" if home.in_braces else part[: home.column]
     part = " " * len(dashes) + part[len(dashes) :]
     for move in moves:
-        made = _restated(part, move, restate=restate)
+        made = _restated(part, move)
         part = part if made is None or made[: len(dashes) + 1].lstrip(" ").startswith("#") else made
     return f"{text[:start]}{dashes}{part[len(dashes) :]}{text[home.end :]}"
 
 
-def _restated(text: str, rename: Rename, *, restate: bool) -> str | None:
+def _restated(text: str, rename: Rename) -> str | None:
     """The text of a mapping with one key in another place, or its value said in another way; None: not known how."""
     home = next(_mappings(text), None)
     top = home.get(rename.path[0]) if home is not None else None
@@ -153,7 +152,7 @@ def _restated(text: str, rename: Rename, *, restate: bool) -> str | None:
     with_value, said = ": " in rename.written, None
     if with_value:
         key, _, said = rename.canonical.partition(": ")
-    elif restate and entry.name in _VALUES:
+    elif entry.name in _VALUES:
         with_value, said = True, _VALUES[entry.name](text[entry.value : entry.end].strip())
     if with_value and not said:
         removal = _removal(text, holders, entry)

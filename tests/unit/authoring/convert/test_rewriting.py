@@ -124,7 +124,7 @@ def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, exp
     key = written.rpartition(".")[2].partition(":")[0]
     quoted = f'"{key}"'
     place = rename(text, written, canonical, quoted if quoted in text else key)
-    assert rewritten(text, [place], restate=True) == expected
+    assert rewritten(text, [place]) == expected
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, exp
 )
 def test_what_cannot_be_rewritten_is_left(text: str, written: str) -> None:
     key = written.partition(":")[0] if written.partition(":")[0] in text else "other"
-    assert rewritten(text, [rename(text, written, "repeat", key)], restate=True) == text
+    assert rewritten(text, [rename(text, written, "repeat", key)]) == text
 
 
 def test_a_block_goes_with_all_that_is_in_it() -> None:
