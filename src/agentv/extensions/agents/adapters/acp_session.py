@@ -299,7 +299,7 @@ class AcpSession:
     def _metadata(self) -> dict[str, Any]:
         """What is known of the agent beside its steps."""
         agent, transport = self._agent, self._transport
-        facts: dict[str, Any] = {"turns": self._trace.turns}
+        facts: dict[str, Any] = {"session_id": self._id, "turns": self._trace.turns}
         if agent is not None:
             known = agent.agent_capabilities
             facts["protocol_version"] = agent.protocol_version

@@ -432,6 +432,7 @@ class NativeSession:
         if lines.unread:
             missing.append(f"{plural(lines.unread, 'event')} of the agent's stream could not be read")
         known: dict[str, Any] = {
+            "session_id": ending.session_id,
             "model": recording.model,
             "turns": recording.own_turns,
             "noise_lines": lines.noise,
