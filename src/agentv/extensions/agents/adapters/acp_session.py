@@ -23,7 +23,6 @@ from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
-from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.targets.model_api.content import picture_of
 from agentv.user_code.files import temporary_prefix
@@ -109,7 +108,6 @@ class AcpSession:
         self._id = ""
         self._model: str | None = None
         self._earlier_cost_usd = 0.0
-        self._earlier_tokens: TokenUsage | None = None
         self._on_activity = request.on_activity
         self.usable = False
 
@@ -222,8 +220,6 @@ class AcpSession:
             return trials.failed(trials.DENIED, trace.denial_message, response)
         self.limits.end(self._trace.turns, len(self._trace.calls))
         self._earlier_cost_usd = self._trace.cost_usd or self._earlier_cost_usd
-        used, earlier = response.token_usage, self._earlier_tokens
-        self._earlier_tokens = used if earlier is None else earlier + (used or TokenUsage())
         self.usable = True
         return response
 
@@ -313,11 +309,10 @@ class AcpSession:
         limits.check(trace.turns, len(trace.calls))
         if self._on_activity is None:
             return
-        used = self._earlier_tokens
         tool = trace.latest.names[0] if trace.latest is not None else ""
         turns, calls = limits.turns + trace.turns, limits.tool_calls + len(trace.calls)
         cost = trace.cost_usd if trace.cost_usd is not None else self._earlier_cost_usd or None
-        self._on_activity(AgentActivity(tool, turns, calls, None if used is None else used.total, cost))
+        self._on_activity(AgentActivity(tool, turns, calls, None, cost))
 
     async def close(self, grace_s: float = GRACE_S) -> None:
         """End the agent, and remove the directory that was made for it."""

@@ -97,7 +97,7 @@ class Recording:
             self._begin_turn(parent)
             name = name or canonical_name(native_name)
             began, identity = self.now_ms, call_id or None
-            self._calls[call_id or f"#{len(self._steps)}"] = len(self._steps)
+            self._calls[call_id] = len(self._steps)
             made = ToolCallStep(name, arguments, native_name, identity, started_ms=began, parent=parent or None)
             self._steps.append(made)
             self.tool_calls += 1
