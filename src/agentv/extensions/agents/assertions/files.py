@@ -422,7 +422,8 @@ class Diff(DeclaredAssertion):
             what = "all changes" if changes.cut else listed(hidden)
             return Grade.errored("no-data", f"the diff does not show {what}, so that it cannot be graded")
         seen = replace(context, output=changes.patch, value=None, changes=None)  # a judge is shown the diff once
-        return await AssertSet(self.assert_).grade(seen)
+        grade = await AssertSet(self.assert_).grade(seen)
+        return grade.without_spans()  # they are places in the diff, not in the answer
 
 
 def _shown(paths: tuple[str, ...]) -> str:

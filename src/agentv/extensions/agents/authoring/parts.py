@@ -199,12 +199,15 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
     if not isinstance(node, MapNode):
         return _words(node, key, reading)
     pairs = node.items
-    if "reset" in pairs:
-        reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
-        if beside and "command" not in pairs and "script" not in pairs:
-            return None
+    only_resets = beside and "reset" in pairs and pairs.keys().isdisjoint(("command", "script"))
+    if only_resets:  # its other keys are checked all the same
+        pairs = {**pairs, "command": Scalar("true", "true", node.at)}
     read = shape_of(AuthoredCommand).decode(pairs, node, reading, f"a command of '{key}'")
     if read is INVALID:
+        return None
+    if read.reset is not None:
+        reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
+    if only_resets:
         return None
     made = _words(read.command, key, reading)
     if made is None:

@@ -202,3 +202,8 @@ def test_an_empty_diff_fails_unless_it_may_be_empty():
     without = entry("password", negate=True)
     assert not of_diff(Diff((without,)), WorkspaceChanges()).passed
     assert of_diff(Diff((without,), allow_empty=True), WorkspaceChanges()).passed
+
+
+def test_places_in_a_diff_are_no_places_in_the_answer():
+    [check] = of_diff(Diff((entry("password"),), allow_binary=True)).checks
+    assert (check.passed, check.spans) == (True, ())
