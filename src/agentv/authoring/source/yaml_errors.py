@@ -109,7 +109,7 @@ _HINTS = (
     ("", r"\n[ \0]*\t|\0\t", "indent with spaces: YAML does not allow tabs here"),
     ("", r"(?:\n|[:\-\[,])\s*\{[{%][^\n]*$", "quote a text that starts with {{{{ or {{%"),
     ("", r"[^\n]\0([@`%])", "quote a text that starts with {0}"),
-    ("", r":[^\n]*\0:", "quote a text that contains ': '"),
+    ("", r"\n[^\n:]*:[^\n\0]*\0:", "quote a text that contains ': '"),
     ("", r"\\u[dD][89abAB][0-9a-fA-F]{2}[^\n]*$", "write the character itself, or \\U and its code in eight digits"),
 )
 """What the parser says begins so, what stands there and in the line above → the likely fix, best first."""

@@ -188,6 +188,7 @@ def test_an_empty_document_stands_inside_its_file(text):
         ("[" * 100_000 + "]" * 100_000, ["too-deep"]),
         ("[" * 99 + "\n" * 100_000, ["bad-yaml"]),
         ("a: " * 100_000, ["bad-yaml"]),
+        ('a: "' + "x: " * 100_000 + '\\d"', ["bad-yaml"]),
         ("'" * 100_001, ["bad-yaml"]),
         ("a: " + "x" * 5_000_000, []),
         ("[" + ",".join(["1"] * 50_000) + "]", []),
