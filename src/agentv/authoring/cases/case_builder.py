@@ -146,7 +146,8 @@ class CaseBuilder:
         asked = (case.id, case.input, case.expected_output, case.criteria, case.vars, case.metadata)
         turns = [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in case.turns]
         conversation = (turns, case.flow, case.conversation_id, case.preamble, case.user and case.user.facts())
-        calls = [(one.tool, one.args) for one in case.solution.calls] if case.solution is not None else None
+        # of a solution only what assertions may compare the tools' state with
+        calls = [(one.tool, one.args) for one in case.solution.calls] if case.solution is not None else []
         work = (case.workspace and case.workspace.sha256, [one.facts() for one in case.tools], case.limits, calls)
         graded = (*case.assertions, *assertions_of(case.turns))
         if case.transform is not None:

@@ -57,7 +57,7 @@ description: only shown"""
     }
     here, there = digest(tmp_path / "here", text, files), digest(tmp_path / "else" / "where", text, files)
     assert here == there
-    moved = text.replace("only shown", "shown otherwise").replace("\n", "\n\n")
+    moved = text.replace("only shown", "shown otherwise").replace("\n", "\n\n") + "\nsolution: {commands: ['true']}"
     assert digest(tmp_path / "third", moved, files) == here
     assert digest(tmp_path / "fourth", text, {**files, "a.md": "changed"}) != here
     assert digest(tmp_path / "fifth", text, {**files, "judge.md": "Judge: {{ output }}"}) != here
