@@ -183,16 +183,12 @@ async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes =
     """Run a command of the solution as the agent would; why it failed."""
     words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
     place = os.path.join(request.workspace_path or "", command.cwd)  # noqa: PTH118  # as text
-    started = Command(argv=_confined(words, request, place), cwd=place)
+    argv = words if request.sandbox is None else request.sandbox.argv(words, place)
     env, timeout_s = {**request.env, **command.env}, min(command.timeout_s, _TIMEOUT_S)
-    ended = await run_program(started, stdin=stdin, env=env, timeout_s=timeout_s)
+    ended = await run_program(Command(argv=argv, cwd=place), stdin=stdin, env=env, timeout_s=timeout_s)
     if isinstance(ended, Failure):
         return ended
     if ended.status:
         said = tail(ended.stderr or ended.stdout)
         return Failure("solution-failed", f"'{command}' of the solution exits with {ended.status}: {said}")
     return None
-
-
-def _confined(words: tuple[str, ...], request: TargetRequest, place: str) -> tuple[str, ...]:
-    return words if request.sandbox is None else request.sandbox.argv(words, place)
