@@ -77,7 +77,7 @@ async def bare(command: list[str], prompts: int) -> list[float]:
 
 async def ours(command: list[str], prompts: int) -> list[float]:
     took = []
-    session = await open_session(Acp(Command(tuple(command))), request(1), tempfile.gettempdir())
+    session = await open_session(Acp(Command(tuple(command))), request(1))
     try:
         for number in range(1, prompts + 1):
             began = time.perf_counter()
