@@ -440,10 +440,7 @@ class StreamedCases(Generic[R]):
             return
         self._held += cases
         if len(self._held) > HELD:
-            from agentv.user_code.memory import map_large_blocks  # few files are that long
-
             self._held = None
-            map_large_blocks()
 
     def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
         renders = self._source.renders(record)

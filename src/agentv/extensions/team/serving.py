@@ -31,7 +31,6 @@ from agentv.extensions.team.sign_in import SIGN_IN, sign_in_routes
 from agentv.extensions.team.uploaded import RunName
 from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import is_being_written, results_directory
-from agentv.user_code.memory import map_large_blocks
 from agentv.web.answers import RefusedError, no_route
 from agentv.web.documents import document, message_page
 from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer, quiet_config
@@ -274,7 +273,6 @@ def serve_team(
     Raises:
         StoreError: the directory cannot be used.
     """
-    map_large_blocks()
     with copying(state, data, problem):
         started()
         with suppress(KeyboardInterrupt):

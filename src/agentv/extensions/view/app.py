@@ -40,7 +40,6 @@ from agentv.extensions.view.events import STREAMS, Events
 from agentv.extensions.view.growing import DamagedIndexError
 from agentv.extensions.view.pages.page import ENTRY, joined
 from agentv.extensions.view.state import view_of
-from agentv.user_code.memory import map_large_blocks
 from agentv.version import __version__
 from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, error_response, failed, is_known, no_route
 from agentv.web.documents import document as document_of
@@ -299,7 +298,6 @@ def serve(context: ProjectContext, made: socket.socket, started: Callable[[], No
         started: called once, when requests are answered.
     """
     port = made.getsockname()[1]
-    map_large_blocks()
     config = quiet_config(application(context, port), timeout_graceful_shutdown=1, timeout_keep_alive=30, lifespan="on")
     server = _Server(config)
     server.config.load()
