@@ -46,12 +46,29 @@ class LoopThread:
         self._loop.close()
 
 
-async def _made() -> Workers:
-    return Workers()
+class _Processes:
+    """The processes of all files of one load, on an event loop of their own."""
+
+    def __init__(self) -> None:
+        self.loop = LoopThread("agentv-authoring")
+        self.hosts: dict[frozenset[tuple[str, str]], JavaScriptHost] = {}
+        self.workers = self.loop.start(self._workers()).result()
+
+    async def _workers(self) -> Workers:
+        return Workers()
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(self.workers.close(), *(host.close() for host in self.hosts.values()))
 
 
-_shared: list[tuple[LoopThread, Workers]] = []
-"""The workers of all files of one load, on an event loop of their own."""
+_shared: list[_Processes] = []
+
+
+def _processes() -> _Processes:
+    if not _shared:
+        _shared.append(_Processes())
+    return _shared[0]
 
 
 def call_blocking(call: CodeCall, timeout_s: float) -> Any:
@@ -60,11 +77,8 @@ def call_blocking(call: CodeCall, timeout_s: float) -> Any:
     Raises:
         ForeignError: it raised, its process died, or it took longer than `timeout_s` seconds.
     """
-    if not _shared:
-        made = LoopThread("agentv-authoring")
-        _shared.append((made, made.start(_made()).result()))
-    loop, workers = _shared[0]
-    calling = loop.start(workers.call(call))
+    shared = _processes()
+    calling = shared.loop.start(shared.workers.call(call))
     try:
         found = calling.result(timeout_s)
     except LateError:
@@ -75,12 +89,20 @@ def call_blocking(call: CodeCall, timeout_s: float) -> Any:
     return found.value
 
 
+def call_javascript(source: str, payload: JsonObject, env: Mapping[str, str], timeout_s: float) -> Json | Failure:
+    """What `JavaScriptHost.call` gives, by a process that all files of one load share; it may take `timeout_s`."""
+    shared, key = _processes(), frozenset(env.items())
+    if key not in shared.hosts:
+        shared.hosts[key] = JavaScriptHost(env, patience_s=timeout_s)
+    return shared.loop.start(shared.hosts[key].call(source, payload, timeout_s)).result()
+
+
 def close_blocking() -> None:
-    """End those workers: all files are loaded."""
+    """End those processes: all files are loaded."""
     while _shared:
-        loop, workers = _shared.pop()
-        loop.start(workers.close()).result()
-        loop.close()
+        shared = _shared.pop()
+        shared.loop.start(shared.close()).result()
+        shared.loop.close()
 
 
 def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: float) -> Iterator[Any]:
@@ -110,27 +132,3 @@ def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: fl
     while not ended:
         items, ended = call_blocking(taking, wait_s)
         yield from items
-
-
-class BlockingHost:
-    """A host on an event loop of its own.
-
-    Args:
-        env: of its process.
-        timeout_s: seconds that each call may take.
-    """
-
-    def __init__(self, env: Mapping[str, str], timeout_s: float) -> None:
-        self._host = JavaScriptHost(env, patience_s=timeout_s)
-        self._timeout_s = timeout_s
-        self._loop = LoopThread("agentv-authoring-javascript")
-
-    def call(self, source: str, payload: JsonObject) -> Json | Failure:
-        """What `JavaScriptHost.call` gives."""
-        calling = self._host.call(source, payload, self._timeout_s)
-        return self._loop.start(calling).result()
-
-    def close(self) -> None:
-        """End its process."""
-        self._loop.start(self._host.close()).result()
-        self._loop.close()

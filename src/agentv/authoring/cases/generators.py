@@ -199,13 +199,9 @@ def in_javascript(path: str, function: str, arguments: list[Json], env: Mapping[
     Raises:
         ForeignError: it raised or returned nothing in time, or no runtime is installed.
     """
-    from agentv.user_code.blocking import BlockingHost
+    from agentv.user_code.blocking import call_javascript
 
-    host = BlockingHost(env, WAIT_S)
-    try:
-        found = host.call(f"call:{function}:{path}", {"arguments": arguments})
-    finally:
-        host.close()
+    found = call_javascript(f"call:{function}:{path}", {"arguments": arguments}, env, WAIT_S)
     if isinstance(found, Failure):
         code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else BAD_GENERATOR
         raise ForeignError(Failure(code, f"{name} {found.message}"))

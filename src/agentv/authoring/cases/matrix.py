@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -26,10 +26,6 @@ from agentv.ports import CodeCall
 from agentv.registry.fields import FunctionRef
 from agentv.templating import UNREADABLE, Scope
 from agentv.user_code.guard import ForeignError
-
-if TYPE_CHECKING:
-    from agentv.user_code.blocking import BlockingHost
-
 
 SHOWN = 100
 """Different mistakes of prompts that are reported; what is wrong beyond them is wrong in the same prompts."""
@@ -53,7 +49,6 @@ class PromptMatrix:
         self._digest = digest
         self._issues: dict[tuple[object, ...], _PromptIssue] = {}
         self._answers: dict[tuple[str, str], Node | Failure] = {}  # a function is called once for the same variables
-        self._host: BlockingHost | None = None
         self._calls = False
 
     def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
@@ -81,9 +76,6 @@ class PromptMatrix:
                 where = f", in {issue.cases:,} cases, first in '{issue.first}'"
             message = shorten(issue.found.message, LONGEST - len(where))
             report.add(replace(issue.found, message=f"{message}{where}"))
-        if self._host is not None:
-            self._host.close()
-            self._host = None
         for prompt in () if self._calls else self._prompts:
             if prompt.function is not None:
                 message = f"'{prompt.id}' is not called here: its prompts are checked when they run"
@@ -194,12 +186,10 @@ class PromptMatrix:
                 )
                 given = call_blocking(call, CODE_TIMEOUT_S)
             else:
-                if self._host is None:
-                    from agentv.user_code.blocking import BlockingHost
+                from agentv.user_code.blocking import call_javascript  # as above
 
-                    self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
                 source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
-                given = self._host.call(source, {"arguments": [context]})
+                given = call_javascript(source, {"arguments": [context]}, reading.scope.env, CODE_TIMEOUT_S)
                 if isinstance(given, Failure):
                     raised = given.code in ("assertion-raised", "assertion-crashed", "bad-result")
                     return Failure(BAD_PROMPT if raised else given.code, f"{name} {given.message}")
