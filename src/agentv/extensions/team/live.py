@@ -95,7 +95,7 @@ class LivePush:
         self._run_ended = Event()
         self._given_up = Event()
         self._done = Event()
-        self._complete = False
+        self._complete = self._away = False
 
     def start(self, path: Path) -> None:
         """Begin to push the run in a directory, which has been opened."""
@@ -112,7 +112,7 @@ class LivePush:
         """
         if self._path is None:
             return None
-        longest = END_S if self._failed is None else AWAY_S
+        longest = AWAY_S if self._away else END_S
         self._run_ended.set()
         with suppress(KeyboardInterrupt):
             if not self._done.wait(min(1.0, longest)):
@@ -140,7 +140,7 @@ class LivePush:
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
             while not self._given_up.is_set():
-                ended, was_away = self._run_ended.is_set(), self._failed is not None
+                ended, was_away = self._run_ended.is_set(), self._away
                 try:
                     if self._push is None and (ended or _is_described(path)):
                         self._push = RunPush(path, connection, redactor_of(self._env, self._remote.token))
@@ -150,14 +150,15 @@ class LivePush:
                         self._push.push()
                         self._complete = True
                         return
-                    self._failed, retry = None, RETRY_S
-                    wait = min(LONGEST_S, max(FIRST_S, (time.monotonic() - began) / _BATCH_SHARE))
+                    self._failed, self._away, retry = None, False, RETRY_S
+                    wait: float | None = min(LONGEST_S, max(FIRST_S, (time.monotonic() - began) / _BATCH_SHARE))
                 except AgentvError as error:
-                    passing = getattr(error, "passing", False)
-                    self._fail(str(error), "trying again while the run goes on" if passing else _WITHOUT)
-                    if not passing or (ended and was_away):
+                    self._away = getattr(error, "passing", False)
+                    self._fail(str(error), "trying again while the run goes on" if self._away else _WITHOUT)
+                    if ended and (was_away or not self._away):
                         return
-                    wait, retry = retry, min(2 * retry, LONGEST_RETRY_S)
+                    # what trying again does not help may be mended when the run has ended
+                    wait, retry = retry if self._away else None, min(2 * retry, LONGEST_RETRY_S)
                 (self._given_up if ended else self._run_ended).wait(wait)
 
     def _push_new(self, push: RunPush) -> None:

@@ -6,8 +6,10 @@ from threading import Event
 import httpx
 import pytest
 
+from agentv.errors import StoreError
 from agentv.extensions.team import live
 from agentv.extensions.team.live import LivePush
+from agentv.extensions.team.pushing import RunPush
 from agentv.extensions.team.remote import Remote
 from agentv.extensions.team.uploaded import RunName
 from agentv.store.files.directory import is_being_written
@@ -130,6 +132,19 @@ def test_a_refused_token_and_a_secret_are_told_at_once_and_nothing_waits(server,
         assert secret not in problems[0]
         assert len(problems) == 1
     assert server.state.uploads.state(NAME).size == 0
+
+
+def test_what_cannot_be_read_for_a_moment_is_pushed_in_the_end(server, remote, tmp_path, monkeypatch):
+    def vanished(*_):
+        raise StoreError("cannot read artifacts: it does not exist")
+
+    monkeypatch.setattr(RunPush, "push_new_rows", vanished)
+    run, problems = write_run(tmp_path, row(1), row(2)), []
+    with started(run, remote, problems) as push:
+        until(lambda: problems)
+        assert push.finish().problem is None
+    assert problems == ["cannot push now: cannot read artifacts: it does not exist; the run goes on without it"]
+    assert server.state.uploads.state(NAME).size == len(row(1) + row(2))
 
 
 def test_a_server_that_never_answers_is_waited_for_a_bounded_time(remote, tmp_path):
