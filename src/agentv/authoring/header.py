@@ -10,7 +10,6 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.assertions.judging import PASTE_BESIDE
 from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
@@ -168,7 +167,6 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
         limits=TrialLimits(request, place_of_budget(root), places_of_counts(authored.run)),
     )
     notes = CaseNotes(GraderFiles(search=search_paths(env)))
-    notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
     reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
     cases = CaseReader(context, notes, read_shared(context, reading))
     threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)

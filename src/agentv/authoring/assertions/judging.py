@@ -24,9 +24,6 @@ PASTE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, 'j
 .agentv/targets.yaml
   defaults:
     judge: my-judge"""
-PASTE_BESIDE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, or in .agentv/targets.yaml
-  defaults:
-    judge: my-judge"""
 PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
   embedder: openai:text-embedding-3-small
   embedder: local:minishlab/potion-base-8M"""
@@ -58,7 +55,6 @@ class Judging(Struct):
         of_cases: judge → a case's own target that names this judge.
         keyless: cases' own judges that lack a key, by name.
         needed: an entry needs a judge.
-        advice: how to name one.
         question: the first case that calls the suite's judge.
         comparing: for each kind of case, the first entry that compares answers: why it cannot, whether it has its own
             target.
@@ -71,7 +67,6 @@ class Judging(Struct):
     of_cases: dict[str, str] = field(default_factory=dict)
     keyless: dict[str, TargetSpec] = field(default_factory=dict)
     needed: bool = False
-    advice: str = PASTE
     question: Span | None = None
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
@@ -149,7 +144,7 @@ class Judging(Struct):
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         if nameless is not None and self._nameless is not None and not _names_judge(suite):
             _, example = keyed_models(registry.providers, reading.scope.env)
-            notes = tuple(self.advice.replace("{model}", example).splitlines())
+            notes = tuple(PASTE.replace("{model}", example).splitlines())
             message = "this needs a judge, but none is set"
             reading.report.add(Diagnostic("no-judge", message, self._nameless, nameless, notes=notes))
         names = {target.name for target in suite.targets}
