@@ -220,7 +220,7 @@ _WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_
 
 
 class AcpClient:
-    """The client of one session: what the SDK asks of its `Client`. What it lacks, agents are told not to find.
+    """The client of one session: a part of the SDK's `Client`, which answers by itself that other methods do not exist.
 
     Args:
         policy: of the target.
