@@ -268,7 +268,8 @@ class CaseCollector(Struct):
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            self._places.append(file << 48 | max(at.line, 0) << 16 | min(at.column, 0xFFFF))  # 0: it stands in no file
+            line = min(max(at.line, 0), 0xFFFFFF)  # 0: it stands in no file
+            self._places.append(file << 40 | line << 16 | min(at.column, 0xFFFF))
             return False
         self._count += 1
         if self._count <= SHOWN:
@@ -281,8 +282,8 @@ class CaseCollector(Struct):
         if number is None:
             return None
         place = self._places[number]
-        line, column = place >> 16 & 0xFFFFFFFF, place & 0xFFFF
-        return Span(list(self._files)[place >> 48], line, column, line, column + 1)
+        line, column = place >> 16 & 0xFFFFFF, place & 0xFFFF
+        return Span(list(self._files)[place >> 40], line, column, line, column + 1)
 
     def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
         is_other = first is not None and first.line > 0 and str(first) != str(span)

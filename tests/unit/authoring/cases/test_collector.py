@@ -7,12 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.collector import Links, circles
+from agentv.authoring.cases.collector import CaseCollector, Links, circles
+from agentv.authoring.cases.context import CaseNotes
 from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
 from agentv.model.suite.conversation import Dependency, Link
+from agentv.model.suite.files import GraderFiles
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import prompt_text
+from agentv.model.values.values import Span
 from doubles.loading import outcome, repository
 
 
@@ -44,6 +47,15 @@ def test_what_came_before_in_a_conversation_is_part_of_its_story():
     assert stories("a", "b", "c") == stories("a", "b", "d")
     assert stories("a", "b", "c")[1] != stories("other", "b", "c")[1]
     assert stories("a", "b", "c")[0] != stories("a", "b", "c")[1]
+
+
+def test_a_suite_may_have_a_file_for_each_of_many_cases():
+    report = Report()
+    collector = CaseCollector(CaseNotes(GraderFiles()), report)
+    for number in (*range(65_537), 65_536):
+        collector.add((case(str(number), span=Span(f"/{number}/case.yaml", 1, 1, 1, 2)),))
+    collector.add((case("65536", span=Span("/other.yaml", 9, 1, 9, 2)),))
+    assert [one.message.partition("; ")[2] for one in report.diagnostics] == ["", "the first is at /65536/case.yaml:1"]
 
 
 @pytest.mark.parametrize("given", [{"unread": {"gone"}}, {"lost": True}])
