@@ -268,7 +268,7 @@ class CaseCollector(Struct):
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            line = min(max(at.line, 0), 0xFFFFFF)  # 0: it stands in no file
+            line = min(max(at.line, 0), 0xFFFFFF)  # 0: in no file
             self._places.append(file << 40 | line << 16 | min(at.column, 0xFFFF))
             return False
         self._count += 1

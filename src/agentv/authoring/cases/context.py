@@ -272,7 +272,7 @@ class TrialLimits(Struct):
     _reported: set[tuple[Span, str]] = field(default_factory=set)
 
     def check_counts(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
-        """Warn of programs and servers whose turns and tool calls nobody counts, in a case that has a limit of them."""
+        """Warn about limits of turns and tool calls where nothing counts those of the program or server."""
         places = {**self.counts, **places_of_counts(case)}
         for spec in targets if places else ():
             settings = spec.settings

@@ -137,7 +137,7 @@ def _has_sections(text: str) -> bool:
 
 
 def _report_place(path: str, text: str, place: int, role: str, report: Report) -> None:
-    """Report what begins neither a section nor a comment, or a section of this role that is none."""
+    """Report text outside the sections, or a section of this role that is empty or not closed."""
     line, column = _position(text, place)
     if not role:
         message = "this text is outside the sections <system>, <user> and <assistant>, so it would not be sent"

@@ -1,7 +1,7 @@
 """A row of `index.jsonl`: one finished trial, as a run writes it and as every reader reads it (SPEC section 13).
 
 This is the only declaration of a row. Keys are in the order of the file. `always` marks a key that every row has; its
-argument is the value for rows of others, which lack it. Other keys are written only if they differ from their default.
+argument is the value for rows that lack it. Other keys are written only if they differ from their default.
 Totals are computed from rows alone, and so are views.
 
 `input` and `output` of a conversation are its transcript; `turns` are the answers to its calls. `metadata` is the
@@ -87,7 +87,7 @@ class TurnRow(Struct, gc=False, omit_defaults=True):
 class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
     """One finished trial. Durations are milliseconds, costs US dollars.
 
-    `position`: the place of its case in its eval file, from 1; 0 in rows of others.
+    `position`: the place of its case in its eval file, from 1; 0 if the row does not say.
     """
 
     test_id: str
