@@ -66,19 +66,22 @@ async def serve(pipe: Connection) -> None:
 
 
 async def forward(pipe: Connection, base_url: str) -> None:
-    from agentv.app.wiring import Connections
-    from agentv.extensions.agents.gateway.session import GatewayTrial
-    from agentv.model.suite.suite import TargetSpec
+    from agentv.engine.calls.call_throttle import CallThrottle
+    from agentv.extensions.agents.gateway.server import LocalGateway
+    from agentv.model.run.trial import Trial
+    from agentv.model.suite.suite import Case, Suite, TargetSpec
     from agentv.model.suite.tools import ModelUpstream
 
-    connections, upstream = Connections(), ModelUpstream("openai", base_url, KEY)
+    upstream = ModelUpstream("openai", base_url, KEY)
     spec = TargetSpec("agent", "cli", object(), upstream=upstream)
-    session = await connections.gateway.open(spec, upstream, GatewayTrial("case", "agent"))
+    trial = Trial(Suite("suite", ()), Case("case", (), ()), spec, threshold=1.0, timeout_s=600.0)
+    gateway = LocalGateway(CallThrottle(), None, time.monotonic)
+    session = await gateway.open(trial, upstream)
     pipe.send((session.access.base_url("openai"), session.access.token))
     while await asyncio.to_thread(pipe.recv) == CPU:
         pipe.send(time.process_time())
-    pipe.send([one.tokens is not None and one.tokens.total == 15 for one in session.usages()])
-    await connections.close()
+    pipe.send([call.tokens is not None and call.tokens.total == 15 for call in session.calls])
+    await gateway.close()
 
 
 def run_server(pipe: Connection) -> None:

@@ -34,7 +34,7 @@ from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_document, to_json
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import read_rows
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 from agentv.store.totals.summary import PlannedCounts, summarize
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
@@ -101,7 +101,7 @@ def make(root: Path, number: int) -> Path:
     run = root / ".agentv" / "results" / RUN_ID
     run.mkdir(parents=True)
     (root / ".git").mkdir(exist_ok=True)
-    places = RelativePaths(str(root))
+    places = str(root)
     index, journal = run / "index.jsonl", run / "journal.jsonl"
     with index.open("wb", buffering=1 << 20) as file, journal.open("wb", buffering=1 << 20) as checksums:
         checksums.write(HEADER)

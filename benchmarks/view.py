@@ -27,7 +27,7 @@ from measure import SCRIPTS
 from results import RUN_ID, make, results
 
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.rows.rows import row_of
 
 QUESTIONS = (
     ("list, first page", "/cases"),
@@ -183,7 +183,7 @@ def live(root: Path) -> None:
     """Write rows while 50 viewers watch."""
     run = make(root, 1)
     (run / "summary.json").unlink()
-    places = RelativePaths(str(root))
+    places = str(root)
     lines = [to_json(row_of(one, places)) + b"\n" for one in results(ROWS + 1, str(root))][1:]
     with server(root) as (address, process):
         delays = sorted(asyncio.run(watched(address, run, lines)))
