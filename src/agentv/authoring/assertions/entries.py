@@ -192,9 +192,6 @@ class AssertionReader:
             return
         key = candidates[0]
         at = key_node(key, item)
-        if reading.report.crowded:
-            self.types.report_unknown(key, at, reading)
-            return
         if (own := nearest(key, _OWN_FORMS)) and not nearest(key, self.types.names):
             reading.unknown_key(key, item, _OWN_FORMS, "an assertion", ExtraKeys(hinted=(own,)))
             return

@@ -137,9 +137,6 @@ class AssertionTypes(Struct, frozen=True):
 
     def report_unknown(self, written: str, at: Node, reading: Reading) -> None:
         """Report a name that no type has, with the likely fix."""
-        if reading.report.crowded:
-            reading.report.error("unknown-assertion", at, f"no assertion type '{written}'")
-            return
         name, inverted = type_name(written)
         if name in self.built_in.not_yet:
             reading.report.error("not-yet", at, f"the assertion type '{name}' is recognized but not supported yet")

@@ -27,9 +27,6 @@ KEPT_SPELLINGS = 4096
 FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
 """Errors that one fix mends everywhere in a file: reported at the first place, with the lines of the others."""
 
-HINTED = 200
-"""Errors after which an unknown name is reported without a hint."""
-
 LISTED = 10
 """Such lines that are listed."""
 
@@ -92,11 +89,6 @@ class Report(Struct, eq=False):
     def valid(self) -> bool:
         """Whether everything could be read: no error was reported here, and no text was left unrendered."""
         return not (self.failed or self.unrendered)
-
-    @property
-    def crowded(self) -> bool:
-        """Whether there are so many errors that a program must have caused them; hints are then omitted."""
-        return self.findings.errors > HINTED
 
     @property
     def count(self) -> int:

@@ -104,6 +104,7 @@ class TargetRegistry(Struct):
         entries: the targets of the files by their names.
         homes: what each is read with: a report of its own, which has what is wrong so far.
         first: what the first file of targets is read with: strings in `defaults` mean paths from there.
+        unreadable: a file of targets is no YAML, which is reported: what it would name is not known.
         own: the targets that the eval file spells out, and what each is read with.
         default_provider: of a name that means nothing else, which is the id of a model; None: such names are unknown.
     """
@@ -115,6 +116,7 @@ class TargetRegistry(Struct):
     default_user: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
     default_provider: str | None = None
+    unreadable: bool = False
     entries: dict[str, Canonical] = field(default_factory=dict)
     homes: dict[str, Reading] = field(default_factory=dict)
     first: Reading | None = None
@@ -324,11 +326,6 @@ class TargetRegistry(Struct):
         made = Canonical(pairs, dict.fromkeys(pairs, place), place)
         return read_target(made, self.providers, reading, self.retry)
 
-    def is_unreadable(self, reading: Reading) -> bool:
-        """Whether the file of targets is no YAML, which is reported: what it would name is not known."""
-        found = (one for one in reading.report.diagnostics if one.code in {"bad-yaml", "not-utf-8"})
-        return any(one.span is not None and one.span.file == self.path for one in found)
-
 
 def _refuses_settings(node: Canonical, providers: Registry[Provider], reading: Reading) -> bool:
     """Whether data spells out a target that it may not, which is then reported."""
@@ -362,13 +359,10 @@ def _report_unknown(
     registry: TargetRegistry, written: str, at: Node | None, reading: Reading, bare: Provider | None
 ) -> None:
     """Report a name that means no target."""
-    if registry.is_unreadable(reading):
+    if registry.unreadable:
         return
     looked = f"looked in {'the eval file and ' if registry.own else ''}{shown(registry.path)}" if registry.path else ""
     notes = [looked or "no .agentv/targets.yaml was found"]
-    if reading.report.crowded:
-        reading.report.error("unknown-target", at, f"no target '{written}'", notes=notes)
-        return
     problem = registry.providers.problem(provider_name(written))
     if problem is not None:
         reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))

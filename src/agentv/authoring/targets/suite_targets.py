@@ -134,9 +134,11 @@ def places_of(home: str, reading: Reading) -> Places:
 
 
 def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading) -> None:
-    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
-    root = read_shared(path, text, reading.report) if text is not None else None
+    report = reading.report.section()
+    text = reading.reporting_to(report).text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    root = read_shared(path, text, report) if text is not None else None
     if root is None:
+        registry.unreadable = registry.unreadable or report.failed
         return
     own = replace(reading, places=places_of(home, reading), renders=True)
     registry.first = registry.first or own
@@ -367,7 +369,7 @@ class SuiteTargets(Struct, frozen=True):
         named = (
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
         )
-        if request.for_run and untargeted and not named and not self.registry.is_unreadable(reading):
+        if request.for_run and untargeted and not named and not self.registry.unreadable:
             message, provider = "no target is set, so there is nothing to test", self.registry.default_provider
             paste = PASTE if provider is None else PASTE_MODEL.replace("{provider}", provider)
             reading.report.error("no-target", span, message, notes=paste.splitlines())

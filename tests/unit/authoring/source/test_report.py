@@ -1,6 +1,6 @@
 """What the loader has found wrong so far."""
 
-from agentv.authoring.source.report import HINTED, Report
+from agentv.authoring.source.report import Report
 from agentv.model.values.values import Span
 
 AT = Span("file.yaml", 3, 1, 3, 2)
@@ -14,14 +14,6 @@ def test_the_same_mistake_at_the_same_place_is_kept_once_and_fails_each_section_
     section.error("bad-value", AT, "wrong")
     assert report.count == 1
     assert section.failed
-
-
-def test_hints_end_where_one_program_made_all_the_mistakes():
-    report = Report()
-    for line in range(1, HINTED + 2):
-        assert not report.crowded
-        report.section().error("bad-value", at(line), "wrong")
-    assert report.crowded
 
 
 def test_a_note_is_one_line_of_bearable_length_too():
