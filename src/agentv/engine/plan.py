@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappush, heappushpop
 from itertools import chain, groupby
 
@@ -456,11 +456,6 @@ def trial_key(trial: Trial) -> str:
     if trial.variant is not None:
         facts += f"\0variant {trial.variant.sha256}"
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()
-
-
-def without(trials: Iterable[Trial], done: Container[str]) -> Iterator[Trial]:
-    """The trials whose keys are not done yet."""
-    return (trial for trial in trials if trial.key not in done)
 
 
 def _first(*values: float | None) -> float:

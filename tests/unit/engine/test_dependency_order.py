@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.engine.dependency_order import DependencyScheduler, OnDemandScheduler, parted
-from agentv.engine.plan import Plan, PlanSettings, without
+from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.trial import TrialResult
@@ -194,7 +194,7 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
     )
     target = Recording()
 
-    order = DependencyScheduler(plan, without(plan, {first.key}))
+    order = DependencyScheduler(plan, (one for one in plan if one.key != first.key))
     order.keep(kept)
     work = events_of(order, 2, GivenRunContext(lambda _: target), 2)
     ended = {one.trial.case.id: one.status for one in results_of(asyncio.run(asyncio.wait_for(work, 20)))}

@@ -17,7 +17,6 @@ from agentv.app.running.run_record import SIGNATURE, record_of, signature_of
 from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.calls.retry_policy import is_stopped
-from agentv.engine.plan import without
 from agentv.engine.sequential_samples import COST_LIMIT, SequentialSampler
 from agentv.model.redaction import Redactor
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
@@ -256,9 +255,12 @@ def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: Se
 
 
 def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSampler) -> Iterator[Trial]:
-    planned: Iterable[Trial] = prepared.plan if prepared.draws is None else prepared.draws.to_come
-    recorded = earlier.pending if prepared.draws is None else None
-    pending = sampler.open(without(planned, earlier.results) if recorded is None else recorded)
+    planned: Iterable[Trial] | None = earlier.pending if prepared.draws is None else None
+    if planned is None:
+        planned = prepared.plan if prepared.draws is None else prepared.draws.to_come
+        if earlier.results:
+            planned = (trial for trial in planned if trial.key not in earlier.results)
+    pending = sampler.open(planned)
     chosen = prepared.chosen
     return pending if chosen is None else (trial for trial in pending if trial.key in chosen)
 

@@ -109,7 +109,9 @@ class RecordedCall:
             call, timed = self._call, answer
             if answer.duration_ms is None:
                 timed = replace(answer, duration_ms=(monotonic() - self._began) * 1000)
-            self._store.keep(call, _written(timed, call.key, call.request))
+            if call.request.nonces:
+                timed = _with_names(timed, call.key, call.request)
+            self._store.keep(call, timed)
         return answer
 
 
@@ -142,10 +144,10 @@ class RecordedTarget(Struct):
         await self.wrapped.close()
 
 
-def _written(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
+def _with_names(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
     """The answer with names in place of the nonces, so that it can be spoken to a request with others."""
     output = answer.output
-    if not request.nonces or output is None:
+    if output is None:
         return answer
     for number, nonce in enumerate(request.nonces):
         output = re.sub(re.escape(nonce), _name(key, number), output, flags=re.IGNORECASE)
