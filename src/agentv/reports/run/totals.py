@@ -79,8 +79,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         yield from samples_lines(summary.samples)
     if summary.against is not None:
         yield against_line(summary.against)
-    if summary.early_stops is not None:
-        yield _early(summary.early_stops, errored=bool(summary.cases.errored), cases=summary.cases.total)
+    yield _early(summary.early_stops, errored=bool(summary.cases.errored), cases=summary.cases.total)
     if summary.matrix is not None:
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
@@ -120,14 +119,13 @@ def outcomes(counts: Counts) -> str:
     return ", ".join(parts)
 
 
-def _early(stops: EarlyStops, *, errored: bool = False, cases: int = 0) -> str:
+def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -> str:
     """`decided 26 of 500 cases with 4,300 of 5,000 samples; of all 500 cases at most 5.0% are expected …`.
 
     The chance of a wrong decision is one per case that was sampled. Of the decided ones alone it says nothing where
-    most are undecided; for those the number that holds together is reported. Empty if no case has ended.
+    most are undecided; for those the number that holds together is reported. Empty if no case ends early or has ended.
     """
-    ended = stops.decided + stops.undecided
-    if not ended:
+    if stops is None or not (ended := stops.decided + stops.undecided):
         return ""
     line = f"decided {stops.decided:,} of {plural(ended, 'case')}"
     if cases and ended > cases:
