@@ -52,8 +52,8 @@ def test_tokens_are_told_apart_and_a_price_that_is_not_known_once(project, serve
     assert (told["cost_usd"], told["unpriced_trials"]) == (None, 2)
     assert told["token_usage"]["total"] > 0
     assert told["judge_token_usage"]["total"] > 0
-    assert ended.stderr.count("not known") == 1, ended.stderr
-    assert "not known for 2 trials" in ended.stderr
+    assert ended.stderr.count("no price is known for ") == 1, ended.stderr
+    assert "(2 trials)" in ended.stderr
 
 
 def test_another_key_asks_nothing_again(project, server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -324,36 +325,30 @@ class RunTotals:
 
 
 class Unpriced(Struct):
-    """Trials whose calls reported tokens but no price, and their models."""
+    """Models whose calls reported tokens but no price, and in how many trials."""
 
-    _models: dict[str, None] = {}
-    _trials: dict[str, int] = field(default_factory=lambda: {"cost_usd": 0, "judge_cost_usd": 0, "user_cost_usd": 0})
+    _models: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: TrialResult) -> None:
         """Add one finished trial."""
-        free = getattr(result.trial.target.settings, "free", False)  # a replay calls no model
+        trial, specs = result.trial, list[TargetSpec]()
+        free = getattr(trial.target.settings, "free", False)  # a replay calls no model
         if result.cost_usd is None and result.token_usage is not None and not free:
-            self._count("cost_usd", result.trial.target)
+            specs.append(trial.target)
         if result.judge_cost_usd is None and result.judge_token_usage is not None:
-            trial = result.trial  # whose assertions may have called these judges and embedders
+            # whose assertions may have called these judges and embedders
             judges = (trial.judge, *trial.suite.judges.values())
             forced = trial.suite.forced_judge
-            self._count("judge_cost_usd", *((forced,) if forced is not None else (one for one in judges if one)))
-        if result.user_cost_usd is None and result.user_token_usage is not None and result.trial.user_model is not None:
-            self._count("user_cost_usd", result.trial.user_model)
-
-    def _count(self, key: str, *specs: TargetSpec) -> None:
-        self._trials[key] += 1
-        self._models |= dict.fromkeys(map(_model_of, specs))
+            specs += [forced] if forced is not None else [one for one in judges if one]
+        if result.user_cost_usd is None and result.user_token_usage is not None and trial.user_model is not None:
+            specs.append(trial.user_model)
+        self._models.update(dict.fromkeys(map(_model_of, specs), 1))
 
     def notes(self) -> Iterator[str]:
-        """`the price of tiny-model is not known for 12 trials; …`; nothing if all prices are known."""
-        whose = {"cost_usd": "", "judge_cost_usd": "the judges of ", "user_cost_usd": "the users of "}
-        parts = [f"{whose[key]}{plural(count, 'trial')}" for key, count in self._trials.items() if count]
-        if parts:
-            names = ", ".join(one_line(name) for name in self._models)
-            begin = f"the price of {names} is" if len(self._models) == 1 else f"prices among {names} are"
-            yield f"{begin} not known for {' and '.join(parts)}; `price:` on a target sets it"
+        """`no price is known for tiny-model (12 trials); …`; nothing if all prices are known."""
+        named = (f"{one_line(name)} ({plural(count, 'trial')})" for name, count in self._models.items())
+        if self._models:
+            yield f"no price is known for {', '.join(named)}; `price:` on a target sets it"
 
 
 def _model_of(spec: TargetSpec) -> str:

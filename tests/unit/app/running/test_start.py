@@ -104,33 +104,31 @@ JUDGED = {"judge_token_usage": TOKENS}
     [
         ([asked()], []),
         ([asked(token_usage=TOKENS, cost_usd=0.1)], []),
-        ([asked(token_usage=TOKENS)], ["the price of tiny is not known for 1 trial; `price:` on a target sets it"]),
+        ([asked(token_usage=TOKENS)], ["no price is known for tiny (1 trial); `price:` on a target sets it"]),
         (
             [asked(token_usage=TOKENS)] * 3,
-            ["the price of tiny is not known for 3 trials; `price:` on a target sets it"],
+            ["no price is known for tiny (3 trials); `price:` on a target sets it"],
         ),
         (
             [asked(token_usage=TOKENS, at="http://localhost:8000/v1")],
-            ["the price of tiny at http://localhost:8000/v1 is not known for 1 trial; `price:` on a target sets it"],
+            ["no price is known for tiny at http://localhost:8000/v1 (1 trial); `price:` on a target sets it"],
         ),
         (
             [asked(token_usage=TOKENS, at="http://me:pw@host/se-cret-9/v1?k=1", secrets=frozenset({"se-cret-9"}))],
-            ["the price of tiny at http://host/[redacted]/v1 is not known for 1 trial; `price:` on a target sets it"],
+            ["no price is known for tiny at http://host/[redacted]/v1 (1 trial); `price:` on a target sets it"],
         ),
         ([asked(judge="small", judge_cost_usd=0.1, **JUDGED)], []),
         (
             [asked(judge="small", **JUDGED)],
-            ["the price of small is not known for the judges of 1 trial; `price:` on a target sets it"],
+            ["no price is known for small (1 trial); `price:` on a target sets it"],
         ),
         (
             [asked(user="small", user_token_usage=TOKENS)],
-            ["the price of small is not known for the users of 1 trial; `price:` on a target sets it"],
+            ["no price is known for small (1 trial); `price:` on a target sets it"],
         ),
         (
             [asked(judge="small", forced="big", **JUDGED, token_usage=TOKENS)],
-            [
-                "prices among tiny, big are not known for 1 trial and the judges of 1 trial; `price:` on a target sets it"
-            ],
+            ["no price is known for tiny (1 trial), big (1 trial); `price:` on a target sets it"],
         ),
     ],
 )
