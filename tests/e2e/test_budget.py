@@ -157,7 +157,7 @@ def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
     assert row["error"]["message"] == "HTTP 401 Unauthorized: no 401"
     said = ended.stdout + ended.stderr
     assert said.count("stopped calling 'http'") == 1
-    assert "NOT RUN 999 trials: 'http' is stopped\n" in said
+    assert "NOT RUN 999 trials: 'http' is stopped: HTTP 401 Unauthorized: no 401\n" in said
     assert len(said.splitlines()) < 10
 
 
