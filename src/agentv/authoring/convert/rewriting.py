@@ -152,7 +152,7 @@ def _restated(text: str, rename: Rename) -> str | None:
     with_value, said = ": " in rename.written, None
     if with_value:
         key, _, said = rename.canonical.partition(": ")
-    elif entry.name in _VALUES:
+    elif entry.name in _VALUES and entry.name != key:  # else it is only moved, and its name is older still
         with_value, said = True, _VALUES[entry.name](text[entry.value : entry.end].strip())
     if with_value and not said:
         removal = _removal(text, holders, entry)

@@ -103,6 +103,7 @@ def test_line_ends_and_the_byte_order_mark_stay() -> None:
         ("tests:\n  - id: a\n    mode: conversation # one by one\n", "mode: conversation", "aggregation: mean", "tests:\n  - id: a\n    aggregation: mean # one by one\n"),
         ("run:\n  trials: {count: 2}  # twice\n  z: 1\n", "trials", "repeat", "run:\n  repeat: 2  # twice\n  z: 1\n"),
         ("run:\n  trials:\n    count: 2\n", "trials", "repeat", "run:\n  repeat: 2\n"),
+        ("execution:\n  trials: {count: 2}\n", "execution.trials", "run.trials", "run:\n  trials: {count: 2}\n"),
         ("run:\n  timeout_ms: 1500\n", "timeout_ms", "timeout_s", "run:\n  timeout_s: 1.5\n"),
         ("run:\n  fail_on_error: true\n", "fail_on_error", "max_errors", "run:\n  max_errors: 1\n"),
         ("run:\n  fail_on_error: false\n  x: 1\n", "fail_on_error", "max_errors", "run:\n  x: 1\n"),
