@@ -101,6 +101,12 @@ def test_no_compression_is_asked_for_and_a_compressed_reply_is_refused(name, sta
     assert "the reply is compressed (gzip), which agentv does not read: the server, or a proxy" in found.message
 
 
+@pytest.mark.parametrize("name", ["", "identity"])
+def test_a_reply_that_names_no_compression_is_read(name):
+    with HttpServer(lambda _: (200, {"Content-Encoding": name}, b'{"output": "hi"}')) as server:
+        assert answer(TARGETS["http"](SimpleNamespace(openai=server.url))).output == "hi"
+
+
 @pytest.mark.parametrize("where", ["ftp://x/", "http://[/", "/elsewhere"])
 def test_a_redirect_to_nowhere_is_told_too(where):
     with ModelServer(Status(302, headers={"Location": where})) as server:

@@ -365,11 +365,14 @@ def accepted(schema: JsonObject) -> JsonObject:
     """The schema in the form that the API takes, by the SDK; one that the SDK cannot convert, as it stands."""
     from anthropic import transform_schema
 
+    whole = _of_one_type(schema)
+    definitions = whole.pop("definitions", {})  # which the SDK knows as `$defs` only
     try:
-        found: JsonObject = transform_schema(_of_one_type(schema))
+        found: JsonObject = transform_schema(whole)
+        kept = {name: transform_schema(one) for name, one in definitions.items()}
     except (AssertionError, AttributeError, TypeError, ValueError):
         return schema
-    return found
+    return {**found, "definitions": kept} if kept else found
 
 
 def _of_one_type(schema: Any) -> Any:

@@ -38,7 +38,7 @@ _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
 
 def is_compressed(headers: Mapping[str, str]) -> bool:
     """Whether the body of a reply is compressed, by its headers in lower case or in any."""
-    return headers.get("content-encoding", "identity").lower() != "identity"
+    return headers.get("content-encoding", "").lower() not in ("", "identity")
 
 
 def failure_of(

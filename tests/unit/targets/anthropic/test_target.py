@@ -263,6 +263,18 @@ def test_text_between_other_blocks_stays_apart():
                 "additionalProperties": False,
             },
         ),
+        (
+            {
+                "type": "array",
+                "items": {"$ref": "#/definitions/A"},
+                "definitions": {"A": {"type": "string", "maxLength": 9}},
+            },
+            {
+                "type": "array",
+                "items": {"$ref": "#/definitions/A"},
+                "definitions": {"A": {"type": "string", "description": "{maxLength: 9}"}},
+            },
+        ),
         ({"type": "object", "properties": {"any": {}}}, {"type": "object", "properties": {"any": {}}}),
         ({"type": "date"}, {"type": "date"}),
     ],
