@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -75,10 +76,15 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, default=str))
 
 
+_PIECES = 100
+"""Pieces of a text that are written together."""
+
+
 def print_pieces(pieces: Iterable[str]) -> None:
     """Write a long text to stdout, as its pieces are made."""
-    if sys.stdout is not None:
-        sys.stdout.writelines(pieces)
+    remaining = iter(pieces)
+    while some := list(islice(remaining, _PIECES)):
+        click.echo("".join(some), nl=False)
 
 
 def print_made(made: Made, shown: Callable[[Path], str]) -> None:

@@ -1,8 +1,9 @@
 import io
+import sys
 
 import pytest
 
-from agentv.cli.printing import takes_color
+from agentv.cli.printing import print_pieces, takes_color
 
 
 class Terminal(io.StringIO):
@@ -28,3 +29,11 @@ def test_what_takes_colours(monkeypatch, env, terminal, pipe):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     assert (takes_color(Terminal()), takes_color(io.StringIO()), takes_color(None)) == (terminal, pipe, False)
+
+
+def test_a_long_text_is_utf_8_also_where_python_takes_ascii(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    print_pieces(iter(["caf", "é"]))
+    out.flush()
+    assert out.buffer.getvalue().decode() == "café"
