@@ -256,7 +256,7 @@ class CodeCall(PartlyShown, frozen=True):
         env: the environment of the worker; None: this process's.
         handler: answers what the call asks this process for.
         processes: how many workers calls of the function are divided among, where they turn out to compute.
-        continues: it goes on with what an earlier call began, so that no other worker can make it.
+        continues: it continues what an earlier call began, so that no other worker can make it.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"env", "handler"})

@@ -91,12 +91,13 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a log; none if there is none."""
+    """The bytes of a log; empty if the file is missing."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)  # a pipe would wait for somebody who writes into it
+
     try:
-        # a pipe would wait for somebody who writes into it
-        with open(
-            path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)
-        ) as file:  # with the opener
+        with open(path, "rb", opener=opener) as file:  # noqa: PTH123  # `Path.open` takes no opener
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise StoreError(f"cannot read {path}: it is not a file")
             return file.read()
