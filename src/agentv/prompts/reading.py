@@ -97,7 +97,7 @@ def _read(path: Path) -> bytes:
         return os.open(name, flags | os.O_NONBLOCK)  # a pipe would wait for somebody who writes into it
 
     try:
-        with open(path, "rb", opener=opener) as file:  # noqa: PTH123  # `Path.open` takes no opener
+        with open(path, "rb", opener=opener) as file:
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise StoreError(f"cannot read {path}: it is not a file")
             return file.read()
