@@ -149,9 +149,7 @@ class SignIn:
 
     async def exchange_token(self, request: Request, wanted: Wanted) -> Response:
         """Begin a session of an API token."""
-        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
-            message = "Too many sign-ins failed from this address. Wait a minute."
-            raise RefusedError(429, "too-many-attempts", message, wait)
+        self._check_attempts(request)
         if self._state.openid is not None:
             raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
         text = wanted.token.strip()
@@ -172,6 +170,7 @@ class SignIn:
         """Begin an attempt at the provider."""
         if self._state.openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
+        self._check_attempts(request)
         attempt = Attempt.begin(wanted.to)
         location = await self._asked(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
         response = json_response(self._state, {"location": location})
@@ -185,7 +184,13 @@ class SignIn:
         if attempt is None or not attempt.began(answer.get("state", "")):
             message = "This sign-in was not begun in this browser, took too long, or ended already. Sign in again."
             raise RefusedError(400, "wrong-state", message)
-        found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
+        self._check_attempts(request)
+        try:
+            found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
+        except RefusedError as error:
+            if error.code == "not-signed-in":
+                self._state.failed_sign_ins.add(_client(request))
+            raise
         if not await run_in_threadpool(self._state.members.scopes, found):
             add = f"agentv serve member add {found.email}" if found.email else "agentv serve member add"
             message = f"{found.actor} is not a member. Ask whoever runs this server to run '{add}'."
@@ -231,6 +236,11 @@ class SignIn:
             unavailable, text = isinstance(error, ProviderUnavailableError), str(error)
             status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
             raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
+
+    def _check_attempts(self, request: Request) -> None:
+        if wait := self._state.failed_sign_ins.wait_s(_client(request)):
+            message = "Too many sign-ins failed from this address. Wait a minute."
+            raise RefusedError(429, "too-many-attempts", message, wait)
 
     def _check_own_page(self, request: Request) -> None:
         if request.headers.get("origin") != self._origin(request):  # browsers send it with every POST

@@ -360,6 +360,13 @@ def test_a_database_that_does_not_answer_gives_a_page(server, openid, browser, m
         assert "private" not in answer.text
 
 
+def test_sign_ins_that_fail_at_the_provider_lock_their_address_out(openid, browser):
+    openid.claims = {"nonce": "another"}
+    answers = [browser.get(openid.authorize(browser.begin())).status_code for _ in range(20)]
+    assert answers == [403] * 20
+    assert code(browser.post("/sign-in/openid", json={})) == (429, "too-many-attempts")
+
+
 def test_a_provider_that_never_answers_holds_nobody_up(server, openid, browser, monkeypatch):
     monkeypatch.setattr("agentv.extensions.team.sign_in.SIGN_IN_S", 0.3)
     openid.answering.clear()
