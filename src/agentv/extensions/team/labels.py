@@ -17,8 +17,8 @@ from agentv.store.labels import label_in, label_line, labels_file
 LARGEST_LABEL = 64 << 10
 """Bytes of one label."""
 
-_LONGEST_NAME = 255
-"""Bytes of the name of a file."""
+_LONGEST_NAME = 250
+"""Bytes of the name of a file, which has five more while it is written."""
 
 
 class TeamLabels:

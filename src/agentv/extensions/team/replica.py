@@ -24,6 +24,7 @@ from agentv.store.files.whole_file import make_private, open_private, refusals
 from agentv.store.journal.answers import HEADER, row_checksum_line, summary_checksum_line
 from agentv.store.labels import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import key_of_row
+from agentv.user_code.files import store_error
 
 _AT_ONCE = 4 << 20
 """Bytes of rows that are read from the database at once."""
@@ -83,7 +84,7 @@ class Replica:
         return self._directory / project
 
     def update(self) -> int:
-        """Copy what changed, newest runs first; return how many runs did.
+        """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
 
         Raises:
             StoreError: a file cannot be written.
@@ -99,8 +100,16 @@ class Replica:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
-            changed = sum(self._copy(path, source) for path, source in sources.items())
-            return changed + self._remove_others(projects, sources.keys())
+            changed, problems = 0, []
+            for path, source in sources.items():
+                try:
+                    changed += self._copy(path, source)
+                except OSError as error:
+                    problems.append(store_error("write", path, error))
+            changed += self._remove_others(projects, sources.keys())
+        if problems:
+            raise problems[0]
+        return changed
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""

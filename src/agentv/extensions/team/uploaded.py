@@ -28,8 +28,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LONGEST_PATH = 1_000
 """Bytes of the path of an artifact."""
 
-_LONGEST_NAME = 255
-"""Bytes of the name of a file."""
+_LONGEST_NAME = 250
+"""Bytes of the name of a file, which has five more while it is written."""
 
 _Place = Annotated[int, Meta(ge=0, le=2**53)]
 

@@ -274,7 +274,7 @@ def test_a_request_with_two_lengths_closes_the_connection(server, path, named):
         "artifacts/x/\x7f",
         "artifacts/" + "d/" * 500,
         "artifacts/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120 + "/" + "ü" * 120,
-        "artifacts/" + "x" * 256,
+        "artifacts/" + "x" * 251,
     ],
 )
 def test_names_of_artifacts_are_bounded_and_printable(client, path):

@@ -81,6 +81,23 @@ def test_a_run_reaches_the_server_whole_and_the_same_again_sends_nothing(server,
     assert sent < 500  # the list of artifacts
 
 
+def test_a_run_that_cannot_be_copied_keeps_no_other_from_it(server, remote, tmp_path):
+    name = RUN_ID.replace("20261121", "20261122")
+    pushed(write_run(tmp_path, row(1)), remote)
+    pushed(write_run(tmp_path, row(1), run_id=name), remote)
+    in_the_way = tmp_path / "copies/support/.agentv/results" / name
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    replica = Replica(server.state.database, tmp_path / "copies")
+    try:
+        with pytest.raises(StoreError, match=f"cannot write .*{name}: "):
+            replica.update()
+    finally:
+        replica.close()
+        server.state.uploads.delete(RunName("support", name, "test"))
+    assert (in_the_way.with_name(RUN_ID) / "index.jsonl").read_bytes() == row(1)
+
+
 def test_a_file_that_grew_or_was_rewritten_is_followed(server, remote, tmp_path, monkeypatch):
     monkeypatch.setattr(pushing, "_BATCH", 200)
     rows = [row(number) for number in range(20)]
