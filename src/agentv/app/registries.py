@@ -112,9 +112,8 @@ def registries() -> Registries:
             folder, tried = nearest_in_agentv(directory, root, "assertions")
             made = Discovered({}, tuple(tried))
             if folder is not None:
-                from agentv.assertions.user_code import (
-                    custom,
-                )  # only a project with assertions of its own pays for this
+                # only a project with assertions of its own pays for this
+                from agentv.assertions.user_code import custom
 
                 made = custom.discover(directory, root, type_name)
             found[directory, root] = made

@@ -337,7 +337,7 @@ class _Remote:
         ended = self._git(git, f"--work-tree={tree}", *checkout)
         if isinstance(ended, Failure) or ended.status:
             return self._failed(ended, fit)
-        self._git(git, "update-ref", _KEPT + sha, sha)  # whole from here on, and not to be fetched again
+        self._git(git, "update-ref", _KEPT + sha, sha)  # git keeps it, and a later fetch sends only what differs
         self._shelf.place(tree, sha)
         return sha
 
