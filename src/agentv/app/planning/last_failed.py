@@ -73,7 +73,7 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
                 newest = newest or run.name
         except StoreError as error:
             notes.append(f"--last-failed ignores the run {run.name}: {error}")
-    failed = outcomes.failed | (outcomes.cut - outcomes.known)
+    failed = _with_dependents(plan, outcomes.failed | (outcomes.cut - outcomes.known))
     trials = FailedTrials.of(failed) if failed else None
     if trials is not None:
         notes += _left_out(plan, outcomes.known, trials)
@@ -182,6 +182,19 @@ class _Outcomes(Struct, frozen=True):
                 self.open[suite] -= of_run  # what is left is newer than the run
             else:
                 self.cut.update(of_run)
+
+
+def _with_dependents(plan: Plan, failed: set[FailedKey]) -> set[FailedKey]:
+    """The trials, and those that depend on them, which have no row because these did not pass."""
+    found, before = set(failed), -1
+    while before < len(found):
+        before = len(found)
+        for suite in plan.suites:
+            for key in (_key(suite, *planned) for planned in plan.planned(suite)) if suite.links else ():
+                link = suite.links.get(key[2])
+                if link is not None and any((*key[:2], case, *key[3:]) in found for case in link.needs):
+                    found.add(key)
+    return found
 
 
 def _key(suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> FailedKey:
