@@ -18,7 +18,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
+from joserfc.jwk import ECKey, KeySet, RSAKey
 from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
@@ -38,6 +38,7 @@ _TIMEOUT_S = 5.0
 SIGN_IN_S = 10.0
 """Seconds for all requests of one sign-in together."""
 
+_KEY_TYPES: Mapping[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\\x7f]*")
 _LONGEST_PATH = 800
@@ -229,10 +230,13 @@ class OpenIdProvider:
     async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """The claims of an ID token that the provider signed for this attempt."""
         published: _KeySet = await self._get(metadata.jwks_uri, _KeySet)
-        usable = [one for one in published.keys if isinstance(one, dict) and one.get("kty") in ("RSA", "EC")]
+        usable: list[Any] = []
+        for one in published.keys:  # others, of whatever kind, may stand beside those that can verify (RFC 7517)
+            with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError):
+                usable.append(_KEY_TYPES[one["kty"]].import_key(one))
         registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
         try:
-            token = jwt.decode(tokens.id_token, KeySet.import_key_set({"keys": usable}), registry=registry)
+            token = jwt.decode(tokens.id_token, KeySet(usable), registry=registry)
         except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
             message = "the ID token is not signed by the OpenID provider with a key that it publishes"
             raise OpenIdError(message) from error

@@ -252,7 +252,7 @@ def test_id_tokens_that_are_not_for_this_sign_in_are_refused(server, openid, bro
 def test_keys_of_other_kinds_and_new_ones_are_no_problem(openid, browser):
     openid.key = ECKey.generate_key("P-256", {"kid": "second"})
     assert browser.get(openid.authorize(browser.begin())).status_code == 403
-    unknown = [{"kty": "new"}, {}, 7]
+    unknown = [{"kty": "new"}, {"kty": "RSA"}, {"kty": "EC", "crv": "P-999", "x": "AA", "y": "AA"}, {"kty": []}, {}, 7]
     openid.keys = [*unknown, OctKey.generate_key(256, {"kid": "other"}), *openid.keys, openid.key]
     assert browser.get(openid.authorize(browser.begin())).status_code == 303
 
