@@ -114,8 +114,9 @@ def limited() -> Iterator[None]:
     """End what the body runs with a RenderError after two seconds, by the clock and by the thread's own time."""
     until, computed = monotonic() + SECONDS, thread_time() + SECONDS
 
-    def trace(_frame: FrameType, _event: str, _arg: object) -> Any:
-        if monotonic() > until and thread_time() > computed:
+    def trace(frame: FrameType, _event: str, _arg: object) -> Any:
+        # in a finalizer Python would drop the error, and with it the trace
+        if frame.f_code.co_filename == "<template>" and monotonic() > until and thread_time() > computed:
             raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
         return trace
 

@@ -1,6 +1,8 @@
 """Templates that ask for more time and memory than there is end with an error that says so."""
 
+import gc
 import sys
+from time import thread_time
 
 import pytest
 
@@ -48,3 +50,25 @@ def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(RenderError, match=r"cannot render: it takes more than 0\.1 seconds"):
         render(text, SCOPE)
     assert sys.gettrace() is tracer
+
+
+def test_a_rendering_ends_though_its_time_is_up_in_a_finalizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python drops what a finalizer raises, and traces no more after that."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.1)
+    tracer, until = sys.gettrace(), thread_time() + 0.2
+
+    def spend(_phase: str, _info: dict[str, int]) -> None:
+        while sys.gettrace() is not tracer and thread_time() < until:
+            pass
+
+    gc.callbacks.append(spend)
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        with pytest.raises(RenderError, match="it takes more than"):
+            render(
+                "{% for a in range(9999) %}{% for b in range(99) %}{% set c = [[b]] %}{% endfor %}{% endfor %}", SCOPE
+            )
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(spend)
