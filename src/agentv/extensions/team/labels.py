@@ -10,15 +10,12 @@ from pathlib import Path
 
 from agentv.extensions.team.database import Database, insert
 from agentv.extensions.team.database import record as audit
-from agentv.extensions.team.uploaded import UploadRefusedError
+from agentv.extensions.team.uploaded import LONGEST_FILE_NAME, UploadRefusedError
 from agentv.model.run.labels import Label, time_problem
 from agentv.store.labels import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10
 """Bytes of one label."""
-
-_LONGEST_NAME = 250
-"""Bytes of the name of a file, which has five more while it is written."""
 
 
 class TeamLabels:
@@ -105,6 +102,6 @@ def _checked_line(label: Label) -> bytes:
         raise UploadRefusedError(f"the time '{label.time[:40]}' of a label {problem}; label the answer again")
     if len(line) > LARGEST_LABEL:
         raise UploadRefusedError(f"a label may have {LARGEST_LABEL >> 10} KB at most")
-    if length > _LONGEST_NAME or any("\0" in text for text in (label.suite, label.person, label.time)):
+    if length > LONGEST_FILE_NAME or any("\0" in text for text in (label.suite, label.person, label.time)):
         raise UploadRefusedError("the name of the label's suite is too long, or the label has NUL characters")
     return line

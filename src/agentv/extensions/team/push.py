@@ -119,9 +119,7 @@ def _report(pushed: Pushed) -> str:
     sent = ((pushed.rows, "row"), (pushed.artifacts, "artifact"))
     what = ", ".join(plural(count, noun) for count, noun in sent if count) or "no new rows"
     line = f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"
-    if not pushed.skipped:
-        return line
-    return f"{line}\nwarning: too large to push: {listed(pushed.skipped, _SHOWN)}"
+    return f"{line}\nwarning: too large to push: {listed(pushed.skipped, _SHOWN)}" if pushed.skipped else line
 
 
 def wait_for_server(seconds: float) -> None:
@@ -148,15 +146,13 @@ def labels(remote: str | None) -> int:
     from agentv.extensions.team.connection import Connection
     from agentv.extensions.team.pushing import pull_labels
     from agentv.extensions.team.remote import chosen_remote, is_exposed
-    from agentv.reports.text import shown_from
 
     found = chosen_remote(remote, os.environ)
     if is_exposed(found.address):
         click.echo(EXPOSED, err=True)
     with Connection(found, sleep=wait_for_server) as connection:
         added, files = pull_labels(place_holding(RESULTS), connection)
-    here = str(Path.cwd())
-    named = ", ".join(shown_from(str(path.absolute()), here) for path in files)
+    named = ", ".join(shown_from(str(path.absolute()), str(Path.cwd())) for path in files)
     click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)
     return ExitStatus.PASSED
 
@@ -184,10 +180,10 @@ def pushing(
     if chosen.get(NO_PUSH.name):
         return None
     from agentv.app.planning.preparation import directory_of
-    from agentv.extensions.team.remote import remote_of_run
+    from agentv.extensions.team.remote import remote_of
 
     settings = prepared.settings
-    remote = remote_of_run(directory_of(prepared.suites), settings.process_env, settings.env_file)
+    remote = remote_of(directory_of(prepared.suites), settings.process_env, settings.env_file)
     return None if remote is None else partial(_pushing, remote, quiet=quiet)
 
 

@@ -136,33 +136,27 @@ def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
         UsageError: nothing names one, or there is no token.
         LoadError: the configuration is wrong.
     """
-    working = os.getcwd()  # noqa: PTH109  # text, as all paths of configurations are
-    found = _remote(given, working, env)
+    found = remote_of(os.getcwd(), env, given=given)  # noqa: PTH109  # text, as all paths of configurations are
     if found is None:
         hint = f"give --remote URL, set {REMOTE_VARIABLE}, or 'results: {{remote: URL}}' in .agentv/config.yaml"
         raise UsageError("nothing says where to push to", hint)
     return found
 
 
-def remote_of_run(directory: str, env: Mapping[str, str], env_file: str | None = None) -> Remote | None:
-    """The server that a run is pushed to while it goes on; None: nothing names one.
+def remote_of(
+    directory: str, env: Mapping[str, str], env_file: str | None = None, given: str | None = None
+) -> Remote | None:
+    """The server that is given, else that of the environment, else of the configuration; None: nothing names one.
 
     Args:
-        directory: of the eval file, absolute.
-        env: the environment of the process.
+        directory: of the eval file, absolute, or the working directory.
+        env: the environment of the process; `.env` files are part of it.
         env_file: read instead of the `.env` files above.
+        given: on the command line.
 
     Raises:
-        UsageError: AGENTV_REMOTE is no address, or has no token.
+        UsageError: what names it is no address, or there is no token.
         LoadError: the configuration is wrong, or a variable that it names is not set.
-    """
-    return _remote(None, directory, env, env_file)
-
-
-def _remote(given: str | None, directory: str, env: Mapping[str, str], env_file: str | None = None) -> Remote | None:
-    """The server that is given, else that of the environment, else of the configuration of a directory.
-
-    `.env` files are part of the environment.
     """
     reading = library_reading(directory, env)
     if env_file is not None:

@@ -28,7 +28,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LONGEST_PATH = 1_000
 """Bytes of the path of an artifact."""
 
-_LONGEST_NAME = 250
+LONGEST_FILE_NAME = 250
 """Bytes of the name of a file, which has five more while it is written."""
 
 _Place = Annotated[int, Meta(ge=0, le=2**53)]
@@ -238,25 +238,15 @@ def check_files(files: Mapping[str, str], known: Iterable[str]) -> None:
     """
     for path, digest in files.items():
         parts = PurePosixPath(path).parts
-        bounded = len(path.encode()) <= _LONGEST_PATH and all(len(one.encode()) <= _LONGEST_NAME for one in parts)
+        bounded = len(path.encode()) <= _LONGEST_PATH and all(len(one.encode()) <= LONGEST_FILE_NAME for one in parts)
         if not bounded or not path.isprintable():
-            limits = f"{_LONGEST_PATH:,} bytes at most, and {_LONGEST_NAME} in each name"
+            limits = f"{_LONGEST_PATH:,} bytes at most, and {LONGEST_FILE_NAME} in each name"
             raise UploadRefusedError(f"the path of an artifact must be printable, and have {limits}: {path!a:.200}")
         if path != "/".join(parts) or len(parts) < 2 or parts[0] != ARTIFACTS or ".." in parts:
             raise UploadRefusedError(f"an artifact must lie below {ARTIFACTS}/")
         if _SHA256.fullmatch(digest) is None:
             raise UploadRefusedError("the hash of an artifact must be a SHA-256 in hexadecimal")
     paths = {*known, *files}
-    if not _directories(paths).isdisjoint(paths):
+    directories = {PurePosixPath(path).parent for path in paths}
+    if not paths.isdisjoint(str(above) for one in directories for above in (one, *one.parents)):
         raise UploadRefusedError("an artifact cannot be both a file and a directory")
-
-
-def _directories(paths: Iterable[str]) -> set[str]:
-    """All directories above paths."""
-    found: set[str] = set()
-    for path in paths:
-        above = path.rpartition("/")[0]
-        while above and above not in found:
-            found.add(above)
-            above = above.rpartition("/")[0]
-    return found
