@@ -367,7 +367,6 @@ def _report_unknown(
     if problem is not None:
         reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
         return
-    add = reading.report.error
     named = registry.names
     hint = did_you_mean(written.partition(":")[0].strip(), [*named, *registry.providers.names])
     provider = _provider_of_model(written, registry.providers)
@@ -383,9 +382,11 @@ def _report_unknown(
     if written == DEFAULT:
         hint = None
         notes += [] if registry.entries else PASTE.splitlines()
-        if not reading.strict_env:  # whoever runs the suite says which target that is, in a file or with --target
-            add = reading.report.warning
-    add("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
+    message = f"no target '{written}'"
+    if written == DEFAULT and not reading.strict_env:  # whoever runs the suite says which that is, or --target does
+        reading.report.warning("unknown-target", at, message, hint=hint, notes=notes)
+    else:
+        reading.report.error("unknown-target", at, message, hint=hint, notes=notes)
 
 
 _OF_THE_MACHINE = frozenset({"unset-environment", "no-api-key", "missing-extra"})

@@ -55,7 +55,10 @@ def test_a_suite_may_have_a_file_for_each_of_many_cases():
     for number in (*range(65_537), 65_536):
         collector.add((case(str(number), span=Span(f"/{number}/case.yaml", 1, 1, 1, 2)),))
     collector.add((case("65536", span=Span("/other.yaml", 9, 1, 9, 2)),))
-    assert [one.message.partition("; ")[2] for one in report.diagnostics] == ["", "the first is at /65536/case.yaml:1"]
+    assert [one.message.partition("; the first is at ")[2][-17:] for one in report.diagnostics] == [
+        "",
+        "65536/case.yaml:1",
+    ]
 
 
 @pytest.mark.parametrize("given", [{"unread": {"gone"}}, {"lost": True}])

@@ -60,9 +60,10 @@ async def run_hooks(
             why = f"failed: {ended.message}"
         elif ended.status:
             why = f"ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
+        if why and setup:
+            return Failure("setup-failed", f"the setup command '{command}' {why}")
         if why:
-            code, what = ("setup-failed", "setup command") if setup else ("hook-failed", "hook")
-            return Failure(code, f"the {what} '{command}' {why}")
+            return Failure("hook-failed", f"the hook '{command}' {why}")
     return None
 
 
