@@ -68,11 +68,17 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
             break
         try:
             past = _PastRun.of(run, root)
-            if past.tests_from == tests_from and not past.suites.keys().isdisjoint(outcomes.open):
-                outcomes.read(past, root)
-                newest = newest or run.name
         except StoreError as error:
             notes.append(f"--last-failed ignores the run {run.name}: {error}")
+            continue
+        if past.tests_from != tests_from or past.suites.keys().isdisjoint(outcomes.open):
+            continue
+        newest = newest or run.name
+        try:
+            outcomes.read(past, root)
+        except StoreError as error:  # an older run that passed must not speak for it
+            notes.append(f"--last-failed runs the cases of the run {run.name} again: {error}")
+            outcomes.fail(past)
     failed = _with_dependents(plan, outcomes.failed | (outcomes.cut - outcomes.known))
     trials = FailedTrials.of(failed) if failed else None
     if trials is not None:
@@ -176,12 +182,24 @@ class _Outcomes(Struct, frozen=True):
             return
         complete = trials == run.trials
         for suite in run.suites.keys() & self.open.keys():
-            targets, waiting = run.suites[suite], self.open[suite]
-            of_run = set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
+            of_run = self._of_run(run, suite)
             if complete:
                 self.open[suite] -= of_run  # what is left is newer than the run
             else:
                 self.cut.update(of_run)
+
+    def fail(self, run: _PastRun) -> None:
+        """Count all that a damaged run may have an outcome of as failed."""
+        for suite in run.suites.keys() & self.open.keys():
+            of_run = self._of_run(run, suite)
+            self.open[suite] -= of_run
+            self.known.update(of_run)
+            self.failed.update(of_run)
+
+    def _of_run(self, run: _PastRun, suite: SuiteKey) -> set[FailedKey]:
+        """The trials without an outcome that belong to a run with these targets."""
+        targets, waiting = run.suites[suite], self.open[suite]
+        return set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
 
 
 def _with_dependents(plan: Plan, failed: set[FailedKey]) -> set[FailedKey]:

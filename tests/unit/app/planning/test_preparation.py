@@ -196,15 +196,18 @@ def test_cases_of_another_file_are_other_cases(runs):
 
 
 @pytest.mark.parametrize("index", [None, "torn\n"])
-def test_a_damaged_run_is_ignored_and_it_says_so(runs, index):
-    runs.ran({**WHOLE, "a": "failed"})
+def test_what_a_damaged_run_may_have_had_runs_again(runs, index):
+    runs.ran(WHOLE)
     damaged = runs.ran({**WHOLE, "c": "failed"})
     (damaged / "index.jsonl").unlink()
     if index is not None:
         (damaged / "index.jsonl").write_text(index + "{}\n")
     runs.ran({"b": "passed"}, filter="b")
     selected, (note,) = runs.selected()
-    assert (selected, note.startswith(f"--last-failed ignores the run {damaged.name}: ")) == ("a", True)
+    assert (selected, note.startswith(f"--last-failed runs the cases of the run {damaged.name} again: ")) == (
+        "ac",
+        True,
+    )
 
 
 def test_a_foreign_run_is_ignored_and_it_says_so(runs):
