@@ -69,8 +69,8 @@ _FOR_URLS = str.maketrans("+/", "-_")
 
 REDACTED = "[redacted]"
 
-_OWN_WORDS = frozenset({"code", "status", "role", "trace", "logs"})
-"""Fields that hold words of the program; and what is redacted where it is stored."""
+_LEFT = frozenset({"code", "trace", "logs"})
+"""Fields that keep their values: a code is a word of the program, and work is redacted when it is stored."""
 
 _OF_CASE = (
     *("id", "vars", "prompt_id", "cluster_key", "cluster", "metadata", "tags", "conversation_id", "expected_output"),
@@ -140,7 +140,7 @@ class Redactor:
         if isinstance(value, tuple):
             made = tuple(map(self.redacted, value))
         elif isinstance(value, Struct):
-            fields = [name for name in value.__struct_fields__ if name not in _OWN_WORDS]
+            fields = [name for name in value.__struct_fields__ if name not in _LEFT]
             made = replace(value, **{name: self.redacted(getattr(value, name)) for name in fields})
             if isinstance(made, AskedJudge) and made.rubric != value.rubric:  # type: ignore[attr-defined]  # as `made`
                 made = replace(made, rubric_sha256=sha256(made.rubric.encode()).hexdigest())

@@ -18,6 +18,7 @@ from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
+from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import row_of
@@ -102,11 +103,25 @@ def test_a_part_of_a_secret_is_ordinary_text(secret, text):
     assert redactor.redact(f"{text} {secret}.") == f"{text} [redacted]."
     assert redactor.stretches(f"{text} {secret}.") == [(len(text) + 1, len(text) + 1 + len(secret))]
     assert not redactor.found_in(text.encode())
+    assert not redactor.found_in(secret[1:].encode())
+    assert not redactor.found_in(secret[:-1].encode())
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_every_character_of_base64_that_a_secret_determines_is_redacted(before):
+    data = b"pass4word-12"  # 12 bytes, so that nothing is padded
+    low, high = (base64.b64encode(edge * before + data + edge * (6 - before)).decode() for edge in (b"\0", b"\xff"))
+    same = [place for place, (one, other) in enumerate(zip(low, high, strict=True)) if one == other]
+    first, end = same[0], same[-1] + 1
+    redactor = Redactor([data.decode()])
+    assert redactor.redact(low) == f"{low[:first]}[redacted]{low[end:]}"
+    assert redactor.redact(high) == f"{high[:first]}[redacted]{high[end:]}"
 
 
 def test_half_a_character_in_a_secret_is_no_error():
     redactor = Redactor(["pass\ud800word-1234"])
     assert redactor.redact("x pass\ud800word-1234") == "x [redacted]"
+    assert redactor.found_in(b'{"output": "x pass\\ud800word-1234"}')
     assert redactor.redact(f"x {b'pass?word-1234'.hex()}") == "x [redacted]"
 
 
@@ -256,6 +271,14 @@ def test_words_of_the_program_stay_though_a_secret_is_spelled_like_them():
     error = Failure("http-status", "http-status 500")
     clean = Redactor(["http-status"]).redact_result(finished("errored", error=error))
     assert clean.error == Failure("http-status", "[redacted] 500")
+
+
+def test_work_stays_as_it_is_until_it_is_stored(redactor):
+    trace = Trace((MessageStep("assistant", TOLD),))
+    clean = redactor.redacted(TargetResponse(TOLD, trace=trace, logs={"stdout": TOLD.encode()}))
+    assert clean.output == KEPT
+    assert clean.trace is trace
+    assert clean.logs == {"stdout": TOLD.encode()}
 
 
 def test_a_rubric_with_a_secret_is_redacted_and_its_hash_tells_nothing(redactor):
