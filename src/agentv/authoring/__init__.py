@@ -1,1 +1,1 @@
-"""Reading of what people write: a Suite, or every diagnostic of its files."""
+"""Reads authored files into a Suite, or into every diagnostic of these files."""

@@ -1,6 +1,7 @@
 """A project's defaults and environment: `.agentv/config.yaml`, `config.local.yaml`, and `.env` files (SPEC section 2).
 
-The local file wins key by key. AgentV's spellings are `execution`, `defaults`, `file://`, and keys without an effect.
+Keys of `config.local.yaml` override those of `config.yaml`. From AgentV's format, `execution`, `defaults`, `file://` and
+keys without an effect are accepted.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ class AuthoredConfig(Declared, Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """A project's defaults. None: not set.
+    """A project's defaults; None if not set.
 
     Attributes:
-        prompts_dir: absolute; it may not exist.
-        eval_patterns: as authored, relative to the directory of the `.agentv` whose file contains them.
-        providers: targets of the configuration, with their context.
-        results: the server that `push` sends runs to, of each file, with its context.
-        path: of the first file; None without a configuration.
-        nodes: values by key.
+        prompts_dir: absolute path of the prompt library, which may not exist.
+        eval_patterns: as authored, relative to the directory that contains `.agentv`.
+        providers: node of the configuration's targets, with its context.
+        results: node of the server that `push` sends runs to, with its context, for each file that has one.
+        path: path of the first config file, or None if there is none.
+        nodes: node of each value, by key.
     """
 
     target: str | None = None
@@ -82,9 +83,9 @@ _FILES = (("config.yaml", "config.yml"), ("config.local.yaml", "config.local.yml
 
 
 def read_config(directory: str, reading: Reading) -> Config:
-    """The defaults in force for a directory: those of the closest `.agentv` that has a config file."""
+    """The defaults for a directory, from the closest `.agentv` with a config file."""
     for parent in upwards(directory, reading.places.root):
-        folder = os.path.join(parent, ".agentv")  # noqa: PTH118  # for every suite
+        folder = os.path.join(parent, ".agentv")  # noqa: PTH118  # called for every suite
         present = [path for names in _FILES if (path := _one_of(folder, names, reading))]
         if present:
             home = replace(reading, places=places_of(parent, reading))
@@ -100,10 +101,10 @@ def read_config(directory: str, reading: Reading) -> Config:
 
 
 def _one_of(folder: str, names: tuple[str, ...], reading: Reading) -> str | None:
-    """The file that has one of the names; an error if two have, since it cannot be known which is meant."""
-    found = [path for name in names if is_file(path := os.path.join(folder, name))]  # noqa: PTH118  # for every suite
+    """Path of the first file that exists, or None. Reports an error if there are two different files."""
+    found = [path for name in names if is_file(path := os.path.join(folder, name))]  # noqa: PTH118
     for other in found[1:]:
-        if not os.path.samefile(found[0], other):  # noqa: PTH121  # as above
+        if not os.path.samefile(found[0], other):  # noqa: PTH121
             message = f"{shown(found[0])} and {shown(other)} both exist"
             at = Scalar(other, other, Span(other, 1, 1, 1, 2))
             reading.report.error("ambiguous-config", at, message, hint="keep one of them")
@@ -126,8 +127,8 @@ def _read(path: str, reading: Reading) -> Config:
     read: AuthoredConfig = shape.read(own, root, reading, "a config file", extra=_AGENTV_KEYS)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = read.prompts_dir
-    if prompts_dir is not None:  # it may lie outside the repository, where libraries are shared
-        prompts_dir = os.path.expanduser(prompts_dir.strip())  # noqa: PTH111  # Path raises for ~nobody
+    if prompts_dir is not None:  # may be outside the repository, for shared libraries
+        prompts_dir = os.path.expanduser(prompts_dir.strip())  # noqa: PTH111  # Path raises for an unknown ~user
         prompts_dir = os.path.normpath(Path(reading.places.suite) / prompts_dir)
     providers = None if read.providers is None else (read.providers, reading.rendering(True))
     results = () if read.results is None else ((read.results, reading.rendering(True)),)
@@ -153,7 +154,7 @@ def _read(path: str, reading: Reading) -> Config:
 
 
 def read_run(node: Node, reading: Reading) -> RunSettings:
-    """A `run:` block."""
+    """Read a `run:` block; mistakes are reported."""
     if isinstance(node, Scalar) and node.value is None:
         return RunSettings()
     if not isinstance(node, MapNode):
@@ -184,8 +185,8 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
 
 
 def over(first: RunSettings, second: RunSettings) -> RunSettings:
-    """The first settings, and the second ones where the first say nothing."""
-    if first.repeat is not None:  # it says all of how samples are made
+    """The first settings, with those that are not set taken from the second."""
+    if first.repeat is not None:  # overrides all settings of samples together
         second = replace(second, until=None, alpha=None, cost_limit_usd=None)
     values = asdict(first)
     return replace(second, **{name: value for name, value in values.items() if value is not None})
@@ -199,15 +200,15 @@ _AGGREGATES: Mapping[str, Aggregate] = {
     "mean": "mean",
     "confidence_interval": "mean",
 }
-"""AgentV's strategies, and how samples are combined here."""
+"""AgentV's strategy → our aggregate."""
 
 
 def read_trials(run: Mapping[str, Node], reading: Reading) -> Any:
-    """The settings that the trials of a `run:` block give; None where `repeat` is said otherwise, INVALID where wrong.
+    """The settings from AgentV's `trials` in a `run:` block; None if `repeat` has another form, INVALID if it is wrong.
 
     Args:
-        run: the block by its canonical keys.
-        reading: of the suite.
+        run: the block, by canonical keys.
+        reading: context of the suite.
     """
     node = run.get("repeat")
     if not isinstance(node, MapNode) or node.items.keys().isdisjoint(_KEYS):
@@ -236,7 +237,7 @@ NO_EFFECT = frozenset(
     | {"env_from", "env_path", "git_cache", "hooks", "refs", "required_version"}
     | {"$schema", "guideline_patterns", "tags", "tests"}
 )
-"""Keys of a configuration that only AgentV's own program acts on."""
+"""Keys of a config file that only AgentV's own program uses."""
 
 NO_EFFECT_IN_EXECUTION = frozenset(
     {"export_otel", "otel_backend", "otel_capture_content", "otel_file", "otel_group_turns", "trace_file", "verbose"}
@@ -248,12 +249,12 @@ _RUN = RUN.canonical | RUN.older.keys()
 
 
 def _is_server(results: Node) -> bool:
-    """Whether `results` names a server that runs are pushed to; AgentV has a repository there."""
+    """Whether `results` names a server that runs are pushed to. In AgentV's format, it names a repository."""
     return isinstance(results, MapNode) and not {"remote", "token"}.isdisjoint(results.items)
 
 
 def canonical_config(root: MapNode, reading: Reading) -> MapNode:
-    """A configuration by its canonical keys; one hint lists what is passed over."""
+    """Translate a config file to canonical keys. Keys without an effect are reported in one hint."""
     report = reading.report
     spelled: dict[str, str] = {}
     made = Canonical({}, {}, root.at, spelled)
@@ -283,7 +284,7 @@ def canonical_config(root: MapNode, reading: Reading) -> MapNode:
 
 
 def _move_settings(made: Canonical, reading: Reading) -> None:
-    """Put what `execution` says of the threshold and of runs in its place."""
+    """Move settings of `execution` to `threshold` and `run`."""
     threshold = made.items.pop("execution.threshold", None)
     if threshold is not None:
         if "threshold" in made.items:
@@ -297,7 +298,10 @@ def _move_settings(made: Canonical, reading: Reading) -> None:
 
 
 def _values(root: MapNode, reading: Reading, passed: dict[str, Place]) -> Iterator[tuple[str, MapNode, str, Node]]:
-    """The values of a configuration and of its `execution` and `defaults`, with what holds them."""
+    """The values of a config file: outer key ("", `execution` or `defaults`), mapping that holds the key, key, value.
+
+    Keys without an effect are added to `passed` instead.
+    """
     for key, written in root.items.items():
         if key in NO_EFFECT and not (key == "results" and _is_server(written)):
             passed[key] = root.keys[key]
@@ -323,7 +327,7 @@ _ENTRY = lazy_pattern(
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
-"""`NAME=value`; a quoted value may span lines, as keys and certificates do."""
+"""`NAME=value`. A quoted value may span lines, as private keys and certificates do."""
 
 _IDLE = lazy_pattern(r"[ \t]*(?:\#[^\n]*)?$", re.MULTILINE)
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', r"\\": "\\", r"\$": "$"}
@@ -334,14 +338,14 @@ def dotenv_of(directory: str, root: str, reader: Reader, report: Report) -> dict
     """Variables of the `.env` files from a directory up to the root; the closest file takes precedence."""
     found: dict[str, str] = {}
     for parent in upwards(directory, root):
-        path = os.path.join(parent, ".env")  # noqa: PTH118  # for every parent of every suite
+        path = os.path.join(parent, ".env")  # noqa: PTH118  # called for every parent of every suite
         if is_file(path):
             found = {**read_dotenv(path, reader, report), **found}
     return found
 
 
 def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
-    """The variables of one file: `NAME=value` lines, quotes, comments, `export`."""
+    """The variables of one `.env` file: `NAME=value` lines with quotes, comments and `export`."""
     try:
         text = reader.read(path).decode("utf-8-sig")
     except OSError as error:
@@ -364,7 +368,7 @@ def _variables(path: str, text: str, report: Report) -> dict[str, str]:
             found[entry["name"]] = _value(entry)
         elif not _IDLE.match(text, place):
             line = text.count("\n", 0, place) + 1
-            # other programs read this file too, so what they understand is no mistake
+            # only a warning: other programs read this file too, and may accept the line
             report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line is not NAME=value; ignored")
         place = end + 1
     return found
@@ -379,5 +383,5 @@ def _value(entry: re.Match[str]) -> str:
 
 
 def merged(process: Mapping[str, str], suite: Mapping[str, str], dotenv: Mapping[str, str]) -> dict[str, str]:
-    """One environment: the process's wins over the suite's `env:`, which wins over `.env` (SPEC section 2)."""
+    """The merged environment: the process overrides the suite's `env:`, which overrides `.env` (SPEC section 2)."""
     return {**dotenv, **suite, **process}

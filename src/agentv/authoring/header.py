@@ -1,4 +1,4 @@
-"""Everything of an eval file but its cases (SPEC sections 2 and 3)."""
+"""The header of an eval file: everything except its cases (SPEC sections 2 and 3)."""
 
 from __future__ import annotations
 
@@ -45,18 +45,19 @@ from agentv.registry.types import Provider, Registry
 from agentv.templating import Language, Scope, has_placeholder
 
 _PREFIX = "min_"
-"""No target has a setting that begins so, and a misspelt key is compared with these."""
+"""Prefix of the minimums in `judge:`. No target setting starts with it, so a misspelt key is compared with these."""
 
 
 def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, JudgeMinimums | None]:
-    """The judge without the minimums, and these. A mapping of nothing but them and a name is that name.
+    """Split a suite's `judge:` into the judge and the minimums that it must reach.
 
     Args:
         node: the suite's `judge:`.
-        reading: of the suite.
+        reading: context of the suite.
 
     Returns:
-        No judge where the suite sets only minimums: those of whichever judge is in effect.
+        The judge's node and the minimums. If only a name remains, the node is that name; if nothing remains, it is None
+        and the minimums apply to the judge in effect.
     """
     if not isinstance(node, MapNode) or not any(key.startswith(_PREFIX) for key in node.items):
         return node, None
@@ -78,11 +79,11 @@ class Header(Struct, frozen=True):
     """Context for the rest of an eval file.
 
     Attributes:
-        suite: without cases.
-        reading: for the cases.
-        authored: its canonical keys.
-        threshold: of cases without their own, with its position.
-        not_missing: keys that are misspelt, which is reported, and a judge that is named, if wrongly.
+        suite: the suite without cases.
+        reading: context for the cases.
+        authored: the suite's canonical keys.
+        threshold: threshold of cases without their own, with its position.
+        not_missing: keys not to report as missing: misspelt ones, which were reported, and `judge` if the suite has it.
     """
 
     suite: Suite
@@ -95,10 +96,10 @@ class Header(Struct, frozen=True):
 
 
 def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequest, registries: Registries) -> Header:
-    """The header of an eval file; what is wrong with it is reported and left out."""
+    """Read the header of an eval file. Invalid parts are reported and left out."""
     root, others = translation.suite(written, reading)
     env = environment(root.get("env"), reading, request)
-    reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
+    reading.secrets.update(secrets_in(dict(request.variables)))  # variables of cases are data; these may be secrets
     reading = reading.within(Scope(request.variables, env))
     registry, config = open_project(reading.places.suite, registries.providers, reading)
     targets = SuiteTargets(request, registry, path)
@@ -175,7 +176,7 @@ def read_header(path: str, written: MapNode, reading: Reading, request: LoadRequ
 
 
 def environment(node: Node | None, reading: Reading, request: LoadRequest) -> dict[str, str]:
-    """The environment in reach: of the process, the suite's `env`, and `.env` files."""
+    """The environment of a suite: the process's variables, the suite's `env`, and `.env` files."""
     own = {} if node is None else _suite_env(node, reading)
     places = reading.places
     if request.env_file is not None:
@@ -186,7 +187,7 @@ def environment(node: Node | None, reading: Reading, request: LoadRequest) -> di
 
 
 def _run(authored: AuthoredSuite, cluster: str | None, config: Config, reading: Reading) -> RunSettings:
-    """The settings with the suite's limits and the `cluster` in force: the command line's, the suite's, `run`'s."""
+    """The run settings with the suite's limits. The suite's or command line's `cluster` overrides that of `run`."""
     own, run = authored.run, config.run
     if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
         message = "'cluster' is set both here and in the suite; keep one of them"
@@ -199,7 +200,7 @@ def _run(authored: AuthoredSuite, cluster: str | None, config: Config, reading: 
 
 
 def _with_preprocessors(node: Node, reading: Reading) -> Reading:
-    """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""
+    """The context with the suite's preprocessors. They are checked here because no rubric may use them."""
     kind, rendered = kind_for(tuple[Preprocessor, ...]), reading.rendered(node)
     if rendered is None:
         return reading
@@ -213,7 +214,7 @@ def _with_preprocessors(node: Node, reading: Reading) -> Reading:
 def _threshold(
     defaults: CaseDefaults, root: MapNode, of_suite: float | None, config: Config
 ) -> tuple[float | None, Place | None]:
-    """The threshold of the cases that have none of their own, and where it is written."""
+    """The threshold of cases without their own, and its position."""
     if defaults.threshold is not None:
         return defaults.threshold, defaults.threshold_at
     node = root.get("threshold") or config.nodes.get("threshold")
@@ -221,7 +222,7 @@ def _threshold(
 
 
 def _options_of_types(authored: AuthoredSuite, at: Place) -> dict[str, dict[str, Node]]:
-    """Type of assertion → the options that hold for all of the suite's that name none."""
+    """Assertion type → options for the suite's assertions that do not set them."""
     made: dict[str, dict[str, Node]] = {}
     if authored.regex != "python":
         made["regex"] = {"syntax": Scalar(authored.regex, authored.regex, at)}
@@ -263,7 +264,7 @@ def _metadata(authored: AuthoredSuite, others: Mapping[str, Json]) -> JsonObject
 
 
 def name_of(path: str) -> str:
-    """Default name of a suite."""
+    """Default name of a suite, from its path."""
     file = Path(path)
     if file.name in {"EVAL.yaml", "EVAL.yml"}:
         return file.parent.name
@@ -274,7 +275,7 @@ def name_of(path: str) -> str:
 
 
 def open_project(directory: str, providers: Registry[Provider], reading: Reading) -> tuple[TargetRegistry, Config]:
-    """The targets that a directory can name, with the project's defaults, and its configuration."""
+    """The targets available in a directory, with the project's defaults, and the project's configuration."""
     config = read_config(directory, reading)
     registry = open_registry(directory, providers, reading, more=config.providers)
     folders = [Path(one).parent for one in (registry.path, config.path) if one is not None]
@@ -283,7 +284,7 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
     own = {role: Scalar(name, name, config.nodes[role].at) for role, name in named.items() if name}
     registry.default_target = _default("target", registry.default_target, own.get("target"), reading, together=together)
     registry.default_judge = _default("judge", registry.default_judge, own.get("judge"), reading, together=together)
-    entry = registry.entries.get(DEFAULT)  # the default target where nothing names another
+    entry = registry.entries.get(DEFAULT)  # used if no default target is named
     name = entry.get("name") if entry is not None else None
     if registry.default_target is None and isinstance(name, Scalar):
         registry.default_target = name
@@ -293,7 +294,7 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
 def _default(
     role: str, of_targets: Scalar | None, of_config: Scalar | None, reading: Reading, *, together: bool
 ) -> Scalar | None:
-    """The default of `targets.yaml`, else of the configuration; where both are of one project they must agree."""
+    """The default from `targets.yaml`, or else from the configuration. If both are in one `.agentv`, they must agree."""
     if not together:
         return of_targets or of_config
     return one_default(role, [of_config] if of_config is not None else [], of_targets, reading)

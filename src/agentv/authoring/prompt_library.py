@@ -1,4 +1,4 @@
-"""The prompt library: its location, the files of a prompt's directory, and what `meta.yaml` says (SPEC section 11)."""
+"""The prompt library: its location, the files of a prompt's directory, and `meta.yaml` (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -43,35 +43,35 @@ if TYPE_CHECKING:
     from agentv.authoring.fields.json_kinds import Schema
 
 LIBRARY = "prompts"
-"""The name of a library that no config file names."""
+"""Name of the library's directory if no config file sets `prompts_dir`."""
 
 _NOT_IN_IDS = "/\\"
 
 
 def exam_of(directory: str | Path) -> str | None:
-    """The exam of a prompt's directory; None if it has none."""
+    """Path of the exam in a prompt's directory, or None."""
     return next((str(path) for name in EXAM_FILES if (path := Path(directory) / name).is_file()), None)
 
 
 def exam_above(path: str) -> str | None:
-    """The exam of the prompt whose directory contains a file, or None."""
+    """Path of the exam of the prompt whose directory contains a file, or None."""
     directory = Path(path).parent
     found = (exam_of(parent) for parent in upwards(str(directory), repository_root(str(directory))))
     return next((exam for exam in found if exam is not None and is_exam(exam)), None)
 
 
 def prompt_file_of(directory: str | Path) -> Path | None:
-    """The prompt file of a directory; the first, if there are several."""
+    """The first prompt file of a directory, or None."""
     return next((path for name in PROMPT_FILES if (path := Path(directory) / name).is_file()), None)
 
 
 def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = None) -> Path | None:
-    """The only prompt file of a directory; None without one, or with several, which is reported.
+    """The only prompt file of a directory, or None after reporting that there is none, or more than one.
 
     Args:
-        directory: of the prompt, absolute.
-        reading: gets what is wrong.
-        at: where it is reported that there is no prompt.
+        directory: absolute path of the prompt's directory.
+        reading: context with the report.
+        at: position to report if there is no prompt file.
     """
     beside = [file for name in PROMPT_FILES if (file := Path(directory) / name).is_file()]
     if not beside:
@@ -84,7 +84,7 @@ def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = 
 
 
 def check_prompt(directory: str | Path, reading: Reading) -> None:
-    """Report what is wrong with the text of a prompt that has no exam."""
+    """Report mistakes in the text of a prompt without an exam."""
     from agentv.authoring.cases.prompts import sections_of
 
     file = the_prompt_file(directory, reading)
@@ -96,7 +96,7 @@ def check_prompt(directory: str | Path, reading: Reading) -> None:
 
 
 class AuthoredMeta(Declared, Struct, frozen=True):
-    """The outermost mapping of `meta.yaml`. Other keys are free."""
+    """The outermost mapping of `meta.yaml`. Other keys are allowed."""
 
     id: Annotated[Text | None, Nonempty(), Doc("id of the prompt in commands; default: the directory name")] = None
     description: Annotated[
@@ -108,18 +108,18 @@ class AuthoredMeta(Declared, Struct, frozen=True):
 
 
 def read_meta(directory: str, reading: Reading) -> PromptMeta:
-    """The content of a prompt's `meta.yaml`; invalid parts are reported and left out.
+    """Read a prompt's `meta.yaml`. Invalid parts are reported and left out.
 
     Args:
-        directory: the prompt's, absolute.
+        directory: absolute path of the prompt's directory.
         reading: provides the report and the reader; placeholders in the file are plain text.
     """
-    default = PromptMeta(os.path.basename(directory.rstrip(os.sep)))  # noqa: PTH119  # a thousand times in a listing
-    path = os.path.join(directory, META)  # noqa: PTH118  # as above
+    default = PromptMeta(os.path.basename(directory.rstrip(os.sep)))  # noqa: PTH119  # called a thousand times for a listing
+    path = os.path.join(directory, META)  # noqa: PTH118
     try:
         data = reading.reader.read(path)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not os.path.islink(path):  # noqa: PTH114  # as above
+        if isinstance(error, FileNotFoundError) and not os.path.islink(path):  # noqa: PTH114
             return default
         reason = f"cannot read '{shown(path)}': {error.strerror}"
         reading.report.error("missing-file", Span(path, 1, 1, 1, 2), reason)
@@ -137,7 +137,7 @@ def _meta(root: MapNode, default: PromptMeta, reading: Reading) -> PromptMeta:
     values: dict[str, Any] = {}
     for key, node in root.items.items():
         rule = rules.get(key)
-        # a key may be left blank, as in a form to be filled in; a description must say something
+        # a key may be left blank, as in a form; only a description may not
         is_blank = key != "description" and isinstance(node, Scalar) and node.value is None
         if rule is not None and not rule.unread and not is_blank:
             value = rule.kind.read(node, reading, key)
@@ -162,7 +162,7 @@ def _meta(root: MapNode, default: PromptMeta, reading: Reading) -> PromptMeta:
 
 
 def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:
-    """An id that a command line can name without its being taken for a path or a flag."""
+    """The id, or None after reporting one that a command line would take for a path or a flag."""
     if text is None:
         return None
     if text.isprintable() and not text.startswith("-") and not any(one in text for one in _NOT_IN_IDS):
@@ -173,7 +173,7 @@ def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:
 
 
 def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Reading) -> None:
-    """Warn of a key that is nearly a known one which is missing. Any other key is free."""
+    """Warn of unknown keys that resemble a known key that is not set. Other unknown keys are allowed."""
     for key in root.items:
         if key in known or key.startswith("x-"):
             continue
@@ -184,13 +184,13 @@ def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Readi
 
 
 def _place(key: str, root: MapNode) -> Span:
-    """The position of a value, or of its key if the value is an alias, whose text is elsewhere."""
+    """The position of a value, or of its key if the value is an alias, as its text is elsewhere."""
     value, at = span_of(root.items[key].at), span_of(root.keys[key])
     return value if (value.line, value.column) >= (at.end_line, at.end_column) else at
 
 
 def meta_schema() -> Schema:
-    """The JSON Schema of the file, without its head."""
+    """The JSON Schema of `meta.yaml`, without `$schema` and title."""
     from agentv.authoring.fields.json_kinds import TEXT, properties_of
 
     tags: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array"}, {"type": "object"}]}
@@ -204,7 +204,7 @@ def library_reading(working: str, env: Mapping[str, str]) -> Reading:
     """The context for `library_of` and `read_meta`, for a command that runs in a directory.
 
     Args:
-        working: the directory, absolute.
+        working: absolute path of the directory.
         env: the environment of the process.
     """
     places = Places(working, repository_root(working), alone=True)
@@ -212,14 +212,14 @@ def library_reading(working: str, env: Mapping[str, str]) -> Reading:
 
 
 def library_of(working: str, reading: Reading) -> str | None:
-    """The absolute directory of the library, or None.
+    """The absolute path of the library, or None.
 
-    That is `prompts_dir` of the closest config, else the closest `prompts/` up to the repository root. A `prompts_dir`
-    that is not a directory is reported; the result is then None, although `read_config` returns it.
+    The library is the `prompts_dir` of the closest config file, or else the closest `prompts/` up to the repository
+    root. If `prompts_dir` is not a directory, this is reported and None is returned, although `read_config` returns it.
     """
     config = read_config(working, reading)
     if config.prompts_dir is None:
-        above = (os.path.join(parent, LIBRARY) for parent in upwards(working, reading.places.root))  # noqa: PTH118  # as in files
+        above = (os.path.join(parent, LIBRARY) for parent in upwards(working, reading.places.root))  # noqa: PTH118
         return next(filter(is_directory, above), None)
     if is_directory(config.prompts_dir):
         return config.prompts_dir
@@ -229,10 +229,10 @@ def library_of(working: str, reading: Reading) -> str | None:
 
 
 def prompt_directories(library: str) -> list[str]:
-    """The directories of the prompts in a library, absolute and sorted.
+    """The directories of the prompts in a library, as sorted absolute paths.
 
-    A directory with a prompt file or a `meta.yaml` is a prompt's, and is not searched further. The library itself is
-    none, and links to directories are skipped, as in every search for eval files.
+    A directory with a prompt file or a `meta.yaml` belongs to a prompt and is not searched further. The library itself
+    is never a prompt, and links to directories are skipped, as in every search for eval files.
 
     Raises:
         UsageError: a directory cannot be searched.
@@ -255,10 +255,10 @@ def prompt_directories(library: str) -> list[str]:
 
 
 def is_prompt_directory(directory: str) -> bool:
-    """Whether a directory is that of a prompt.
+    """Whether a directory belongs to a prompt.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the directory cannot be read.
     """
     return _is_of_prompt(_entries(directory))
 

@@ -1,1 +1,1 @@
-"""Readers made from declarations: nodes in, frozen options out."""
+"""Readers generated from declared classes: they turn nodes into frozen options."""

@@ -19,7 +19,7 @@ from agentv.templating import RenderError, Scope, has_placeholder, render_text
 
 
 def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
-    """Labels: a word, a list of words, or a mapping, whose entries become `key:value`."""
+    """Read `tags`: a word, a list of words, or a mapping, whose entries become `key:value`."""
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return ()
     if isinstance(node, Scalar):
@@ -34,17 +34,17 @@ def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
 
 
 GOVERNANCE = "governance"
-"""The key of the metadata that holds what a suite or a case says of risks and compliance."""
+"""Metadata key for the facts on risks and compliance of a suite or case."""
 
 
 def case_metadata(keys: AuthoredCase, written: MapNode, shared: JsonObject, report: Report) -> JsonObject:
-    """The metadata of a case, over what it shares with the others.
+    """The metadata of a case, merged over the metadata that all cases share.
 
     Args:
-        keys: of the case.
+        keys: keys of the case.
         written: the case, for positions.
         shared: the metadata of every case.
-        report: gets a key that is set twice.
+        report: receives an error if `governance` is set twice.
     """
     if not (keys.metadata or keys.governance or keys.suite):
         return shared
@@ -55,7 +55,7 @@ def case_metadata(keys: AuthoredCase, written: MapNode, shared: JsonObject, repo
 
 
 def merged_metadata(shared: JsonObject, own: JsonObject) -> JsonObject:
-    """Both; a case's own values override single keys. Governance facts are joined, as AgentV does."""
+    """The shared metadata, overridden key by key by a case's own. `governance` is merged recursively, as in AgentV."""
     if not shared or not own:
         return own or shared
     found = {**shared, **own}
@@ -65,7 +65,7 @@ def merged_metadata(shared: JsonObject, own: JsonObject) -> JsonObject:
 
 
 def _joined(shared: Json, own: Json) -> Json:
-    """Mappings key by key, lists one after the other without what stands in both, else the case's own."""
+    """Mappings merged key by key, lists concatenated without duplicates, and otherwise the case's own value."""
     if isinstance(shared, dict) and isinstance(own, dict):
         return {
             **shared,
@@ -79,7 +79,7 @@ def _joined(shared: Json, own: Json) -> Json:
 def with_governance(
     metadata: JsonObject, governance: JsonObject, places: Mapping[str, Place], report: Report
 ) -> JsonObject:
-    """The metadata of a suite or a case with its `governance`; `places`: positions of its keys."""
+    """The metadata of a suite or a case with its `governance` added. `places` has the positions of its keys."""
     if not governance:
         return metadata
     if GOVERNANCE in metadata:
@@ -89,11 +89,11 @@ def with_governance(
 
 
 class ClusterReader:
-    """Finds the cluster of each case of a suite, and the cases that have none.
+    """Finds the cluster of each case of a suite, and reports the cases that have none.
 
     Args:
-        key: a key of `metadata` or `vars`, or a template that sees the variables and `metadata`.
-        env: what the template sees as `env`.
+        key: a key of `metadata` or `vars`, or a template with the case's variables and `metadata`.
+        env: `env` in the template.
     """
 
     def __init__(self, key: str, env: Mapping[str, str]) -> None:
@@ -106,7 +106,7 @@ class ClusterReader:
         self._why: str | None = None
 
     def value(self, case_id: str, node: Node, metadata: JsonObject, variables: JsonObject) -> str | None:
-        """The cluster of a case; None where it has none, which `end` reports."""
+        """The cluster of a case, or None if it has none, which `end` reports."""
         self._seen += 1
         if self._template:
             found = self._rendered(metadata, variables)
@@ -121,7 +121,7 @@ class ClusterReader:
         return found if isinstance(found, str) else json.dumps(found, sort_keys=True, ensure_ascii=False)
 
     def end(self, report: Report) -> None:
-        """All cases were read: report those that have no cluster, once."""
+        """Report the cases without a cluster in one error, after all cases were read."""
         if self._first is None:
             return
         case_id, at, names = self._first
@@ -147,13 +147,13 @@ _SCHEMA = shape_of(AuthoredOptions)
 
 
 class CaseOptions(Struct, frozen=True):
-    """The options of a case. None: not set.
+    """The options of a case; None if not set.
 
     Attributes:
         judge: a name or an inline target.
         of_suite: the judge is the suite's, not a case's.
-        rubric: options of rubrics that have none of their own, with their positions.
-        transform: applied to the answer before it is graded.
+        rubric: options for rubrics that do not set them, with their positions.
+        transform: transform of the answer before grading.
     """
 
     judge: Node | None = None
@@ -163,7 +163,7 @@ class CaseOptions(Struct, frozen=True):
     repeat: int | None = None
 
     def over(self, other: CaseOptions) -> CaseOptions:
-        """These options, and the other ones where these say nothing."""
+        """These options, with those that are not set taken from the other ones."""
         if self is NO_OPTIONS and other is NO_OPTIONS:
             return self  # as in most cases
         return CaseOptions(
@@ -179,12 +179,12 @@ NO_OPTIONS = CaseOptions()
 
 
 def read_options(node: Node | None, where: str, reading: Reading) -> CaseOptions:
-    """Read the options of a mapping; mistakes are reported.
+    """Read the value of `options`; mistakes are reported.
 
     Args:
         node: the value of `options`.
-        where: owner of the options.
-        reading: of the suite, or of the case.
+        where: owner of the options, for messages.
+        reading: context of the suite or the case.
     """
     if is_empty(node) or node is None:
         return NO_OPTIONS

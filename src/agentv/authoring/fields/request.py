@@ -1,4 +1,4 @@
-"""Request to the loader, and the names it resolves."""
+"""The request to the loader, and the registries in which it looks names up."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, Custo
 
 
 class Registries(Struct, frozen=True):
-    """Meaning of names: assertion types, providers, custom types of a directory, and files on git hosts.
+    """Where names are looked up: assertion types, providers, custom types of a directory, and files on git hosts.
 
     Attributes:
-        warnings: of plugins with names that they cannot have.
-        sandbox: chooses among sandboxes by what works here; None: all are taken to work.
+        warnings: warnings about plugins with invalid names.
+        sandbox: chooses a sandbox that works on this machine; None: all are assumed to work.
     """
 
     assertions: Registry[AssertionType]
@@ -31,7 +31,7 @@ class Registries(Struct, frozen=True):
 
 
 class LoadRequest(Struct, frozen=True):
-    """What to load, with the options of the command line.
+    """What to load, and the command-line options that affect loading.
 
     Attributes:
         targets, judge: names or `provider:rest` strings; they override the files.
@@ -43,19 +43,19 @@ class LoadRequest(Struct, frozen=True):
         edits: absolute path → content to read instead of the file, to test the effect of a change.
         on_case: called with every case as authored, valid or not.
         on_header: called with the outermost mapping of an eval file, or of a sidecar, as authored.
-        on_path: called with every path of the suite: as authored, its position, and the file.
+        on_path: called for every path in the suite, with the path as authored, its position, and the file.
         cluster: the `cluster` of every suite, overriding its own.
         workspace_path: absolute path of an existing directory that every case works in.
-        sandbox, keep_workspaces: of every workspace, overriding the files.
-        makes: run Python code that generates cases, even if nothing else runs.
-        asks: False where no call is made, so keys may be missing.
+        sandbox, keep_workspaces: settings of every workspace, overriding the files.
+        makes: run Python code that generates cases, even if `for_run` is False.
+        asks: models may be called; if False, API keys may be missing.
         lists: the cases are only listed, so that judges may be missing too.
-        asks_targets: False: only judges are called.
+        asks_targets: targets are called; if False, only judges are.
         first_messages: simulated users write only their first message, without a model.
         allow_outside: also read files outside the repository; their content is not quoted.
-        tests_from: the cases of every suite are these, a path or a dataset of the command line, and not its own.
+        tests_from: a path or dataset from the command line that replaces the cases of every suite.
         trust_data: rows that `tests:` includes, and CSV files, may name code and read the environment.
-        dialect: that every path is written in; None: recognized.
+        dialect: dialect of every path; None: recognized from each file.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 

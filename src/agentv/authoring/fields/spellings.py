@@ -1,4 +1,4 @@
-"""Older spellings of keys, and their older places (SPEC sections 3, 4, 7.3 and 12)."""
+"""Older spellings and places of keys (SPEC sections 3, 4, 7.3 and 12)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Spellings(Struct, frozen=True):
     Attributes:
         cls: declares the canonical keys.
         older: older key → canonical key.
-        nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
-        not_yet: keys that are known and not built yet.
-        tolerates: whether `validate` only warns of these.
-        no_effect: places of keys that mean nothing, in AgentV too.
-        equal: spellings as good as the canonical one.
+        nested: key of a nested mapping → (key in it → canonical key here). Its keys move to this mapping.
+        not_yet: known keys that are not supported yet.
+        tolerates: whether `validate` only warns of unsupported keys.
+        no_effect: paths of keys that are ignored, also by AgentV.
+        equal: spellings that are not reported as older.
     """
 
     cls: type
@@ -49,18 +49,18 @@ class Spellings(Struct, frozen=True):
 
     @property
     def superseded(self) -> Mapping[str, str]:
-        """Older key → the canonical one to offer in its place."""
+        """Older key → canonical key to suggest instead."""
         return {old: new for old, new in self.older.items() if old not in self.equal}
 
     @property
     def known(self) -> KeysView[str]:
-        """All known keys, for the hint at a misspelt one; always in the same order."""
+        """All known keys in a fixed order, for hints about misspelt keys."""
         inner = (f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys)
-        to_come = (key for key in self.not_yet if key.removesuffix("s") not in MEANT)  # those are other programs' words
+        to_come = (key for key in self.not_yet if key.removesuffix("s") not in MEANT)  # keys of other tools
         return dict.fromkeys((*sorted(self.canonical), *self.older, *self.nested, *inner, *sorted(to_come))).keys()
 
     def spelled(self, key: str) -> list[str]:
-        """Every spelling of a canonical key in the mapping itself, the canonical one first."""
+        """Every spelling of a key in the mapping itself, the canonical one first."""
         return [key, *(older for older, canonical in self.older.items() if canonical == key)]
 
 

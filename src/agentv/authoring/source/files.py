@@ -1,4 +1,4 @@
-"""File lookup, patterns of paths, and a record of the files that were read (SPEC sections 2 and 5)."""
+"""File lookup, glob patterns, and a record of the files that were read (SPEC sections 2 and 5)."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ PARQUET = (".parquet",)
 ARROW = (".arrow", ".feather", ".ipc")
 EXCEL = (".xlsx", ".xlsm")
 TABLES = (*PARQUET, *ARROW, *EXCEL)
-"""Suffixes of files that hold a table whose values have types."""
+"""Suffixes of files that hold a table with typed values."""
 
 KEPT_PATHS = 4096
-"""Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
+"""Cached path lookups. The cache is bounded so that memory does not grow with the number of cases."""
 
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
-"""Directories that are not searched: no project keeps its eval files there."""
+"""Names of directories that are not searched for eval files."""
 
 MARK = b"agentv: ignore"
-"""What a file must hold to be searched at all."""
+"""Bytes that a file must contain to be searched for ignore comments."""
 
 SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _OTHER_CODE = (".py", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua", ".R", ".r", ".jl", ".go", ".rs", ".java")
 
 
 PROMPT_FILES = ("prompt.xml", "prompt.md", "prompt.txt")
-"""What a prompt's text may be called; a directory holds one of them."""
+"""File names of a prompt's text; a directory holds one of them."""
 
 META = "meta.yaml"
-"""What says who a prompt is."""
+"""File name of a prompt's metadata."""
 
 EXAM_FILES = ("eval.yml", "eval.yaml")
-"""What the exam beside a prompt is called."""
+"""File names of the exam next to a prompt."""
 
 INPUT_FILES = ("inputs.yml", "inputs.yaml")
-"""What the inputs that a case of an exam takes from a directory are called."""
+"""File names of the inputs that a case of an exam reads from a directory."""
 
 OF_PROMPTS = frozenset({*PROMPT_FILES, META})
-"""Files that make a directory that of a prompt."""
+"""File names that mark a directory as a prompt's."""
 
 
 def is_exam(path: str) -> bool:
@@ -67,19 +67,19 @@ def is_exam(path: str) -> bool:
 
 
 def is_code(path: str) -> bool:
-    """Whether a file is code by its name, or may be run."""
+    """Whether a file has a suffix of code or is executable."""
     return path.endswith((*SCRIPTS, *_OTHER_CODE)) or os.access(path, os.X_OK)
 
 
 class DiskReader(Struct, eq=False):
-    """The Reader that reads disks. Remembers a digest of all that it has read.
+    """The Reader for files on disk. Records a digest of every file that it reads.
 
     Attributes:
-        edits: absolute path → what is read in place of the file's own bytes, before it is written there.
-        boundary: what may be read; None: everything.
-        digests: absolute path → the digest of what was read.
-        marked: path → bytes of the YAML files that hold comments for agentv.
-        kept: path → bytes of all files, where they are wanted; None: none is kept.
+        edits: absolute path → bytes to read instead of the file's, such as an edit that is not saved yet.
+        boundary: files that may be read; None: all.
+        digests: absolute path → SHA-256 of the bytes read, in hexadecimal.
+        marked: path → bytes of the YAML files with comments for agentv.
+        kept: path → bytes of every file read; None: bytes are not kept.
     """
 
     edits: Mapping[str, bytes] = MappingProxyType({})
@@ -92,12 +92,12 @@ class DiskReader(Struct, eq=False):
         """The bytes of a file.
 
         Raises:
-            OSError: it cannot be read, or has no end.
+            OSError: the file cannot be read, or is a device or a pipe.
         """
         edited = self.edits.get(path)
         if edited is None:
             self._check(path)
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path would add nothing
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
                 data = file.read()
         else:
             data = edited
@@ -109,42 +109,42 @@ class DiskReader(Struct, eq=False):
         return data
 
     def open(self, path: str) -> BinaryIO:
-        """A file to be read bit by bit; its digest is not taken.
+        """Open a file for streaming, without recording its digest.
 
         Raises:
-            OSError: it cannot be opened, or has no end.
+            OSError: the file cannot be opened, or is a device or a pipe.
         """
         edited = self.edits.get(path)
         if edited is None:
             self._check(path)
-        return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # whoever asked closes it
+        return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # closed by the caller
 
     def remember(self, path: str) -> None:
-        """Store the digest of a file that is too large to be held in memory.
+        """Record the digest of a file that is too large to hold in memory.
 
         Raises:
-            OSError: it cannot be read, or is endless.
+            OSError: the file cannot be read, or is a device or a pipe.
         """
         self._check(path)
-        with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        with open(path, "rb") as file:  # noqa: PTH123
             self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
 
     def _check(self, path: str) -> None:
-        """Refuse what may not be read, and what has no end.
+        """Raise if a path must not be read.
 
         Raises:
-            OSError: it is such a file, or is not there.
+            OSError: the path is outside the boundary, missing, or a device or a pipe.
         """
         if self.boundary is not None:
             self.boundary.check(path)
-        if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
+        if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116
             raise OSError(EINVAL, "it is a device or a pipe, expected a file", path)
 
 
 def repository_root(directory: str) -> str:
-    """The nearest parent with `.git`, else the highest with `.agentv` (never the home directory), else the working one.
+    """The nearest parent with `.git`, or the highest with `.agentv` except the home directory (SPEC section 2).
 
-    Source: SPEC section 2.
+    If there is neither, the working directory if it contains the directory, and otherwise the directory itself.
     """
     parents = list(upwards(directory, ""))
     for parent in parents:
@@ -152,13 +152,13 @@ def repository_root(directory: str) -> str:
             return parent
     home = str(Path.home())
     for parent in reversed(parents):
-        if parent != home and is_directory(os.path.join(parent, ".agentv")):  # noqa: PTH118  # as above
+        if parent != home and is_directory(os.path.join(parent, ".agentv")):  # noqa: PTH118
             return parent
     working = str(Path.cwd())
     return working if directory == working or directory.startswith(working + os.sep) else directory
 
 
-# at an authored path, for which `Path` would raise if a name is too long
+# of `os.path`, as `Path` raises if an authored name is too long
 exists, is_file, is_directory = os.path.exists, os.path.isfile, os.path.isdir
 
 
@@ -166,14 +166,14 @@ def upwards(directory: str, root: str) -> Iterator[str]:
     """The directory and its parents up to the root, closest first."""
     while True:
         yield directory
-        above = os.path.dirname(directory)  # noqa: PTH120  # this and the next are called for every parent of every suite
+        above = os.path.dirname(directory)  # noqa: PTH120  # called for every parent of every suite
         if directory in (root, above):
             return
         directory = above
 
 
 def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | None, list[str]]:
-    """The closest `.agentv/NAME` above a directory, and every path that was tried."""
+    """The closest `.agentv/NAME` in a directory or its parents (or None), and every path that was tried."""
     tried = []
     for parent in upwards(directory, root):
         for name in names:
@@ -185,26 +185,26 @@ def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | Non
 
 
 def templates_in(folder: str) -> dict[str, str]:
-    """The templates of a `.agentv/templates`: their names, with the folders that they are in, and their files."""
+    """Map the name of each template in a `.agentv/templates` folder, relative to it and without suffix, to its file."""
     found: dict[str, str] = {}
     for place, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
-            stem, ending = os.path.splitext(name)  # noqa: PTH122  # as exists
+            stem, ending = os.path.splitext(name)  # noqa: PTH122
             if ending in {".yaml", ".yml"} and not name.startswith("."):
-                path = os.path.join(place, name)  # noqa: PTH118  # as exists
-                found.setdefault(os.path.relpath(os.path.join(place, stem), folder), path)  # noqa: PTH118  # as exists
+                path = os.path.join(place, name)  # noqa: PTH118
+                found.setdefault(os.path.relpath(os.path.join(place, stem), folder), path)  # noqa: PTH118
     return found
 
 
 def template_home(path: str) -> str | None:
-    """The directory that contains the `.agentv` of a template; None: the file is not in `.agentv/templates`."""
-    home, inside, _ = path.partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118  # as exists
+    """The directory that contains the `.agentv` of a template, or None if the file is not in `.agentv/templates`."""
+    home, inside, _ = path.partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118
     return home if inside else None
 
 
 def is_of_project(file: Path) -> bool:
-    """Whether a file is one that `.agentv` itself holds: targets, or a configuration."""
+    """Whether a file is a targets or configuration file directly in `.agentv`."""
     return file.suffix in (".yaml", ".yml") and file.parent.name == ".agentv" and file.stem in _OF_PROJECT
 
 
@@ -216,15 +216,17 @@ class Places(Struct, frozen=True):
     """Base directories for the relative and absolute paths of one suite.
 
     Attributes:
-        suite: directory of the eval file; for files in `.agentv`, the one that contains it; else the working directory.
+        suite: directory of the eval file; for files in `.agentv`, the directory that contains `.agentv`; without a file,
+            the working directory.
         root: the repository's root.
         alone: search only `suite`, not the directory of the file that contains a path.
         climbs: search a path such as `docs/a.md` in the directories above `suite`, too.
-        typed: paths come from the command line, where `/a.py` means the system's before the repository's.
-        on_path: called with every path that was found: as authored, its position, and the file.
+        typed: paths come from the command line, where `/a.py` means the file system's root before the repository's.
+        on_path: called for every path that was found, with the path as authored, its position, and the file.
         boundary: files that may be read; None: all.
         confined: a file from a git host can name only files of its own repository.
-        beside: of files in `.agentv`, the eval file's directory, where their paths do not begin but may be expected to.
+        beside: for files in `.agentv`, the eval file's directory: their paths are not relative to it, but authors may
+            expect them to be.
     """
 
     suite: str
@@ -252,7 +254,7 @@ class Places(Struct, frozen=True):
         return found
 
     def without_climbing(self) -> Places:
-        """The same for an `include`, which is never searched in the directories above."""
+        """The same places without `climbs`, for an `include`."""
         return replace(self, climbs=False, _found={})
 
     def admits(self, path: str) -> bool:
@@ -260,20 +262,20 @@ class Places(Struct, frozen=True):
         return self.boundary is None or self.typed or self.boundary.admits(path)
 
     def leaves(self, written: str, mentioned_in: str) -> bool:
-        """Whether a path that was not found may mean something outside the repository."""
+        """Whether any file that a path may mean is outside the boundary."""
         return not all(map(self.admits, self._candidates(written, mentioned_in)))
 
     def is_above(self, found: str, written: str, mentioned_in: str) -> bool:
-        """Whether a path was found in a directory above those that it begins in."""
+        """Whether a path was found only by searching the directories above `suite`."""
         return self.climbs and found not in self._near(written, mentioned_in)
 
     def expected(self, written: str, mentioned_in: str) -> str | None:
-        """How to write the file that a missing path may mean: it is above, or beside another file."""
+        """How to write a missing path, if the file exists above `suite` or next to another file; otherwise None."""
         if checkout_of(mentioned_in) is not None:
             return None
         path = written.removeprefix("file://").lstrip("/")
-        start = self.suite if self.alone else os.path.dirname(mentioned_in)  # noqa: PTH120  # a text
-        beside = (self.beside, os.path.dirname(mentioned_in)) if self.beside is not None else ()  # noqa: PTH120  # as above
+        start = self.suite if self.alone else os.path.dirname(mentioned_in)  # noqa: PTH120
+        beside = (self.beside, os.path.dirname(mentioned_in)) if self.beside is not None else ()  # noqa: PTH120
         tried = (*(os.path.normpath(f"{home}{os.sep}{path}") for home in beside), *self._above(path))
         found = next((one for one in tried if self.admits(one) and exists(one)), None)
         if found is None:
@@ -288,7 +290,7 @@ class Places(Struct, frozen=True):
         return list(dict.fromkeys((*near, *above)))
 
     def _near(self, written: str, mentioned_in: str) -> list[str]:
-        """What a path means from where it begins."""
+        """The files that a path may mean without climbing."""
         path = written.removeprefix("file://")
         tree = checkout_of(mentioned_in)
         if tree is not None:
@@ -305,7 +307,7 @@ class Places(Struct, frozen=True):
         return list(dict.fromkeys(os.path.normpath(str(Path(home) / path)) for home in homes))
 
     def _above(self, path: str) -> Iterator[str]:
-        """What a path means from each directory above the eval file, up to the repository's root, and never outside."""
+        """The files that a path may mean in `suite` and each directory above it, up to the repository's root."""
         for home in upwards(self.suite, self.root):
             found = os.path.normpath(str(Path(home) / path))
             if found.startswith(self.root.rstrip(os.sep) + os.sep):
@@ -316,7 +318,7 @@ _CHECKOUT = lazy_pattern(r".*/cache/repos/(?:github\.com|gitlab\.com|bitbucket\.
 
 
 def checkout_of(path: str) -> str | None:
-    """The directory of the commit that a file out of a git host belongs to (SPEC section 5)."""
+    """The directory of the cached commit that a file belongs to, or None (SPEC section 5)."""
     found = _CHECKOUT.match(path) if "@" in path else None
     return found[0] if found else None
 
@@ -325,12 +327,12 @@ _HOME = lazy_pattern(rb'"[^"]*/cache/repos/(?=(?:github\.com|gitlab\.com|bitbuck
 
 
 def without_home(written: bytes) -> bytes:
-    """JSON with the paths of files from git hosts made independent of the machine: they start at the host's name."""
+    """JSON in which the paths of files from git hosts start at the host's name, so that they are machine-independent."""
     return _HOME.sub(b'"', written) if b"/cache/repos/" in written else written
 
 
 def shown(path: str) -> str:
-    """A path as a person in the working directory would type it."""
+    """A path as shown in messages: relative to the working directory, unless that takes three or more `..`."""
     try:
         relative = os.path.relpath(path)
     except ValueError:
@@ -342,21 +344,21 @@ EVERYWHERE: Final = "**"
 
 
 def literal_part(pattern: str) -> str:
-    """The directories that a pattern begins with, before its first part that is one."""
+    """The leading directories of a pattern, up to its first part with a wildcard."""
     parts = pattern.split("/")
     first = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
     return "/".join(parts[:first])
 
 
 def climbs(pattern: str) -> bool:
-    """Whether a pattern leaves a directory after its first wildcard, so that it can lead anywhere."""
+    """Whether a pattern contains `..` after its first wildcard, so that it can match anywhere."""
     return ".." in pattern.removeprefix(literal_part(pattern)).split("/")
 
 
 def matched(pattern: str, base: str) -> list[str]:
-    """The paths below a directory that match, relative to it and sorted, as `glob` has it.
+    """The paths below a directory that match a pattern, relative to the directory and sorted, as in `glob`.
 
-    Hidden names match only a part that begins with a dot. What cannot be read matches nothing.
+    Hidden names match only a part that begins with a dot. Directories that cannot be read are skipped.
     """
     parts = [part for part in pattern.split("/") if part not in {"", "."}]
     return sorted({path for path in _below(base, "", tuple(parts), set()) if path})
@@ -373,19 +375,19 @@ def _below(base: str, inside: str, parts: Sequence[str], seen: set[tuple[str, in
     part, rest = parts[0], parts[1:]
     if part == EVERYWHERE:
         yield from _below(base, inside, rest, seen)
-        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # texts, for every file of a tree
+        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # called for every file of a tree
             if not entry.name.startswith("."):
-                path = os.path.join(inside, entry.name)  # noqa: PTH118  # as above
+                path = os.path.join(inside, entry.name)  # noqa: PTH118
                 yield from _below(base, path, parts, seen) if _is_directory(entry) else ()
                 yield from (path,) if not rest and not _is_directory(entry) else ()
     elif has_magic(part):
-        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118  # as above
+        for entry in _entries(os.path.join(base, inside)):  # noqa: PTH118
             hidden = entry.name.startswith(".") and not part.startswith(".")
             if not hidden and _compiled(part).match(entry.name) is not None:
-                yield from _below(base, os.path.join(inside, entry.name), rest, seen)  # noqa: PTH118  # as above
+                yield from _below(base, os.path.join(inside, entry.name), rest, seen)  # noqa: PTH118
     else:
-        path = os.path.join(inside, part)  # noqa: PTH118  # as above
-        if os.path.lexists(os.path.join(base, path)):  # noqa: PTH118  # as above
+        path = os.path.join(inside, part)  # noqa: PTH118
+        if os.path.lexists(os.path.join(base, path)):  # noqa: PTH118
             yield from _below(base, path, rest, seen)
 
 
@@ -410,16 +412,16 @@ def _compiled(part: str) -> re.Pattern[str]:
 
 
 MOST_FILES = 10_000
-"""Files that one list of patterns may name."""
+"""Maximum number of files that one list of patterns may match."""
 
 
 def files_of_globs(globs: FileGlobs) -> tuple[str, ...]:
-    """The files that the patterns name, absolute and sorted, a bounded number."""
+    """The files that the patterns match: absolute paths, sorted, at most `MOST_FILES`."""
     home = escape(globs.cwd.rstrip("/"))
     found = (
         normpath(path)
         for pattern in globs.patterns
-        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # noqa: PTH207  # Path's follows no links
+        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # noqa: PTH207  # `Path.glob` follows no links
         if is_file(path)
     )
     return tuple(sorted(set(islice(found, MOST_FILES))))

@@ -1,4 +1,4 @@
-"""Files on git hosts: their URLs, and what can be wrong with them (SPEC section 5)."""
+"""Files on git hosts: parsing their URLs and finding them in a checkout (SPEC section 5)."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _FORMS = {
         "https://bitbucket.org/OWNER/REPO/src/REF/PATH",
     ),
 }
-"""Host → the form of the URLs of files, without the host, and how it is shown."""
+"""Host → the pattern of a file's URL after the host, and the form shown in hints."""
 
 NOTHING_ABOVE = "a file from a git host cannot refer to files outside its repository"
-"""Why no path at all was tried."""
+"""Note for a missing file if no path was tried."""
 
 _UNPRINTABLE = lazy_pattern(r"[\x00-\x1f\x7f]")
 _LFS_POINTER = "version https://git-lfs.github.com/spec/v"
 LFS_LONGEST = 1024
-"""Bytes of a pointer, as Git LFS defines it."""
+"""Maximum size of a pointer file in bytes, as Git LFS defines it."""
 
 _UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 
 class BadUrlError(ValueError):
-    """A URL of a git host is not one of a file. `hint`: what to write."""
+    """A git host's URL does not point to a file. `hint` says what to write instead."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -54,10 +54,10 @@ class BadUrlError(ValueError):
 
 
 def parse_url(url: str) -> RepositoryFile:
-    """The file that a URL names.
+    """The file that a URL points to.
 
     Raises:
-        BadUrlError: it names none.
+        BadUrlError: the URL does not point to a file of a git host.
     """
     match = GIT_URL.match(url)
     if match is None:
@@ -78,7 +78,7 @@ def parse_url(url: str) -> RepositoryFile:
     found = re.fullmatch(pattern, path)
     if found is None:
         raise BadUrlError(f"this URL does not point to a file of a repository on {host}", f"write {form}")
-    ref_type = parse_qs(query).get("ref_type", [""])[0]  # GitLab's own addition
+    ref_type = parse_qs(query).get("ref_type", [""])[0]  # only GitLab has this parameter
     kind = ref_type if ref_type in {"heads", "tags"} else ""
     rest = _parts(found["rest"], form)
     return RepositoryFile(host, found["repository"].removesuffix(".git"), rest, kind)
@@ -104,7 +104,7 @@ def _parts(written: str, form: str) -> tuple[str, ...]:
 def find_hosted(
     url: str, node: Scalar, what: str, report: Report, checkout: FindCheckout, boundary: Boundary | None = None
 ) -> str | None:
-    """The path on disk of a file or directory of a git host; None after reporting a missing one."""
+    """The path on disk of a file or directory of a git host, or None after reporting why there is none."""
     try:
         wanted = parse_url(url)
     except BadUrlError as error:
@@ -140,14 +140,14 @@ def is_lfs_pointer(text: str) -> bool:
 
 
 def _holds_pointer(path: str) -> bool:
-    if not os.path.isfile(path):  # noqa: PTH113  # a text
+    if not os.path.isfile(path):  # noqa: PTH113
         return False
-    with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+    with open(path, "rb") as file:  # noqa: PTH123
         return is_lfs_pointer(file.read(LFS_LONGEST + 1).decode(errors="replace"))
 
 
 def _missing(found: Checkout, what: str, repository: str) -> str | None:
-    """Why the path leads nowhere; None where it leads somewhere."""
+    """A message saying why the path is missing from the checkout, or None if it exists."""
     path, tree = Path(found.path), Path(found.tree)
     above = [str(one) for one in (path, *path.parents)]
     link = next((one for one in above if one in found.outside), None)
@@ -163,7 +163,7 @@ def _missing(found: Checkout, what: str, repository: str) -> str | None:
 
 
 def _sibling(found: Checkout) -> str | None:
-    """The nearest name where the missing file should be."""
+    """A hint with the most similar name in the missing file's directory, or None."""
     path = Path(found.path)
     folder = Path(found.tree) / path.parent
     near = nearest(path.name, [one.name for one in folder.iterdir()]) if folder.is_dir() else None
@@ -171,7 +171,7 @@ def _sibling(found: Checkout) -> str | None:
 
 
 def _nearest_ref(wanted: RepositoryFile, known: Iterable[str]) -> str | None:
-    """The nearest branch or tag to what the URL begins with, among those of as many parts."""
+    """A hint with the branch or tag most similar to the URL's first parts, among those with as many parts; or None."""
     for parts in range(1, len(wanted.rest)):
         hint = did_you_mean("/".join(wanted.rest[:parts]), [one for one in known if one.count("/") == parts - 1])
         if hint:

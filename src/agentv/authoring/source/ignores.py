@@ -1,7 +1,7 @@
-"""`# agentv: ignore[code]` in YAML files: silences warnings and hints of one line. An error cannot be silenced.
+"""`# agentv: ignore[code]` comments in YAML files, which silence warnings and hints, but not errors, on one line.
 
-It is on the line itself, or on a line of its own above it. What silences nothing is a warning, so that no comment
-outlives its reason. JSON Lines have no comments.
+A comment applies to its own line, or to the next line if it stands alone. A comment that silences nothing is itself a
+warning, so that no comment outlives its reason. JSON Lines files have no comments.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from agentv.model.values.values import Span, lazy_pattern
 
 _COMMENT = lazy_pattern(r"(?:^|(?<=[ \t]))#[ \t]*agentv: ignore(?P<codes>\[[^\]]*\])?")
 MOST = 100
-"""Lines of comments below a comment, behind which stands what it is about."""
+"""Maximum number of lines, counted from a comment, in which the line that it applies to is searched for."""
 
 _LINE_END = lazy_pattern(r"\r\n|\r|\n")
 _ONLY_COMMENT = lazy_pattern(r"[ \t]*#")
 
 
 class Ignore(Struct):
-    """One comment.
+    """One ignore comment.
 
     Attributes:
         at: the comment's place.
-        codes: what it names; code → its place.
-        line: the line that it is about.
-        used: those of its codes that silenced something.
+        codes: each code that it lists, with the code's place.
+        line: number of the line that it applies to.
+        used: its codes that silenced a diagnostic.
     """
 
     at: Span
@@ -43,12 +43,12 @@ class Ignore(Struct):
 def without_ignored(
     found: Iterable[Diagnostic], marked: Mapping[str, bytes], *, reported: Iterable[str]
 ) -> tuple[Diagnostic, ...]:
-    """The diagnostics that no comment silences, and what is wrong with the comments; sorted by place.
+    """The diagnostics that no comment silences, plus warnings about useless comments, sorted by place.
 
     Args:
-        found: of one suite.
-        marked: path → bytes of the files that hold `MARK`.
-        reported: files whose comments must silence something. Files that suites share are left out: a comment that is
+        found: diagnostics of one suite.
+        marked: path → bytes of the files that contain `MARK`.
+        reported: files whose unused comments are reported. Files that suites share are left out: a comment that is
             unused here may be used by another suite.
     """
     comments = {path: list(_ignores(path, data)) for path, data in marked.items()}
@@ -68,7 +68,7 @@ def without_ignored(
 
 
 def _by_line(comments: Iterable[Ignore]) -> dict[int, list[Ignore]]:
-    """The comments that are about a line, or stand in it: a remark on a whole file stands at its first line."""
+    """The comments by the line that each applies to, and by its own: diagnostics of a whole file are at line 1."""
     found: dict[int, list[Ignore]] = {}
     for comment in comments:
         for line in {comment.at.line, comment.line}:
@@ -86,7 +86,7 @@ def _silenced(found: Diagnostic, comments: Iterable[Ignore]) -> bool:
 
 
 def _useless(comment: Ignore, errors: set[str]) -> Iterator[Diagnostic]:
-    """What is wrong with a comment."""
+    """Warnings about a comment that silences nothing."""
     from agentv.codes import FILES
 
     if not comment.codes:
@@ -104,7 +104,6 @@ def _useless(comment: Ignore, errors: set[str]) -> Iterator[Diagnostic]:
 
 
 def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
-    """The comments of a file, in their order."""
     lines = _LINE_END.split(data.decode("utf-8-sig", errors="replace"))
     for number, line in enumerate(lines, 1):
         found = _COMMENT.search(line)
@@ -112,7 +111,7 @@ def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
             continue
         at = Span(path, number, found.start() + 1, number, found.end() + 1)
         about = number
-        if not line[: found.start()].strip():  # it applies to the next line that is no comment
+        if not line[: found.start()].strip():  # it applies to the next line that is not a comment
             about += 1
             while about <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[about - 1]):
                 about += 1

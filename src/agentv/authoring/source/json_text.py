@@ -1,4 +1,4 @@
-"""JSON as nodes: what cannot be read, or says a thing twice, is reported at its place."""
+"""JSON as nodes. Syntax errors and duplicate keys are reported with their positions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from agentv.authoring.source.yaml import DEPTH_LIMIT, read_yaml
 from agentv.model.values.values import Span, lazy_pattern
 
 _LINE_END = lazy_pattern(r"\r\n|\r|\n")
-"""As editors count lines; `json` counts line feeds alone."""
+"""Line ends as editors count them; `json` counts only line feeds."""
 
 
 def place_of(error: json.JSONDecodeError) -> tuple[int, int]:
-    """Position of the error in a JSON text: the number of lines before it, and the column, from 1."""
+    """Position of an error in a JSON text: the number of lines before it, and the column, counted from 1."""
     ends = list(_LINE_END.finditer(error.doc, 0, error.pos))
     return len(ends), error.pos - (ends[-1].end() if ends else 0) + 1
 
 
 def parse_json(text: str, at: Span, report: Report) -> Node | None:
-    """The nodes of a JSON text, all with the position of its start; None if it is not JSON."""
+    """Nodes of a JSON text, all at the position of its start, or None after reporting invalid JSON."""
     try:
         value = _read(text, at, report)
         is_deep = text.count("[") + text.count("{") > DEPTH_LIMIT and _is_deeper(value, DEPTH_LIMIT)
@@ -33,7 +33,7 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
         report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')}")
         return None
     except ValueError as error:
-        digits = "digits" in str(error)  # Python's own limit, in words for programmers
+        digits = "digits" in str(error)  # Python's limit on the digits of an integer
         report.error("bad-json", at, "a number has too many digits" if digits else f"not JSON: {error}")
         return None
     if is_deep:
@@ -43,10 +43,10 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
 
 
 def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
-    """A JSON text as nodes with the place of every part; None where it cannot be read, which is reported.
+    """Nodes of a JSON text with a position for each part, or None after reporting invalid JSON.
 
-    JSON is YAML, which is read with its places, but for tabs between the parts and escapes of half a character. Text
-    with such an escape has one place for all of it.
+    The positions come from reading the text as YAML, with tabs replaced by spaces. YAML does not allow escaped lone
+    surrogates; in a text with such an escape, all nodes are at its start.
     """
     loose, exact = Report(), Report()
     node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
@@ -59,7 +59,7 @@ def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
 
 
 def read_document(path: str, text: str, report: Report) -> Result[Node | None]:
-    """A JSON text or the YAML of any other file as nodes; None where it cannot be read, which is reported."""
+    """Nodes of a file's text, as JSON if its suffix is `.json`, else as YAML; None after reporting invalid text."""
     return read_json(path, text, report) if path.lower().endswith(".json") else read_yaml(path, text.encode(), report)
 
 
@@ -91,7 +91,7 @@ def _refuse(name: str) -> Any:
 
 
 class _TwiceError(Exception):
-    """A key stands twice in one object."""
+    """A key appears twice in one object."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -102,4 +102,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=WrittenFloat)
-"""For every record of a file: one that reports where it stands is made for a record that is wrong."""
+"""Fast decoder for valid records. A record with a duplicate key is decoded again, to report the key."""

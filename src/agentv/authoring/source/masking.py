@@ -1,4 +1,4 @@
-"""Secrets: masked by the keys that hold them and by their position, and reported where a file holds one as text."""
+"""Secrets: masks values by their key or position, and reports secrets that a file contains in plain text."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _OF_SECRETS = lazy_pattern(
     re.VERBOSE,
 )
 _LAST = frozenset({"pass", "key"})
-"""Words that name a secret at the end of a name alone: `DB_PASS`, but not `pass_threshold`."""
+"""Words that denote a secret only at the end of a name: `DB_PASS`, but not `pass_threshold`."""
 
 _NO_SECRETS = lazy_pattern(r"git_config_key_\d+|(?:old)?pwd|(?:fail|pass)_to_pass")
-"""Names that sound like those of secrets: of git's settings, of a shell's directory, of SWE-bench's lists of tests."""
+"""Names that look like secrets but are not: git settings, the shell's working directory, SWE-bench's lists of tests."""
 
 _BEFORE_KEY = frozenset(
     {
@@ -53,7 +53,7 @@ _BEFORE_KEY = frozenset(
         *("account", "service", "app", "client"),
     }
 )
-"""What makes a key of the word `key` wherever it stands in a name: `API_KEY_OF_PROD`, but not `PRIMARY_KEY_FIELD`."""
+"""Words after which `key` denotes a secret anywhere in a name: `API_KEY_OF_PROD`, but not `PRIMARY_KEY_FIELD`."""
 
 _OF_OTHERS = frozenset(
     """
@@ -61,33 +61,33 @@ _OF_OTHERS = frozenset(
     path sock socket home length size format algorithm algo alg mode method scheme provider ttl expiry enabled disabled
     version domain realm issuer audience tenant scope scopes server user username email region project org organization
     group role label field column prefix suffix header param env backend plugin policy level strategy manager vault
-    """.split()  # noqa: SIM905  # a list of words is read as such
+    """.split()  # noqa: SIM905  # easier to read than quoted words
 )
-"""What a name ends with that is about a secret and holds none: `token_limit`, `AUTH_URL`, `SSH_AUTH_SOCK`."""
+"""Last words of names that mention a secret but hold none: `token_limit`, `AUTH_URL`, `SSH_AUTH_SOCK`."""
 
 _URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
 _PRIVATE_KEY = "PRIVATE KEY-----"
-"""What stands in the first and last line of a private key, whatever the variable that holds it is called."""
+"""End of the first and last line of a PEM private key, which is a secret in any variable."""
 
 _USERINFO = lazy_pattern(r"(?<=://)([^/@\s:]*:)?([^/@\s]+)@")
-"""The user, and the password in a URL or the token that stands alone before its host."""
+"""The user (optional) and the password or token before the host of a URL."""
 
 _QUERY = lazy_pattern(r"(?<=[?&;])([^=&;#?\s\"'<>]+)=([^&;#\s\"'<>]+)")
 _OPEN_QUERIES = frozenset(
     """
     api-version version v model deployment format lang language locale region stream limit page sort order mode type
-    """.split()  # noqa: SIM905  # as above
+    """.split()  # noqa: SIM905
 )
-"""Parameters of a URL that say what is asked for, and never who asks."""
+"""Query parameters that are never secrets."""
 
 _FIELD = lazy_pattern(r"(?<![\w-])([\w-]++)[\"']?\s*+[:=]\s*[\"']?([^\s\"',;&{}]+)")
-"""`name=value` and `"name": "value"` in a text that is no JSON: a body, a header of several parts."""
+"""`name=value` and `"name": "value"` in a text that is not JSON: a body, a header of several parts."""
 
 _PART = lazy_pattern(r"[\s,;&\"'=]+")
 
 
 def mask(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    """The settings with every value masked that is, or may be, a secret.
+    """The settings with every value masked that is or may be a secret.
 
     Args:
         settings: plain data.
@@ -97,7 +97,7 @@ def mask(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
 
 
 def without_keys(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    """The settings that distinguish a target: everything except API keys, which may change.
+    """The settings without API keys and passwords in URLs, so that a new key does not change a target's fingerprint.
 
     Args:
         settings: plain data.
@@ -118,18 +118,18 @@ def _without_keys(value: Any, within: str) -> Any:
 
 
 def is_key(key: str, within: str = "") -> bool:
-    """Whether a name certainly denotes a secret."""
+    """Whether a name always denotes a secret."""
     if within == "headers" and _SECRET_HEADER.fullmatch(key):
         return True
     return _ALWAYS.fullmatch(_CAMEL.sub("_", key)) is not None
 
 
 def secrets_in(value: Any, *, hide: bool = False, within: str = "") -> Iterator[str]:
-    """The values that must never be written, and the parts of each.
+    """The secrets in a value, and the parts of each that are secrets too.
 
     Args:
         value: plain data.
-        hide: it is inside a secret's key.
+        hide: whether the value is under a secret's key.
         within: the key that contains it.
     """
     if isinstance(value, Mapping):
@@ -150,7 +150,7 @@ _COMMANDS = frozenset({"command", "healthcheck", "args", "script"})
 
 
 def _in_text(value: str, within: str) -> Iterator[str]:
-    """The secrets within a text, such as an address, a command or a body."""
+    """The secrets within a text, such as a URL, a command or a body."""
     if "://" in value:
         yield from _in_urls(value)
     if within in _COMMANDS:
@@ -171,7 +171,7 @@ def _in_urls(value: str) -> Iterator[str]:
 
 
 def _is_open(name: str, value: str) -> bool:
-    """Whether what a URL asks with is no secret: a parameter of the kind that never is, a number, a word."""
+    """Whether a query parameter is not a secret: a placeholder, a known name, a number, or a plain word."""
     if value.startswith(("{{", "${{")):
         return True
     if is_secret(name):
@@ -191,7 +191,7 @@ def _in_body(value: str) -> Iterator[str]:
 
 
 def secrets_in_line(line: str) -> list[str]:
-    """The secrets that are written out in a line of a file, longest first."""
+    """The secrets in plain text in a line of a file, longest first."""
     found = [secret for name, secret in _FIELD.findall(line) if is_secret(name, "headers") and is_searched(secret)]
     found += filter(is_searched, _in_urls(line))
     return sorted(found, key=len, reverse=True)
@@ -205,7 +205,7 @@ def _split(command: str) -> list[str]:
 
 
 def _in_command(words: Iterable[str]) -> Iterator[str]:
-    """The secrets among the arguments of a program: `--token X`, `--token=X`, `-H 'Cookie: X'`, `NAME=X`, `-pX`."""
+    """The secrets among a program's arguments: `--token X`, `--token=X`, `-H 'Cookie: X'`, `NAME=X`, `-pX`."""
     before, words = "", list(words)
     glued = any(_OF_PASSWORDS.fullmatch(word.rpartition("/")[2]) for word in words)
     for word in words:
@@ -217,13 +217,13 @@ def _in_command(words: Iterable[str]) -> Iterator[str]:
             if equals and is_secret(name.lstrip("-")):
                 yield from _parts(value)
             if colon and not rest.startswith("//") and is_secret(header, "headers"):
-                yield from _parts(rest.strip())  # which may hold a `=` too, as base64 does
+                yield from _parts(rest.strip())  # may contain `=` too, as base64 does
             option, attached = word[:2], word[2:]  # as in `mysql -pX` and `curl -uNAME:X`
             password = option in ("-p", "-P") and (glued or (is_searched(attached) and _PASSWORD.fullmatch(attached)))
             if attached and (password or (option in _BASIC and ":" in attached[1:])):
                 yield from _parts(attached)
             if " -" in word:
-                yield from _in_command(_split(word))  # a command within: `sh -c '…'`
+                yield from _in_command(_split(word))  # a nested command: `sh -c '…'`
         alone = word.startswith("-") and not equals and is_secret(word.lstrip("-"))
         before = word if alone or word in _BASIC else ""
 
@@ -231,16 +231,16 @@ def _in_command(words: Iterable[str]) -> Iterator[str]:
 _OF_PASSWORDS = lazy_pattern(
     r"(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?|rar|unrar|zip|unzip|mosquitto_(?:pub|sub)|ldap\w+"
 )
-"""Programs to which `-p` or `-P` gives a password."""
+"""Programs whose option `-p` or `-P` takes a password."""
 
 _PASSWORD = lazy_pattern(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[^/=:{]+")
-"""What reads as one where the program is another: `-pHunter2hunter2`, but not `-p8080:80` and `-profile`."""
+"""A likely password after `-p` of other programs: `-pHunter2hunter2`, but not `-p8080:80` or `-profile`."""
 
 _FOUND_WITHIN = 4
-"""Characters from which a secret is distinguished from the letters of an argument that holds it."""
+"""Minimum length of a secret to mask inside a longer text; a shorter one may be part of a word."""
 
 _BASIC = frozenset({"-u", "--user", "--proxy-user"})
-"""Options of curl and its likes whose value is `user:password`."""
+"""Options of curl and similar programs whose value is `user:password`."""
 
 
 def _masked(value: Any, within: str, *, hide: bool = False) -> Any:
@@ -269,9 +269,9 @@ def _without(value: Any, found: list[str], within: str) -> Any:
 
 @lru_cache(maxsize=4096)
 def is_secret(key: str, within: str = "") -> bool:
-    """Whether the value of a key must never be written: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASS`, `sig`, ….
+    """Whether a key's value is a secret: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASS`, `sig`, ….
 
-    Under `headers`, any name that mentions a key, a token, a secret or authorisation is one: `x-goog-key`, `Cookie`.
+    Under `headers`, so is any name that mentions a key, a token, a secret or authorization: `x-goog-key`, `Cookie`.
     """
     if is_key(key, within):
         return True
@@ -286,7 +286,7 @@ def is_secret(key: str, within: str = "") -> bool:
 
 
 def unsearched(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Names of keys whose values look like ordinary text, so that they are not searched for."""
+    """Names of secrets' keys whose values look like ordinary text, so that texts are not searched for them."""
     for key, one in settings.items():
         if isinstance(one, Mapping):
             yield from unsearched(one)
@@ -295,10 +295,7 @@ def unsearched(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def environment_secrets(env: Mapping[str, str]) -> Iterator[str]:
-    """The secrets of an environment, all of which is passed to programs and user code.
-
-    If a variable names a file or a directory, the path is not a secret.
-    """
+    """The secrets in environment variables, except paths of existing files and directories."""
     for name, value in env.items():
         if not value or (value.startswith("/") and (is_file(value) or is_directory(value))):
             continue
@@ -306,9 +303,9 @@ def environment_secrets(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """A secret, and what it consists of: `Bearer sk-…` is as secret without its first word; so is `Token token=…`."""
+    """A secret and its parts: `Bearer sk-…` is secret without its first word too; so is `Token token=…`."""
     if "{{" in value:
-        return  # what it becomes is the secret
+        return  # a template: only the rendered value is secret
     yield value
     yield unquote(value)
     if "-----BEGIN" in value:
@@ -333,7 +330,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _of_basic(encoded: str) -> Iterator[str]:
-    """The user with the password, and the password alone, of HTTP's Basic scheme (RFC 7617)."""
+    """`user:password`, and the password alone, of an encoded HTTP Basic credential (RFC 7617)."""
     try:
         pair = b64decode(encoded, validate=True).decode()
     except (binascii.Error, ValueError):
@@ -343,7 +340,7 @@ def _of_basic(encoded: str) -> Iterator[str]:
 
 
 CODE = "secret-in-file"
-"""Diagnostics of this code are shown without their line of source: it holds the secret."""
+"""Code of diagnostics that are shown without their source line, because it contains the secret."""
 
 _HINT = "write {{ env.NAME }}, and set NAME in the environment or in a .env file that git ignores"
 
@@ -358,23 +355,22 @@ _KEYS: Mapping[str, str] = {
     "Stripe": r"[rs]k_live_\w{16,}",
     "nobody else": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
 }
-"""Whose key it is → what it looks like, by each provider's own documentation."""
+"""Provider → pattern of its keys, from the provider's documentation."""
 
 _KEY = lazy_pattern(
     "|".join(rf"(?P<k{number}>(?:(?<![\w-])|(?<=[0-9]m)){pattern})" for number, pattern in enumerate(_KEYS.values()))
 )
-"""One of them; also after an escape sequence of a colour, which ends with `m`."""
+"""Any of these keys, at the start of a word or after an ANSI color sequence, which ends with `m`."""
 
 _BEGINNING = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
-"""How each of them begins."""
+"""The first characters of each of these keys."""
 
 _OWNERS = tuple(_KEYS)
 
 
 def _keys_in(text: str) -> Iterator[re.Match[str]]:
-    """Whatever looks like the key of a well-known service."""
     done = 0
-    for begun in _BEGINNING.finditer(text):  # far faster than the whole pattern at each letter
+    for begun in _BEGINNING.finditer(text):  # much faster than trying the whole pattern at each character
         found = _KEY.match(text, begun.start()) if begun.start() >= done else None
         if found is not None:
             done = found.end()
@@ -382,7 +378,7 @@ def _keys_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def check_keys(path: str, data: bytes, report: Report) -> None:
-    """Report whatever looks like the key of a well-known service, at its place in a file."""
+    """Report everything in a file that looks like a key of a well-known service."""
     text = data.decode(errors="replace")
     for found in _keys_in(text):
         owner = _OWNERS[int((found.lastgroup or "k0")[1:])]
@@ -393,7 +389,7 @@ def check_keys(path: str, data: bytes, report: Report) -> None:
 
 
 def mask_keys(value: Json) -> Json:
-    """The value with all its texts without whatever looks like the key of a well-known service."""
+    """The value with everything masked that looks like a key of a well-known service."""
     if isinstance(value, str):
         return mask_keys_in(value)
     if isinstance(value, Mapping):
@@ -402,7 +398,7 @@ def mask_keys(value: Json) -> Json:
 
 
 def mask_keys_in(text: str) -> str:
-    """The text without whatever looks like the key of a well-known service."""
+    """The text with everything masked that looks like a key of a well-known service."""
     parts, done = list[str](), 0
     for found in _keys_in(text):
         parts += (text[done : found.start()], MASK)
@@ -411,14 +407,14 @@ def mask_keys_in(text: str) -> str:
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
-    """Report the settings of a target whose key says that they are secret, and that are no placeholder."""
+    """Report a target's settings that hold a secret in plain text instead of a placeholder, by their keys."""
     for key, scalar in _inside(MapNode(dict(items), {}, NOWHERE), "", ""):
         if scalar.at is not NOWHERE and not (report.hints and any(_keys_in(scalar.text))):
             report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)
 
 
 def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]]:
-    """The texts of a node that stand under a secret's key, with that key."""
+    """The texts in a node under a secret's key, each with that key."""
     if isinstance(node, MapNode):
         for key, one in node.items.items():
             hides = is_secret(key, within)
@@ -427,5 +423,5 @@ def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]
         for one in node.items:
             yield from _inside(one, secret, within)
     elif secret and isinstance(node.value, str) and node.value and not has_placeholder(node.value):
-        # under a name that may mean something else, only what looks like a key is worth a word
+        # a name that only may denote a secret is reported only if the value looks like one
         yield from [(secret, node)] if is_key(secret, within) or is_searched(node.value) else ()

@@ -1,4 +1,4 @@
-"""Names that people write for ours: misspelt ones, those of other programs, and older ones."""
+"""Canonical names for authored ones: suggestions for misspelt names, and names from other tools and older versions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 MOST = 500
-"""Known names that are compared; longer lists are made by programs."""
+"""Maximum number of known names to compare; longer lists are machine-generated."""
 
 LONGEST = 100
-"""Letters of a name that a person misspelt."""
+"""Maximum length of a name to suggest a correction for."""
 
 CUTOFF = 0.6
-"""Share of letters in place below which two names have nothing to do with each other."""
+"""Minimum normalized similarity of a suggestion."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a person most likely meant, or None."""
+    """The known name that was most likely meant, or None."""
     from rapidfuzz.distance import DamerauLevenshtein, Prefix
     from rapidfuzz.process import extractOne
 
@@ -25,7 +25,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return None
     head, _, rest = name.partition(".")
     inside = [one.removeprefix(f"{head}.") for one in choices if one.startswith(f"{head}.")] if head in choices else []
-    if inside:  # a key in a nested mapping: what stands in front of the dot is right
+    if inside:  # a key in a nested mapping: the part before the dot is correct
         suggestion = nearest(rest, inside)
         return f"{head}.{suggestion}" if suggestion is not None else None
     found = extractOne(name, choices, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=CUTOFF)
@@ -36,14 +36,14 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def nearest_first(name: str, known: Iterable[str]) -> list[str]:
-    """The known names, the most similar first."""
+    """The known names sorted by similarity, most similar first."""
     from rapidfuzz.distance import DamerauLevenshtein
 
     return sorted(islice(known, MOST), key=lambda one: -DamerauLevenshtein.normalized_similarity(name, one))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """The hint of a diagnostic, or None."""
+    """A hint that suggests the nearest known name, or None."""
     found = nearest(name, known)
     return f"did you mean '{found}'?" if found else None
 
@@ -58,7 +58,7 @@ MEANT: Mapping[str, str] = {
     "not": "negate",
     **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
 }
-"""What other programs, and people, call a key → the key, for the hint at one that is unknown."""
+"""Key in other tools → our key, for hints about unknown keys."""
 
 _CONTEXT = "put it into the variable 'context': vars: {context: …}; the context-* assertions read it from there"
 _MODEL = "name the provider and the model in the target: targets: openai:gpt-5"
@@ -71,7 +71,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "metrics": "did you mean 'assert'?",
     },
 }
-"""Kind of mapping → unknown key that other programs have there → the hint."""
+"""Kind of mapping → unknown key that other tools have there → hint."""
 
 
 SETTINGS: Mapping[str, str] = {
@@ -92,7 +92,7 @@ SETTINGS: Mapping[str, str] = {
     **dict.fromkeys(("systemPrompt", "system_prompt", "systemInstruction"), "system"),
     **dict.fromkeys(("extra_body", "passthrough"), "extra"),
 }
-"""Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
+"""Older spelling of a provider's own setting → setting: AgentV's, promptfoo's, and those of the providers' SDKs."""
 
 PROVIDERS: Mapping[str, str] = {
     **dict.fromkeys(("azure-openai", "azureopenai"), "azure"),
@@ -107,7 +107,7 @@ PROVIDERS: Mapping[str, str] = {
     **dict.fromkeys(("together-ai", "togetherai"), "together"),
     "vertex-ai": "vertex",
 }
-"""Older names of providers, in kebab-case: AgentV's, promptfoo's and LiteLLM's."""
+"""Older name of a provider in kebab-case → name: AgentV's, promptfoo's and LiteLLM's."""
 
 ASSERTION_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("llm-grader", "llm-judge", "rubric", "rubrics", "g-eval"), "llm-rubric"),
@@ -118,11 +118,11 @@ ASSERTION_TYPES: Mapping[str, str] = {
     "composite": "assert-set",
     "skill-trigger": "skill-used",
 }
-"""Older names of assertion types, in kebab-case."""
+"""Older name of an assertion type in kebab-case → name."""
 
 
 def folded(written: str) -> str:
-    """The part of a `provider:rest` string in front of the colon, as names of providers are written."""
+    """The provider's name in a `provider:rest` string, in kebab-case."""
     return written.partition(":")[0].strip().lower().replace("_", "-")
 
 
@@ -132,7 +132,7 @@ def provider_name(written: str) -> str:
 
 
 def type_name(written: str) -> tuple[str, bool]:
-    """An assertion type as written → its canonical kebab-case name, and whether `not-` in front inverts it."""
+    """The canonical name of an assertion type, and whether prefixes `not-` invert it."""
     name = written.strip().replace("_", "-")
     inverted = False
     while name.startswith("not-"):

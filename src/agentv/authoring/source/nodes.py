@@ -1,7 +1,4 @@
-"""Nodes: authored values with their positions.
-
-A node is created by `yaml.py` or `jsonl.py`, or from a plain value when a placeholder was rendered.
-"""
+"""Nodes: authored values with their positions."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from agentv.templating import has_placeholder
 
 
 class Marked(Protocol):
-    """Something with a place in a stream: an event of the YAML parser."""
+    """An object with start and end marks, such as an event of the YAML parser."""
 
     start_mark: Any
     end_mark: Any
@@ -25,11 +22,11 @@ class Marked(Protocol):
 Place: TypeAlias = "Marked | Span"
 
 NOWHERE = Span("", 0, 0, 0, 0)
-"""The place of what stands in no file, such as an argument of the command line."""
+"""Place of a value that comes from no file, such as a command-line argument."""
 
 
 class Scalar(Struct, eq=False):
-    """Text, a number, a boolean or null. `text` is what was written, `value` what it means."""
+    """Text, a number, a boolean or null: `text` as authored, and the `value` that it resolves to."""
 
     value: Any
     text: str
@@ -37,18 +34,18 @@ class Scalar(Struct, eq=False):
 
 
 class Filled(Scalar):
-    """Text whose placeholders were already filled in, and that is never rendered again."""
+    """Text that is never rendered: its placeholders were already filled in, or it is data."""
 
 
 class WrittenFloat(float):
-    """A number out of JSON that remembers its digits: where it is compared as text, 1.50 is not 1.5."""
+    """A JSON number that keeps its digits: compared as text, 1.50 is not 1.5."""
 
     __slots__ = ("text",)
 
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """The number that a text says."""
+        """Return the number that the text spells."""
         made = super().__new__(cls, text)
         made.text = text
         return made
@@ -77,9 +74,9 @@ class Canonical(MapNode):
     """A mapping with canonical keys.
 
     Attributes:
-        spelled: canonical key → the key as authored, of those that were translated.
-        not_missing: keys that unknown ones may mean, which is reported.
-        no_effect: authored keys that mean nothing here.
+        spelled: canonical key → the key as authored, for keys that were translated.
+        not_missing: keys not to report as missing: a reported unknown key may be a misspelling of one.
+        no_effect: authored keys that are ignored, with their places.
     """
 
     spelled: Mapping[str, str] = MappingProxyType({})
@@ -91,12 +88,12 @@ Node: TypeAlias = "Scalar | ListNode | MapNode"
 
 
 def span_of(at: Place) -> Span:
-    """The place as a span, lines and columns from 1."""
+    """The place as a span; lines and columns count from 1."""
     if isinstance(at, Span):
         return at
     start, end = at.start_mark, at.end_mark
     line = start.line + 1
-    last = line if end.line == start.line else end.line + 1  # one number for both
+    last = line if end.line == start.line else end.line + 1  # one int object for both
     return Span(start.name, line, start.column + 1, last, end.column + 1)
 
 
@@ -104,7 +101,7 @@ LINE_END = lazy_pattern(rb"\r\n|\r|\n")
 
 
 def span_at(path: str, data: bytes, offset: int) -> Span:
-    """The place of a byte of a file."""
+    """The place of the byte at an offset in a file's data."""
     start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
     line = len(LINE_END.findall(data[:start])) + 1
     column = len(data[start:offset].decode(errors="replace")) + 1
@@ -112,12 +109,12 @@ def span_at(path: str, data: bytes, offset: int) -> Span:
 
 
 def file_of(at: Place) -> str:
-    """The file of a place."""
+    """Path of the file that a place is in."""
     return at.file if isinstance(at, Span) else at.start_mark.name
 
 
 def plain(node: Node) -> Any:
-    """The value alone: dicts, lists, strings, numbers, booleans, None."""
+    """The node's value without positions: dicts, lists, strings, numbers, booleans, None."""
     if isinstance(node, Scalar):
         return node.value
     if isinstance(node, ListNode):
@@ -126,28 +123,28 @@ def plain(node: Node) -> Any:
 
 
 def node_of(value: Json, at: Place) -> Node:
-    """A node for a plain value, every part of it standing at one place."""
+    """A node for a plain value; all its parts get the same place."""
     kind = type(value)
-    if kind is str:  # first, and by its type: most values of ten thousand records are texts
-        return Scalar(value, value, at)  # type: ignore[arg-type]  # as was seen
+    if kind is str:  # checked first and by exact type for speed: most values of a data file are strings
+        return Scalar(value, value, at)  # type: ignore[arg-type]  # narrowed by `kind`
     if kind is dict or isinstance(value, Mapping):
-        items = {str(key): node_of(item, at) for key, item in value.items()}  # type: ignore[union-attr]  # as was seen
+        items = {str(key): node_of(item, at) for key, item in value.items()}  # type: ignore[union-attr]  # narrowed
         return MapNode(items, dict.fromkeys(items, at), at)
     if kind is list or (isinstance(value, Sequence) and not isinstance(value, str)):
-        return ListNode([node_of(item, at) for item in value], at)  # type: ignore[union-attr]  # as was seen
+        return ListNode([node_of(item, at) for item in value], at)  # type: ignore[union-attr]  # narrowed
     if type(value) is WrittenFloat:
         return Scalar(float(value), value.text, at)
     return Scalar(value, written(value), at)
 
 
 def mapping(pairs: Mapping[str, Node | None], at: Place, keys: Mapping[str, Place] = MappingProxyType({})) -> MapNode:
-    """A mapping of the pairs that have a value. A key stands where `keys` says, else where its value does."""
+    """A mapping of the pairs whose node is not None. A key without a place in `keys` gets its value's place."""
     items = {key: node for key, node in pairs.items() if node is not None}
     return MapNode(items, {key: keys.get(key, node.at) for key, node in items.items()}, at)
 
 
 def written(value: Json) -> str:
-    """A scalar as YAML would write it."""
+    """Text of a scalar in YAML."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -156,7 +153,7 @@ def written(value: Json) -> str:
 
 
 def as_data(node: Node) -> Node:
-    """The node, whose texts are never rendered."""
+    """The node with its templates marked as `Filled`, so that they are never rendered."""
     if isinstance(node, ListNode):
         return ListNode([as_data(item) for item in node.items], node.at)
     if isinstance(node, MapNode):
@@ -180,7 +177,7 @@ def holds_placeholder(node: Node) -> bool:
 
 
 def is_empty(node: Node | None) -> bool:
-    """Whether it is empty: no node, null, blank text, an empty list or mapping."""
+    """Whether a node is None, null, blank text, or an empty list or mapping."""
     if node is None:
         return True
     if isinstance(node, Scalar):

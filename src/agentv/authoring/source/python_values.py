@@ -1,4 +1,4 @@
-"""Suites that a Python program defines: plain data, with the path to every part of it."""
+"""Suites defined in Python files: conversion to plain data, and to nodes that know the path of each part."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ SUITE = "suite"
 BAD_SUITE = "bad-eval-file"
 
 DEEPEST = 100
-"""Levels of nesting, as in YAML: what walks the nodes is recursive."""
+"""Maximum levels of nesting, as in YAML, because the functions that walk nodes are recursive."""
 
 
 AS_AUTHORED = "agentv.authoring.source.python_values:as_authored"
-"""What workers call `as_authored` by."""
+"""Import path of `as_authored`, for workers."""
 
 
 def as_authored(value: Any, what: str, code: str) -> Any:
-    """Plain data from an object of a user's program: mappings, lists, text, numbers; SDK objects are converted.
+    """Convert an object from user code to plain data: mappings, lists, text, numbers. SDK objects are converted.
 
     Args:
         value: the object.
         what: owner of the object, as the start of a message.
-        code: of the failure.
+        code: code of the failure.
 
     Raises:
-        ForeignError: the value is of another type, or a conversion raised.
+        ForeignError: a value has another type, or a conversion raised.
     """
 
     def refused(what_it_is: str) -> ForeignError:
@@ -60,10 +60,10 @@ def as_authored(value: Any, what: str, code: str) -> Any:
 
 
 def authored_suite(_function: None, payload: Mapping[str, str]) -> Any:
-    """In a worker: what a Python eval file would hold as YAML; an awaitable, where `suite` is `async`.
+    """In a worker: the suite of a Python eval file as plain data, or an awaitable of it if `suite` is `async`.
 
     Raises:
-        ForeignError: its `suite` is not a suite, or holds values that no eval file could.
+        ForeignError: the file's `suite` is not a suite, or contains values that an eval file cannot contain.
     """
     from agentv.user_code.functions import load_module
 
@@ -88,9 +88,9 @@ def _document(path: str, value: Any) -> Any:
 
 
 def traced(value: Any, file: str) -> tuple[Node, Mapping[Span | None, str]]:
-    """Plain data as nodes, each with its own position, and the path of each: `assert[0].type`.
+    """Plain data as nodes, and a map from the position of each node to its path, such as `assert[0].type`.
 
-    The positions are not lines of the file; they map a diagnostic to the path.
+    The positions are not lines of the file; they only identify the node that a diagnostic is about.
     """
     paths: dict[Span | None, str] = {}
 
@@ -113,5 +113,5 @@ def _traced(value: Any, path: str, place: Any) -> Node:
         at = place(path)
         return ListNode([_traced(item, f"{path}[{number}]", place) for number, item in enumerate(value)], at)
     found = node_of(value, place(path))
-    assert isinstance(found, Scalar)  # noqa: S101  # what is neither mapping nor list
+    assert isinstance(found, Scalar)  # noqa: S101  # neither a mapping nor a list
     return found

@@ -16,33 +16,33 @@ from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Span
 
 LONGEST = 500
-"""Characters of a message or hint."""
+"""Maximum length of a message or hint, in characters."""
 
 LONGEST_NOTE = 4_000
-"""Characters of a note, which may list all that there is."""
+"""Maximum length of a note, which may contain a long list, in characters."""
 
 KEPT_SPELLINGS = 4096
-"""Values under older keys that are known at once."""
+"""Values whose authored key is remembered."""
 
 FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
-"""Errors that one fix mends everywhere in a file: reported at the first place, with the lines of the others."""
+"""Codes of errors that one fix resolves in a whole file: reported once, with the line numbers of the other places."""
 
 LISTED = 10
-"""Such lines that are listed."""
+"""Maximum number of such line numbers."""
 
 
 T = TypeVar("T")
 
 At: TypeAlias = "Node | Place | None"
-"""What a diagnostic is about: a value, a place, or no place in particular."""
+"""What a diagnostic is about: a value, a place, or None."""
 
 
 class Result(NamedTuple, Generic[T]):
     """Result of reading a node.
 
     Attributes:
-        value: the part of it that could be read.
-        valid: all of it could be read; otherwise the mistakes have been reported.
+        value: what could be read.
+        valid: whether all of the node could be read; if not, the mistakes were reported.
     """
 
     value: T
@@ -50,7 +50,7 @@ class Result(NamedTuple, Generic[T]):
 
 
 class _Findings(Struct):
-    """Everything that a report and its sections have found."""
+    """The state that a report shares with its sections."""
 
     diagnostics: dict[tuple[object, ...], Diagnostic] = {}
     added: int = 0
@@ -65,12 +65,12 @@ class Report(Struct, eq=False):
     """Collects diagnostics; the same mistake at the same place is kept once.
 
     Attributes:
-        hints: whether to keep what could be written better; for `validate` alone.
-        outer: the report of which this one is a section: it gets everything, too.
-        failed: an error was reported here.
-        findings: what was found, here and in all sections.
-        unrendered: a text has a placeholder that could not be filled in. Nothing else is said of such a text: it is
-            reported already, as an error, or as a warning where nothing runs.
+        hints: whether to keep hints; only `validate` does.
+        outer: the report that this one is a section of.
+        failed: whether an error was reported here.
+        unrendered: whether a text has a placeholder that could not be filled in. No other diagnostic is reported for
+            such a text; the placeholder was reported as an error, or as a warning if nothing is run.
+        findings: state shared with all sections.
     """
 
     hints: bool = False
@@ -81,13 +81,13 @@ class Report(Struct, eq=False):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All that was found, sorted by place."""
+        """All diagnostics, sorted by place."""
         found = (self._with_places(one) for one in self.findings.diagnostics.values())
         return tuple(sorted(found, key=lambda one: one.order))
 
     @property
     def valid(self) -> bool:
-        """Whether everything could be read: no error was reported here, and no text was left unrendered."""
+        """Whether no error was reported here and no text was left unrendered."""
         return not (self.failed or self.unrendered)
 
     @property
@@ -97,42 +97,42 @@ class Report(Struct, eq=False):
 
     @property
     def added(self) -> int:
-        """How often something was reported, also what is kept once."""
+        """Number of diagnostics, including repeated ones that are kept once."""
         return self.findings.added
 
     @property
     def unset(self) -> set[str]:
-        """The environment variables that placeholders name and that are not set."""
+        """Environment variables that placeholders name but that are not set."""
         return self.findings.unset
 
     def section(self) -> Report:
-        """The same report for one part of what is read, which says whether that part is valid."""
+        """A report on one part of the input, with its own `failed` and `unrendered`."""
         return Report(hints=self.hints, outer=self, findings=self.findings)
 
     def agrees_with(self, other: Report) -> bool:
-        """Whether two readings of the same node found equally many errors, so that either can be used."""
+        """Whether both reports have the same number of errors, so that either reading of a node can be used."""
         return self.findings.errors == other.findings.errors
 
     def occurrences(self, of: object) -> int:
-        """How often this was asked before about the same object, such as a mapping with many mistakes."""
+        """Number of earlier calls with the same object, such as a mapping with many mistakes."""
         _, count = self.findings.occurrences.get(id(of), (of, 0))
-        self.findings.occurrences[id(of)] = of, count + 1  # held, so that nothing else gets its id
+        self.findings.occurrences[id(of)] = of, count + 1  # kept alive, so that no other object gets its id
         return count
 
     def error(self, code: str, at: At, message: str, hint: str | None = None, notes: Iterable[str] = ()) -> None:
-        """Something that must be mended before anything runs."""
+        """Report a mistake that must be fixed before anything is run."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "error", hint, notes))
 
     def warning(self, code: str, at: At, message: str, hint: str | None = None, notes: Iterable[str] = ()) -> None:
-        """Something that is probably not meant."""
+        """Report something that is probably a mistake."""
         self.add(_diagnostic(code, at, self._as_written(at, message), "warning", hint, notes))
 
     def unfit(self, node: Node, rule: str, code: str = "bad-value", *, hint: str | None = None) -> None:
-        """An error at a value that breaks a rule, such as "'vars' must be a mapping", with what was found instead."""
+        """Report a value that breaks a rule, such as "'vars' must be a mapping", and say what was found instead."""
         self.error(code, node, f"{rule}, found {kind_of(node)}", hint=hint)
 
     def unreadable(self, path: str, error: OSError) -> None:
-        """An error at the beginning of a file that cannot be read."""
+        """Report an error at the start of a file that cannot be read."""
         top = Span(path, 1, 1, 1, 2)
         if isinstance(error, OutsideError):
             self.error(OUTSIDE, top, f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
@@ -140,18 +140,18 @@ class Report(Struct, eq=False):
             self.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
 
     def beside(self) -> Report:
-        """An empty report that knows the same spellings, for what may yet turn out to be no mistake."""
+        """An empty report with the same spellings, for diagnostics that may be discarded."""
         other = Report(hints=self.hints)
         other.findings.spelled = self.findings.spelled
         return other
 
     def spell(self, value: Scalar | ListNode | MapNode, written: str, canonical: str) -> None:
-        """Set the authored key to name in diagnostics about this value. Kept for the last few thousand values."""
-        written = self.spelled(value, written)  # one that was translated before: `failOnError`, `fail_on_error`
+        """Record the authored key to show in diagnostics about a value, for the last `KEPT_SPELLINGS` values."""
+        written = self.spelled(value, written)  # translated before: `failOnError` → `fail_on_error`
         if len(self.findings.spelled) >= KEPT_SPELLINGS:
             del self.findings.spelled[next(iter(self.findings.spelled))]
         key = self.spelled(value, written.rpartition(".")[2])  # a key can be translated in two steps
-        self.findings.spelled[id(value)] = value, key, canonical.rpartition(".")[2]  # held, as above
+        self.findings.spelled[id(value)] = value, key, canonical.rpartition(".")[2]  # kept alive
 
     def spelled(self, value: Scalar | ListNode | MapNode, canonical: str) -> str:
         """The key of a value as the file spells it."""
@@ -159,7 +159,7 @@ class Report(Struct, eq=False):
         return written if means == canonical else canonical
 
     def carry(self, old: MapNode, new: MapNode) -> None:
-        """Name a mapping that takes the place of another by the same authored key."""
+        """Give a mapping that replaces another the same authored key."""
         if id(old) in self.findings.spelled:
             _, written, canonical = self.findings.spelled[id(old)]
             self.findings.spelled[id(new)] = new, written, canonical
@@ -169,38 +169,38 @@ class Report(Struct, eq=False):
         return message if found is None else message.replace(f"'{found[2]}'", f"'{found[1]}'", 1)
 
     def older(self, written: str, canonical: str, at: At) -> None:
-        """An older spelling, which is right and could be written better."""
+        """Report an older spelling, which is still valid, as a hint."""
         if self.hints:
             message = f"'{written}' is an older spelling of '{canonical}'"
             found = _diagnostic("older-spelling", at, message, "hint", None, ())
             self.add(replace(found, rename=(written, canonical)))
 
     def remark(self, code: str, at: At, message: str, hint: str | None = None) -> None:
-        """Something to know, which is no mistake."""
+        """Report a hint, which is not a mistake."""
         if self.hints:
             self.add(_diagnostic(code, at, message, "hint", hint, ()))
 
     def remark_on_keys(self, keys: Mapping[str, Place]) -> None:
-        """One hint that lists the keys of a file that have no effect."""
+        """Report the keys of a file that have no effect, in one hint."""
         if keys:
             listed = ", ".join(f"'{key}'" for key in sorted(keys))
             verb = "has" if len(keys) == 1 else "have"
             self.remark("no-effect", next(iter(keys.values())), f"{listed} {verb} no effect in agentv")
 
     def leave_unrendered(self) -> None:
-        """Note a text with a placeholder that could not be filled in, which is reported."""
+        """Mark this report and its outer ones as unrendered."""
         self.unrendered = True
         if self.outer is not None:
             self.outer.leave_unrendered()
 
     def fail(self) -> None:
-        """Note that something is wrong, here and in what this is a section of."""
+        """Mark this report and its outer ones as failed."""
         self.failed = True
         if self.outer is not None:
             self.outer.fail()
 
     def add(self, found: Diagnostic) -> None:
-        """One more. What a section finds, the report that it is a section of takes in."""
+        """Add a diagnostic. A section passes it to its outer report."""
         self.failed = self.failed or found.severity == "error"
         if self.outer is not None:
             self.outer.add(found)
@@ -217,7 +217,7 @@ class Report(Struct, eq=False):
             lines.append(found.span.line)
 
     def _with_places(self, found: Diagnostic) -> Diagnostic:
-        """With the other lines that say the same, where one fix mends them all."""
+        """The diagnostic with a note that lists the other lines with the same error, if any."""
         lines = (
             self.findings.lines.get((found.code, found.span.file, found.message), ()) if found.span is not None else ()
         )
@@ -239,7 +239,7 @@ def _diagnostic(
 
 
 def _line(text: str, longest: int = LONGEST) -> str:
-    """One line of bearable length: what a message quotes may be anything."""
+    """Escape line breaks and shorten: a message may quote any text."""
     if "\n" in text or "\r" in text:
         text = text.replace("\n", "\\n").replace("\r", "\\r")
     return shorten(text, longest)

@@ -1,6 +1,6 @@
-"""YAML 1.2 core, read from libyaml's events into nodes with positions.
+"""YAML 1.2 core schema, read from libyaml's events into nodes with positions.
 
-Events rather than PyYAML's composer: its recursion cannot be bounded, and its nodes hold a whole file in memory.
+PyYAML's composer is not used, because its recursion cannot be limited and it holds a whole file in memory.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from agentv.errors import Diagnostic
 from agentv.model.values.values import lazy_pattern
 
 TAGS = "tag:yaml.org,2002:"
-"""What `!!` stands for."""
+"""Prefix that `!!` stands for."""
 
 SPECIAL = frozenset("nN~tTfF+-.0123456789")
-"""First characters of scalars that may be something other than text."""
+"""First characters of plain scalars that may not be text."""
 
 _WORDS = {
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
@@ -49,7 +49,7 @@ _INT = lazy_pattern(r"[-+]?[0-9]+")
 _BASED = lazy_pattern(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = lazy_pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _DIGITS = 400
-"""A number with more digits than any float can tell apart is text."""
+"""Maximum length of a number. Longer scalars are text, as no float has that many significant digits."""
 
 
 def resolve(text: str) -> bool | int | float | str | None:
@@ -85,37 +85,37 @@ TAGGED: dict[str, Callable[[str], Any]] = {
     f"{TAGS}float": lambda text: float(_of_type(int, float)(text)),
     "!": str,
 }
-"""Tag → the value of a text; ValueError where the text is no such thing."""
+"""Tag → function that converts a text to a value, or raises ValueError."""
 
 MAPPINGS = (None, "!", f"{TAGS}map")
 LISTS = (None, "!", f"{TAGS}seq")
-"""Tags that a mapping, or a list, may have."""
+"""Tags that a mapping and a list may have."""
 
 KEYS = (None, "!", f"{TAGS}str")
-"""Tags that a key may have, which is text in every case."""
+"""Tags that a key may have; a key is always text."""
 
 
 def shorthand(tag: str) -> str:
-    """A tag as people write it."""
+    """A tag as authored, with `!!` for YAML's own prefix."""
     return f"!!{tag.removeprefix(TAGS)}" if tag.startswith(TAGS) else tag
 
 
 DEPTH_LIMIT = 100
-"""Levels of nesting, aliases followed; deeper files are refused, since what walks the nodes is recursive."""
+"""Maximum levels of nesting, with aliases expanded, because the functions that walk nodes are recursive."""
 
 SIZE_LIMIT = 2_000_000
-"""Nodes that aliases may stand for in total: a small file can say a billion of them."""
+"""Maximum number of nodes that all aliases together expand to: a small file can expand to a billion."""
 
 NODE_LIMIT = 400_000
-"""Nodes of an eval file that are in memory at once: those of one case, or of all that is no case."""
+"""Maximum number of nodes in memory at once when cases are streamed: those of one case, or all those outside cases."""
 
 Sink = Callable[[Node], None]
 Begin = Callable[[MapNode], Sink | None]
-"""Called when the list of cases begins, with the mapping as far as it was read; None: do not stream it after all."""
+"""Called when the list of cases begins, with the mapping as read so far. Returns the sink, or None not to stream."""
 
 
 class _Stream(BytesIO):
-    """Bytes with a name, which libyaml copies into every mark."""
+    """Bytes with a `name`, which libyaml copies into every mark."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
@@ -129,11 +129,11 @@ def read_yaml(
 
     Args:
         path: shown in positions.
-        data: the file's bytes; a UTF-8 BOM and CRLF are fine.
+        data: the file's bytes; a UTF-8 BOM and CRLF are accepted.
         report: receives `bad-yaml`, `duplicate-key`, `not-utf-8`, `too-deep` and similar diagnostics.
-        stream: keys of the outermost mapping, and a callback for the items of the list under one of them, one by one,
-            so that a long list of cases is never in memory as nodes. The list itself is left empty. With it,
-            no item of such a list may contain more than `NODE_LIMIT` nodes, nor may everything outside it.
+        stream: keys of the outermost mapping, and a callback that returns a sink for the items of a list under one of
+            them. The sink gets the items one by one, so that the nodes of a long list are never all in memory, and the
+            list itself stays empty. Neither an item nor the rest of the file may have more than `NODE_LIMIT` nodes.
     """
     report = report.section()
     wrong = unreadable(path, data)
@@ -147,7 +147,7 @@ def read_yaml(
     try:
         return Result(_Composer(path, data, report, stream).compose(), not report.failed)
     except YAMLError as error:
-        from agentv.authoring.source.yaml_errors import yaml_error  # most files are right
+        from agentv.authoring.source.yaml_errors import yaml_error  # imported only for invalid files
 
         report.add(yaml_error(path, data, error))
     except _RefusedError as refused:
@@ -158,14 +158,14 @@ def read_yaml(
 
 
 BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
-"""Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
+"""Characters that end a line in libyaml, which follows YAML 1.1, but not in YAML 1.2 or in editors."""
 
 _BREAK = lazy_pattern("|".join(BREAKS).encode())
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def unreadable(path: str, data: bytes) -> Diagnostic | None:
-    """Why these bytes are not text that YAML 1.2 and libyaml read in the same way; None if they are."""
+    """An error if the bytes are not UTF-8 or have a line break that only libyaml recognizes; otherwise None."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -186,9 +186,9 @@ _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def _with_whole_characters(data: bytes, path: str) -> bytes:
-    """The file with JSON's escapes of a character in two halves, which YAML does not know, as YAML's own escapes.
+    """Replace JSON's surrogate-pair escapes, which YAML does not have, by YAML's escapes of the whole character.
 
-    Only where the parser stops at them, which is in double quotes: elsewhere they are text.
+    The data is changed only if the parser stops at such an escape, and only in double quotes: elsewhere it is text.
     """
     from yaml._yaml import CParser
 
@@ -203,7 +203,9 @@ def _with_whole_characters(data: bytes, path: str) -> bytes:
 
 def _with_whole(quoted: re.Match[bytes]) -> bytes:
     last_line = quoted[0].rpartition(b"\n")[2]
-    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(_PAIR.findall(last_line))  # what follows keeps its column
+    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(
+        _PAIR.findall(last_line)
+    )  # pads, so that the rest of the line keeps its column
 
 
 def _whole(pair: re.Match[bytes]) -> bytes:
@@ -211,7 +213,7 @@ def _whole(pair: re.Match[bytes]) -> bytes:
 
 
 def read_shared(path: str, text: str, report: Report) -> Node | None:
-    """As `read_yaml`, for a file of the project that many suites share: read once, until it changes."""
+    """Read a project file that many suites share, like `read_yaml`. A file is parsed again only if its text changes."""
     data = text.encode()
     if report.hints and unreadable(path, data) is None:
         check_keys(path, data, report)
@@ -228,7 +230,7 @@ def _read_once(path: str, text: str) -> tuple[Node | None, tuple[Diagnostic, ...
 
 
 class _RefusedError(Exception):
-    """The file is well-formed, and still not read any further."""
+    """The file breaks a limit or rule of ours, so reading stops."""
 
     def __init__(self, code: str, at: Any, message: str) -> None:
         super().__init__(message)
@@ -237,7 +239,7 @@ class _RefusedError(Exception):
 
 
 class _Open(Struct, eq=False):
-    """A collection whose end has not come yet."""
+    """A collection whose end event was not read yet."""
 
     at: Any
     items: Any
@@ -267,7 +269,7 @@ class _Composer:
         self._strings: dict[str, str] = {}
 
     def compose(self) -> Node | None:
-        """The first document; more than one is an error."""
+        """The root of the only document, or None if the file is empty. A second document is an error."""
         root: Node | None = None
         while (event := self._next()) is not None:
             if isinstance(event, DocumentStartEvent):
@@ -278,8 +280,8 @@ class _Composer:
                 root = self._document()
         return root
 
-    def _document(self) -> Node:  # noqa: C901, PLR0912  # one branch an event, and a call a branch would be too dear
-        """The hot loop: one turn an event."""
+    def _document(self) -> Node:  # noqa: C901, PLR0912  # calling a function per branch is too slow
+        """Compose one document: the hot loop, with one iteration per event."""
         stack: list[_Open] = []
         top: _Open | None = None
         count, limit = 0, NODE_LIMIT if self._stream is not None else sys.maxsize
@@ -332,13 +334,13 @@ class _Composer:
                 self._value(top, node)
 
     def _placed(self, root: Node) -> Node:
-        """The root; an empty one at the end of a file without a line end stands a line too far down for libyaml."""
+        """The root, with the place of an empty one corrected: libyaml puts it below a last line without a line end."""
         if isinstance(root, Scalar) and not root.text and span_of(root.at).line > 1:
             root.at = span_at(self._path, self._data, len(self._data))
         return root
 
     def _hand_on(self, top: _Open, node: Node | None) -> None:
-        """Give the sink the item before this one: the one before a mistake may have been cut short by it."""
+        """Pass the previous item to the sink. The latest one is held back, as a syntax error may have cut it short."""
         if top.pending is not None and top.sink is not None:
             top.sink(top.pending)
         top.pending = node
@@ -350,7 +352,7 @@ class _Composer:
         if event.tag not in (LISTS if opened.keys is None else MAPPINGS):
             self._refuse_tag(event)
         root = stack[0] if len(stack) == 1 else None
-        # what `<<` brings in is known only when the mapping ends
+        # not streamed after a `<<`, as the merged keys are known only when the mapping ends
         opened.of_cases = bool(self._stream and opened.keys is None and root and root.key in self._stream[0])
         if self._stream and opened.of_cases and root and not root.merges:
             opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
@@ -365,7 +367,7 @@ class _Composer:
 
     def _key(self, top: _Open, event: Any) -> None:
         key = event.value
-        key = self._strings.setdefault(key, key)  # the same few keys thousands of times
+        key = self._strings.setdefault(key, key)  # the same few keys occur thousands of times
         if event.tag not in KEYS:
             self._refuse_tag(event)
         if event.anchor is not None:
@@ -381,7 +383,7 @@ class _Composer:
         top.key = key
 
     def _value(self, top: _Open, node: Node) -> None:
-        """Take a value of a mapping; one under `<<` is merged and is not a value of its own."""
+        """Add a value to a mapping. A value under `<<` is merged when the mapping ends."""
         key = top.key
         top.key = None
         if key == "<<" and top.merges is not None and key not in (top.keys or ()):

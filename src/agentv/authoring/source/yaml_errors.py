@@ -1,4 +1,4 @@
-"""Diagnostics for files that are not valid YAML: the position, the message, and the likely intention."""
+"""Diagnostics for files that are not valid YAML: the position, the message, and the likely fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ITS_BEGIN = {
     "found unexpected end of stream": "the quote that starts here is never closed",
     "could not find expected ':'": "expected a key, but no ':' follows",
 }
-"""What is best said where the thing begins, and not where the parser gave up: its problem → our words."""
+"""The parser's problem → our message, for errors reported where the construct begins, not where parsing stopped."""
 
 
 def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
@@ -33,14 +33,14 @@ def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
     else:
         offset = getattr(error, "position", 0)
         span = span_at(path, data, offset if isinstance(offset, int) else 0)
-    if "nesting depth" in problem:  # of newer libyaml, before the depth can be counted here
+    if "nesting depth" in problem:  # newer versions of libyaml have a limit of their own
         return Diagnostic("too-deep", "nested too deeply", span)
     message = f"not YAML: {problem}{_context(error, span)}"
     return Diagnostic("bad-yaml", message, span, hint=hint_at(data, span, problem))
 
 
 def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
-    """A bracket that is open at the end of the file."""
+    """A message about a bracket that is still open at the end of the file, or None."""
     if not problem.startswith("did not find expected ',' or") or mark is None:
         return None
     if b"".join(LINE_END.split(data)[mark.line :])[mark.column :].strip():
@@ -49,14 +49,14 @@ def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
 
 
 def _span(path: str, data: bytes, mark: Any) -> Span:
-    """The place of a mark; the end of the file where libyaml counts a line too many."""
+    """The place of a mark; the end of the file if the mark is past the last line, as libyaml counts one too many."""
     if mark.line >= len(LINE_END.findall(data)) + 1:
         return span_at(path, data, len(data))
     return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
 
 
 def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
-    """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
+    """The likely fix for the parser's problem at the place where parsing stopped, or None."""
     lines = [one.decode(errors="replace") for one in LINE_END.split(data)]
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     before, rest = line[: span.column - 1], line[span.column - 1 :]
@@ -91,7 +91,7 @@ _INDENT = "indent it by {indent} spaces, like line {number}"
 
 _HINTS = (
     ("", r"[:\-\[,]\s+[“„‘«].*$", "use the quotes \" and ', not “ and ”"),
-    # a ':' where none may be: often a line above did not become the key that it looks like
+    # an unexpected ':': often the line above looks like a key but was not parsed as one
     (_NO_MAPPING, r"^\s*(?:- +)?[\w.-]+:[^\s:/].*\n[^:]*\0", "a space is missing after the ':' of line {number}"),
     (_NO_MAPPING, r"^\s*-[^\s-].*\n[^:]*\0", "a space is missing after the '-' of line {number}"),
     (_NO_MAPPING, r"^[^:\n]+\n[^:]*\0", "line {number} has no ':'"),
@@ -112,4 +112,4 @@ _HINTS = (
     ("", r"\n[^\n:]*:[^\n\0]*\0:", "quote a text that contains ': '"),
     ("", r"\\u[dD][89abAB][0-9a-fA-F]{2}[^\n]*$", "write the character itself, or \\U and its code in eight digits"),
 )
-"""What the parser says begins so, what stands there and in the line above → the likely fix, best first."""
+"""Start of the parser's problem, pattern of the line above and the line at fault, likely fix. The first match wins."""
