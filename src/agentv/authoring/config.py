@@ -1,6 +1,6 @@
 """A project's defaults and environment: `.agentv/config.yaml`, `config.local.yaml`, and `.env` files (SPEC section 2).
 
-Keys of `config.local.yaml` override those of `config.yaml`. From AgentV's format, `execution`, `defaults`, `file://` and
+Keys of `config.local.yaml` override those of `config.yaml`. Of AgentV's format, `execution`, `defaults`, `file://` and
 keys without an effect are accepted.
 """
 

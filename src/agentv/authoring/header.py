@@ -294,7 +294,7 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
 def _default(
     role: str, of_targets: Scalar | None, of_config: Scalar | None, reading: Reading, *, together: bool
 ) -> Scalar | None:
-    """The default from `targets.yaml`, or else from the configuration. If both are in one `.agentv`, they must agree."""
+    """The default from `targets.yaml`, or else the configuration. If both are in one `.agentv`, they must agree."""
     if not together:
         return of_targets or of_config
     return one_default(role, [of_config] if of_config is not None else [], of_targets, reading)

@@ -1,4 +1,4 @@
-"""`{{ name }}` placeholders: Jinja2 in its sandbox, rendered once, without comments (SPEC section 6)."""
+"""`{{ name }}` placeholders: sandboxed Jinja2, rendered once, without comments (SPEC section 6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALONE = lazy_pattern(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 _NAMED = lazy_pattern(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _WORDS = ("true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else", "elif")
 _RESERVED = frozenset((*_WORDS, "null", "self", "super", "loop", "caller", "varargs", "kwargs", "env", "vars"))
-"""Names that mean something to Jinja, or to us, whatever a variable of that name holds."""
+"""Names with a fixed meaning in templates, which variables do not override."""
 
 GLOBAL_NAMES = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namespace"})
 """Names that Jinja defines."""
@@ -25,26 +25,26 @@ GLOBAL_NAMES = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namesp
 _MISSING = object()
 
 Around: TypeAlias = Callable[[frozenset[str], str], str]
-"""The names that a placeholder reads, and the text that it comes to → the text that is shown."""
+"""(names that a placeholder reads, its text) → the text to show instead."""
 
 
 def has_placeholder(text: str) -> bool:
-    """Whether rendering could do anything to this text: it has a placeholder, or a comment of Nunjucks."""
+    """Whether rendering may change a text: it has a placeholder, a tag, or a Nunjucks comment."""
     return "{{" in text or "{%" in text or "{#" in text
 
 
 def environment_names(text: str) -> tuple[str, ...]:
-    """The environment variables that a text names in the older spelling, `${{ NAME }}`."""
+    """The environment variables that a text names in the older spelling `${{ NAME }}`."""
     return tuple(_OLDER.findall(text))
 
 
 def render(text: str, scope: Scope) -> Json:
-    """The text with its placeholders filled in; a lone placeholder keeps the type of its value.
+    """The text with its placeholders filled in. A lone placeholder keeps the type of its value.
 
     Raises:
-        RenderError: a name is not defined, the environment lacks a variable, or the syntax is wrong.
+        RenderError: a name is not defined, an environment variable is not set, or the template is invalid.
     """
-    alone = None if scope.language.nunjucks else _ALONE.fullmatch(text)  # which knows text alone
+    alone = None if scope.language.nunjucks else _ALONE.fullmatch(text)  # Nunjucks always renders to text
     if not alone:
         return render_text(text, scope)
     values = _values(_pieces(text, scope.language), scope)
@@ -55,7 +55,7 @@ def render_text(text: str, scope: Scope) -> str:
     """The text with its placeholders filled in, always as text.
 
     Raises:
-        RenderError: as `render`.
+        RenderError: as for `render`.
     """
     if not has_placeholder(text):
         return text
@@ -70,17 +70,17 @@ def render_text(text: str, scope: Scope) -> str:
 
 
 def render_around(text: str, scope: Scope, around: Around) -> str:
-    """As `render_text`, with every text that a placeholder shows handed to `around` first.
+    """Render like `render_text`, but pass the text of every placeholder through `around`.
 
-    What is no text, such as a number, and what reads no name, such as `{{ '{{' }}`, is shown as it is.
+    Values that are not text, such as numbers, and placeholders without names, such as `{{ '{{' }}`, are not passed.
 
     Args:
         text: a template.
-        scope: what its placeholders can see.
-        around: the names that a placeholder reads, and the text that it comes to → what is shown instead.
+        scope: values that placeholders can use.
+        around: (names that a placeholder reads, its text) → the text to show instead.
 
     Raises:
-        RenderError: as `render`.
+        RenderError: as for `render`.
     """
     if not has_placeholder(text):
         return text
@@ -92,14 +92,14 @@ def render_around(text: str, scope: Scope, around: Around) -> str:
 
 
 def evaluate(expression: str, scope: Scope) -> Json:
-    """The value of a bare expression, as between braces.
+    """The value of an expression without braces.
 
     Raises:
-        RenderError: as `render`.
+        RenderError: as for `render`.
     """
     try:
         return _run(expression, scope)
-    except RenderError as error:  # there are no braces whose meaning could be in doubt
+    except RenderError as error:  # without braces, the hint on literal braces does not apply
         raise RenderError(error.code, error.message.removesuffix(f"; {LITERAL_HINT}"), error.name, error.line) from None
 
 
@@ -107,7 +107,7 @@ def undeclared(text: str, language: Language = JINJA) -> frozenset[str]:
     """The names that a template reads.
 
     Raises:
-        RenderError: its syntax is wrong.
+        RenderError: the template is invalid.
     """
     pieces = _pieces(text, language)
     if pieces is not None:
@@ -129,9 +129,10 @@ def _modern(text: str) -> str:
 
 
 def _pieces(text: str, language: Language) -> list[str] | None:
-    """The text and the names in its placeholders by turns, if all are plain names: a template takes 300 µs to compile.
+    """The literal text and the placeholders' names, alternating, or None if the text must be compiled.
 
-    A brace or a dollar in front of a placeholder is part of another one: `{{{ a }}`, `${{ a }}`.
+    This avoids compiling a template, which takes 300 µs, if all placeholders are plain names. A brace or a dollar sign
+    before a placeholder makes it another kind: `{{{ a }}`, `${{ a }}`.
     """
     pieces = _NAMED.split(text)
     others = language.nunjucks and "{#" in text
@@ -141,7 +142,7 @@ def _pieces(text: str, language: Language) -> list[str] | None:
 
 
 def _values(pieces: list[str] | None, scope: Scope) -> list[Json] | None:
-    """The values of the plain names; None if a template must be compiled to show them, as JavaScript does."""
+    """The values of the plain names, or None if the template must be compiled, as some values need it to be shown."""
     if pieces is None:
         return None
     values = []

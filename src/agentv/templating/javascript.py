@@ -1,6 +1,7 @@
-"""Values of JavaScript as Nunjucks shows, converts, compares, looks into and filters them.
+"""JavaScript's values in Nunjucks: how they are shown, converted, compared, accessed and filtered.
 
-What is not the same here is an error. Source: nunjucks 3.2.4 (`filters.js`, `lib.js`, `tests.js`).
+Operations whose result would differ from JavaScript's raise. Source: nunjucks 3.2.4 (`filters.js`, `lib.js`,
+`tests.js`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ UNDEFINED = ChainableUndefined()
 
 _BLANKS = (*range(9, 14), 32, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF)
 _SPACE = "".join(map(chr, _BLANKS))
-"""What JavaScript takes for white space."""
+"""Characters that are white space in JavaScript."""
 
 _FLOAT = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 _INT = re.compile(r"[+-]?\d+", re.ASCII)
@@ -34,7 +35,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "'": "&#39;", "<": "&lt;"
 
 @dataclass(frozen=True, slots=True)
 class _Safe:
-    """A text behind `safe` or `escape`: an object, which `escape` leaves as it is."""
+    """The result of `safe` or `escape`: an object, which `escape` does not change."""
 
     text: str
 
@@ -45,7 +46,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def kind(value: Any) -> str:
-    """The type of a value, as `typeof` has it; null and lists are types of their own."""
+    """The type of a value as in `typeof`, but with `null` and `list` as types of their own."""
     if is_nothing(value):
         return "null" if value is None else "undefined"
     types = {bool: "boolean", int | float: "number", str: "string", list | tuple: "list"}
@@ -53,7 +54,7 @@ def kind(value: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """A value as `String(value)` writes it."""
+    """The text of a value, as in `String(value)`."""
     if isinstance(value, str | _Safe):
         return value if isinstance(value, str) else value.text
     if isinstance(value, list | tuple):
@@ -69,14 +70,14 @@ def text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a placeholder shows it."""
+    """The text that a placeholder shows for a value."""
     written = "" if is_nothing(value) else text(value)
     refuse_long(len(written))
     return written
 
 
 def _digits(value: float) -> str:
-    value = float(value) + 0.0  # there is no -0
+    value = float(value) + 0.0  # turns -0 into 0
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value and not 1e-6 <= abs(value) < 1e21:
@@ -85,7 +86,7 @@ def _digits(value: float) -> str:
 
 
 def number(value: Any) -> float:
-    """A value as `Number(value)` converts it."""
+    """The number of a value, as in `Number(value)`."""
     if isinstance(value, int | float):
         return float(value)
     if is_nothing(value):
@@ -97,14 +98,14 @@ def number(value: Any) -> float:
 
 
 def true(value: Any) -> bool:
-    """Whether a value counts as true."""
+    """Whether a value is truthy in JavaScript."""
     if is_nothing(value) or (isinstance(value, float) and math.isnan(value)):
         return False
     return bool(value) or isinstance(value, list | tuple | Mapping | _Safe)
 
 
 def _whole(value: float) -> float:
-    """The number, as an integer if it is one: it may be an index."""
+    """The number, as an int if it is whole, so that it can be an index."""
     return int(value) if float(value).is_integer() and abs(value) <= 2**53 else float(value)
 
 
@@ -145,14 +146,14 @@ def _ordered(compare: _Function) -> _Function:
 
 
 def _countable(value: str) -> str:
-    """The text, if its characters are the units that JavaScript counts."""
+    """The text, or raise if JavaScript counts its characters differently."""
     if value and max(value) > "\uffff":
         raise ValueError("JavaScript counts characters such as emoji twice: places in this text differ")
     return value
 
 
 def contains(one: Any, holder: Any) -> bool:
-    """`one in holder`."""
+    """The result of `one in holder`."""
     if isinstance(holder, list | tuple):
         return any(_same(one, each) for each in holder)
     if isinstance(holder, str | Mapping):
@@ -161,19 +162,19 @@ def contains(one: Any, holder: Any) -> bool:
 
 
 def entries(value: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The pairs of an object in JavaScript's order: keys that are whole numbers come first."""
+    """The entries of an object in JavaScript's order: keys that are whole numbers come first."""
     return sorted(value.items(), key=lambda pair: int(pair[0]) if re.fullmatch(r"0|[1-9]\d{0,8}", pair[0]) else 10**9)
 
 
 def items(value: Any) -> list[Any]:
-    """What a loop goes through: the items of a list, the characters of a text; other values have none."""
+    """What a loop iterates over: the items of a list or the characters of a text; other values have no items."""
     if isinstance(value, _Safe):
         raise TypeError("a text behind 'safe' or 'escape' has no items")
     return list(_countable(value) if isinstance(value, str) else value if isinstance(value, list | tuple) else ())
 
 
 def pairs(value: Any, count: int) -> list[Any]:
-    """What a loop with several variables goes through."""
+    """What a loop with several variables iterates over."""
     if isinstance(value, Mapping) and count == 2:
         return entries(value)
     if true(value) and not isinstance(value, list | tuple):
@@ -182,7 +183,7 @@ def pairs(value: Any, count: int) -> list[Any]:
 
 
 def member(owner: Any, key: Any) -> Any:
-    """`owner[key]`."""
+    """The value of `owner[key]`."""
     name, found = text(key), kind(owner)
     if is_nothing(owner):
         raise TypeError(f"{found} has no '{name}'")
@@ -215,7 +216,7 @@ def _column(values: Any, name: str | None) -> list[Any]:
 
 
 def _of_text(function: _Function) -> _Function:
-    """A filter of texts, to which nothing and false are the empty text."""
+    """A filter for texts that treats null, undefined and false as empty text."""
     return lambda value, *given: function(_a(str, "" if value is False or is_nothing(value) else value), *given)
 
 
@@ -260,7 +261,7 @@ def _replace(value: Any, old: Any, new: Any, count: int = -1) -> Any:
 
 
 def _sort(values: Any, reverse: Any = False, case_sensitive: Any = False, attribute: str | None = None) -> list[Any]:
-    """The values in order. Texts and numbers together have none: it would depend on the way of sorting."""
+    """The sorted values. Mixed texts and numbers raise, as their order would depend on the sorting algorithm."""
     keys = [(_attribute(one, attribute), one) for one in items(values)]
     kinds = {kind(key) for key, _ in keys}
     if len(kinds) > 1 or kinds - {"string", "number"}:
@@ -419,4 +420,4 @@ _METHODS: Mapping[str, Mapping[str, _Function]] = {
     "number": {"toString": text, "toFixed": _fixed},
     "boolean": {"toString": text},
 }
-"""Type → its methods."""
+"""Type → name of a method → function."""

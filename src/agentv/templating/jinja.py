@@ -1,4 +1,4 @@
-"""Jinja as templates here use it: its sandbox, its parser, and what is not defined."""
+"""Jinja's sandbox, parser and undefined values, adapted for our templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentv.templating.rendering import LITERAL_HINT, Environment, RenderError, 
 
 
 class AloneParser(Parser):
-    """A parser of templates that cannot include other files."""
+    """A parser for templates that cannot include other files."""
 
     def _refused(self) -> NoReturn:
         self.fail(f"a template cannot include other templates with '{{% {self.stream.current.value} %}}'")
@@ -24,26 +24,26 @@ class AloneParser(Parser):
 
 
 class JinjaParser(AloneParser):
-    """Reads a template as Jinja does."""
+    """A parser for Jinja templates."""
 
     def parse_concat(self) -> nodes.Expr:
-        """A sum with `~`, whose parts are joined as placeholders show them."""
+        """Parse a concatenation with `~`, whose parts are joined as placeholders show them."""
         node = super().parse_concat()
         return call("~", *node.nodes) if isinstance(node, nodes.Concat) else node
 
 
 def call(name: str, node: Any, *given: nodes.Expr) -> nodes.Filter:
-    """What one of our own functions gives for values: a filter, under a name that no template can write."""
+    """A call of one of our own functions, as a filter with a name that no template can contain."""
     return nodes.Filter(node, f"\x00{name}", list(given), [], None, None, lineno=node.lineno)
 
 
 def functions(named: Mapping[str, Any]) -> dict[str, Any]:
-    """The filters that `call` calls."""
+    """The functions as filters, under the names that `call` uses."""
     return {f"\x00{name}": function for name, function in named.items()}
 
 
 class MissingVariable(StrictUndefined):
-    """Says in our words which name is missing."""
+    """An undefined value that raises RenderError with the missing name when it is used."""
 
     def _fail_with_undefined_error(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         name = str(self._undefined_name)
@@ -58,7 +58,7 @@ class MissingVariable(StrictUndefined):
 
 
 class EmptyVariable(ChainableUndefined):
-    """Empty text, and so is what is in it; a variable of the environment must be set all the same."""
+    """An undefined value that is empty text, as is anything in it. Environment variables must still be set."""
 
     def __str__(self) -> str:
         _refuse_unset(self)
@@ -66,21 +66,21 @@ class EmptyVariable(ChainableUndefined):
 
 
 def _refuse_unset(value: Undefined) -> None:
-    if isinstance(value._undefined_obj, Environment):  # noqa: SLF001  # which Jinja offers to subclasses
+    if isinstance(value._undefined_obj, Environment):  # noqa: SLF001  # Jinja documents it for subclasses
         name = str(value._undefined_name)  # noqa: SLF001
         raise RenderError("unset-environment", f"environment variable '{name}' is not set", name)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Looks into mappings first: `order.items` is the variable's own key, and not a method of Python's."""
+    """A sandbox in which a mapping's key hides Python's methods: `order.items` is the key `items`."""
 
     intercepted_binops = frozenset({"**", "*", "+"})
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """As Jinja, within limits."""
+        """Compute an operation, within limits."""
         refuse_operation(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """A key, otherwise an attribute."""
+        """The value of a mapping's key, or else the attribute."""
         return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)

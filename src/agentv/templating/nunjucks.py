@@ -1,7 +1,7 @@
-"""The language of Nunjucks, as promptfoo renders it: Jinja's syntax with JavaScript's values, operators and scopes.
+"""Nunjucks as promptfoo renders it: Jinja's syntax with JavaScript's values, operators and scopes.
 
-Expressions are parsed as JavaScript reads what Nunjucks makes of them. What Nunjucks reads otherwise is an error.
-Source: nunjucks 3.2.4 (`parser.js`, `compiler.js`, `runtime.js`).
+Operators have the precedence that they have in the JavaScript that Nunjucks generates. Expressions that Nunjucks would
+read differently are errors. Source: nunjucks 3.2.4 (`parser.js`, `compiler.js`, `runtime.js`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agentv.templating.rendering import Environment as Variables
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _CARRIAGE = "\x1c"
-"""Stands for a carriage return while Jinja reads, which would make a line feed of it. It is white space too."""
+"""White space that replaces carriage returns while Jinja reads a template, as Jinja would turn them into line feeds."""
 
 _LEVELS = (
     ("eq", "ne"),
@@ -32,16 +32,17 @@ _LEVELS = (
     ("mul", "div", "mod", "floordiv"),
     ("pow",),
 )
-"""Operators, those that bind most tightly last."""
+"""Operators in order of increasing precedence."""
 
 _LOOP = ("index", "index0", "revindex", "revindex0", "first", "last", "length")
 
 _SCOPES, _VALUE = "_agentv_scopes", "_agentv_value"
-"""Variables: what is set outside of loops, the template's own scope and those of the loops around; what `set` sets."""
+"""Variables: a list of scopes (variables set outside of loops, the template's scope, those of the loops around), and
+the value that `set` assigns."""
 
 
 class NunjucksParser(AloneParser):
-    """Reads a template as it is written."""
+    """A parser for Nunjucks templates, which keeps carriage returns."""
 
     def __init__(self, environment: Environment, source: str) -> None:
         super().__init__(environment, "")
@@ -54,7 +55,7 @@ class NunjucksParser(AloneParser):
         self.stream = TokenStream(restored, None, None)
 
     def parse_not(self) -> nodes.Expr:
-        """`not` is JavaScript's `!`, which is for the next value alone."""
+        """Parse `not`, which is JavaScript's `!` and applies only to the next value."""
         if not self.stream.skip_if("name:not"):
             return self.parse_compare()
         again = self.stream.current.test("name:not")
@@ -64,7 +65,7 @@ class NunjucksParser(AloneParser):
         return call("not", node)
 
     def parse_compare(self) -> nodes.Expr:
-        """A comparison, and a test of it."""
+        """Parse a comparison and its tests."""
         return self._tested(self._operations(0))
 
     def _operations(self, level: int) -> nodes.Expr:
@@ -89,18 +90,18 @@ class NunjucksParser(AloneParser):
         return call("not", node) if negated else node
 
     def parse_filter_expr(self, node: nodes.Expr) -> nodes.Expr:
-        """A value and its filters, without tests."""
+        """Parse the filters of a value, without tests."""
         return self.parse_filter(node) or node
 
     def parse_dict(self) -> nodes.Dict:
-        """An object, whose keys may be names."""
+        """Parse an object, whose keys may be names."""
         node = super().parse_dict()
         for pair in node.items:
             pair.key = nodes.Const(pair.key.name) if isinstance(pair.key, nodes.Name) else pair.key
         return node
 
     def parse_primary(self, with_namespace: bool = False) -> nodes.Expr:
-        """A name or literal of Nunjucks, which does not know all of Jinja's."""
+        """Parse a name or literal; those that only Jinja has are errors."""
         token = self.stream.current
         if token.test_any("name:True", "name:False", "name:None"):
             self.fail(f"'{token.value}' is a name in Nunjucks: write '{token.value.lower()}'")
@@ -111,13 +112,13 @@ class NunjucksParser(AloneParser):
 
 def _respelled(token: tuple[int, str, str]) -> tuple[int, str, str]:
     line, kind, text = token
-    if kind == "string":  # `\d` is `d`
+    if kind == "string":  # an unknown escape such as `\d` is `d`
         text = _ESCAPE.sub(lambda found: found[0] if found[1] in "\\'\"nrt" else found[1], text)
     return line, kind, "elif" if (kind, text) == ("name", "elseif") else text
 
 
 class _Meaning(NodeTransformer):
-    """Gives a tree JavaScript's conditions and loops, and what it sets beside loops the scopes of Nunjucks."""
+    """Changes a tree to JavaScript's conditions and loops, and to Nunjucks' scopes for variables set in them."""
 
     def __init__(self, tree: nodes.Template) -> None:
         sets: Any = (nodes.Assign, nodes.AssignBlock)
@@ -131,7 +132,7 @@ class _Meaning(NodeTransformer):
     def _scoped(self, name: str, node: nodes.Expr, *given: nodes.Expr) -> nodes.Filter:
         return call(name, node, nodes.Name(_SCOPES, "load"), *given)
 
-    def visit_Template(self, node: nodes.Template) -> nodes.Node:  # noqa: N802  # as Jinja calls it
+    def visit_Template(self, node: nodes.Template) -> nodes.Node:  # noqa: N802  # a name that Jinja requires
         self.generic_visit(node)
         scopes = nodes.Assign(nodes.Name(_SCOPES, "store"), nodes.List([nodes.Dict([]), nodes.Dict([])]), lineno=1)
         node.body[:0] = [scopes] if self.set else []
@@ -192,8 +193,8 @@ class _Meaning(NodeTransformer):
 
 
 def with_meaning(tree: nodes.Template) -> nodes.Template:
-    """The tree of a template that Jinja runs as Nunjucks would."""
-    return _Meaning(tree).visit(tree)  # type: ignore[no-any-return]  # what it is given
+    """Transform a template's tree so that Jinja runs it as Nunjucks would."""
+    return _Meaning(tree).visit(tree)  # type: ignore[no-any-return]  # returns the tree
 
 
 def _refuse(node: nodes.Node, message: str) -> NoReturn:
@@ -202,7 +203,7 @@ def _refuse(node: nodes.Node, message: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A value that Python takes for true if JavaScript does."""
+    """A value whose truth in Python is its truth in JavaScript."""
 
     value: Any
 
@@ -211,7 +212,7 @@ class _Condition:
 
 
 def _scope(scopes: list[dict[str, Any]], name: str, other: dict[str, Any]) -> dict[str, Any]:
-    """The innermost scope in which a variable is defined; otherwise the other one."""
+    """The innermost scope in which a variable is defined, or the other one if there is none."""
     found = (one for one in scopes[:0:-1] if not isinstance(one.get(name, javascript.UNDEFINED), Undefined))
     return next(found, other)
 
@@ -238,9 +239,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def become_nunjucks(environment: Environment) -> None:
-    """Give an environment that has rendered nothing yet the values, filters and tests of Nunjucks."""
+    """Set up a new environment with the values, filters and tests of Nunjucks."""
     environment.finalize = javascript.shown
-    environment.optimized = False  # Jinja writes constants into its code, which cannot be NaN
+    environment.optimized = False  # Jinja would write constants into the generated code, where NaN is invalid
     environment.filters = {**javascript.FILTERS, **functions(_FUNCTIONS)}
     environment.tests = dict(javascript.TESTS)
     environment.globals = {"null": None, "range": lambda *given: list(safe_range(*given))}
@@ -255,4 +256,4 @@ def become_nunjucks(environment: Environment) -> None:
         found = javascript.UNDEFINED if owner is None else javascript.member(owner, name)
         return environment.undefined(obj=owner, name=name) if found is javascript.UNDEFINED else found
 
-    environment.getattr = environment.getitem = member  # type: ignore[assignment, method-assign]  # of this one
+    environment.getattr = environment.getitem = member  # type: ignore[assignment, method-assign]  # set on this instance

@@ -1,4 +1,4 @@
-"""What every template language shares: what a template sees, its errors, plain results, limits (SPEC section 6)."""
+"""What both template languages share: scopes, errors, conversion of results, limits (SPEC section 6)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from msgspec import Struct, field
 from agentv.model.values.values import EMPTY, Json
 
 UNREADABLE = "not a valid template"
-"""How the message begins where the syntax is wrong, whatever the variables are."""
+"""Start of the message of a syntax error, which does not depend on the variables."""
 
 LITERAL_HINT = "for literal braces, write {{ '{{' }}"
 
 
 class Language(Struct, frozen=True):
-    """What placeholders are written in.
+    """The language of placeholders.
 
     Attributes:
-        nunjucks: values, conditions and filters are those of Nunjucks, as promptfoo renders them.
-        missing_empty: a variable that is not set is empty text, and so is what is in it.
+        nunjucks: values, conditions and filters behave as in Nunjucks, as promptfoo renders them.
+        missing_empty: a variable that is not set, and anything in it, is empty text.
     """
 
     nunjucks: bool = False
@@ -36,10 +36,12 @@ JINJA = Language()
 
 
 class Scope(Struct, frozen=True):
-    """What placeholders can see: variables by name, all of them as `vars`, and the environment as `env`.
+    """The values that placeholders can use: variables by name, all of them as `vars`, and the environment as `env`.
 
-    `names` are further things to see, such as `prompt`; they hide variables of the same name, not `vars.prompt`.
-    `closed`: the text is data, which may not read the environment. `language`: what the text is written in.
+    Attributes:
+        names: further values, such as `prompt`; they hide variables of the same name, but not `vars.prompt`.
+        closed: the text is data, which must not read the environment.
+        language: the language of the text.
     """
 
     vars: Mapping[str, Json]
@@ -54,8 +56,8 @@ class RenderError(Exception):
 
     Attributes:
         code: `undefined-variable`, `unset-environment`, `untrusted-data` or `bad-template`.
-        name: the variable or environment variable in question, where it is one.
-        line: of the text, from 1, where its syntax is wrong and that is known.
+        name: the variable or environment variable that the error is about, or None.
+        line: line of a syntax error in the text, counted from 1, or None.
     """
 
     def __init__(self, code: str, message: str, name: str | None = None, line: int | None = None) -> None:
@@ -67,7 +69,7 @@ class RenderError(Exception):
 
 
 class Environment(Mapping[str, str]):
-    """The environment, as `env`: a variable that is not set is its own kind of fault."""
+    """The environment, as `env` in templates, which data must not read. Unset variables have their own error code."""
 
     def __init__(self, values: Mapping[str, str], *, closed: bool = False) -> None:
         self._given = values
@@ -93,29 +95,29 @@ class Environment(Mapping[str, str]):
 
 
 LONGEST = 10_000_000
-"""Characters that a rendering, or a value in it, may have."""
+"""Maximum length of a rendered text, or of a value in it, in characters."""
 
 MOST = 200_000
-"""Values that a list or mapping may hold, those inside it included."""
+"""Maximum number of values in a list or mapping, including nested ones."""
 
 PLACEHOLDERS = 2_000
-"""Placeholders of one text that need a template; plain names need none, however many they are."""
+"""Maximum number of placeholders of a template that is compiled; texts with only plain names are not compiled."""
 
 SECONDS = 2.0
-"""Of computing that one rendering may take."""
+"""Maximum computing time of one rendering."""
 
 BITS = 13_000
-"""Of the largest whole number that `**` and `*` may make: Python writes no longer ones, and seven signs can ask for
-one that takes minutes."""
+"""Maximum bits of an integer that `**` and `*` may produce. Python does not convert longer ones to text, and seven
+characters can request one that takes minutes."""
 
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """End what the body runs with a RenderError after two seconds, by the clock and by the thread's own time."""
+    """Raise RenderError in the body after `SECONDS` of both wall-clock time and the thread's CPU time."""
     until, computed = monotonic() + SECONDS, thread_time() + SECONDS
 
     def trace(frame: FrameType, _event: str, _arg: object) -> Any:
-        # in a finalizer Python would drop the error, and with it the trace
+        # only in the template's code: an error raised in a finalizer is dropped, and the trace function with it
         if frame.f_code.co_filename == "<template>" and monotonic() > until and thread_time() > computed:
             raise RenderError("bad-template", f"cannot render: it takes more than {SECONDS:g} seconds")
         return trace
@@ -129,7 +131,7 @@ def limited() -> Iterator[None]:
 
 
 def joined(chunks: Iterable[str]) -> str:
-    """The chunks as one text, which is not longer than it may be."""
+    """Join chunks, or raise RenderError if the text is too long."""
     made, letters = [], 0
     for chunk in chunks:
         letters += len(chunk)
@@ -139,13 +141,13 @@ def joined(chunks: Iterable[str]) -> str:
 
 
 def refuse_long(letters: int) -> None:
-    """Refuse a text of so many characters if it is too long."""
+    """Raise RenderError if a text of this many characters is too long."""
     if letters > LONGEST:
         raise RenderError("bad-template", f"cannot render: a text of more than {LONGEST // 1_000_000} MB")
 
 
 def refuse_large(value: Any) -> None:
-    """Refuse a value that holds too much: a short template can make lists that hold each other a billion times."""
+    """Raise RenderError if a value is too large: a short template can nest lists that contain each other many times."""
     many, letters, rest = 0, 0, [value]
     while rest:
         one = rest.pop()
@@ -161,7 +163,7 @@ def refuse_large(value: Any) -> None:
 
 
 def refuse_operation(operator: str, left: Any, right: Any) -> None:
-    """Refuse a power, a product or a sum before it takes all of the time or memory there is."""
+    """Raise RenderError for a power, product or sum whose result is too large, before it is computed."""
     numbers = isinstance(left, int) and isinstance(right, int)
     bits = 0
     if numbers and operator == "**":
@@ -180,7 +182,7 @@ def refuse_operation(operator: str, left: Any, right: Any) -> None:
 
 
 def plain(value: Any) -> Json:
-    """What an expression came to, as plain data to its innermost part."""
+    """The value of an expression, converted to plain data at every level."""
     refuse_large(value)
     return _plain(value)
 
@@ -192,24 +194,24 @@ def _plain(value: Any) -> Json:
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
-    from jinja2 import Undefined  # which takes long
+    from jinja2 import Undefined  # slow to import
     from jinja2.runtime import LoopContext
 
     if isinstance(value, Undefined):
-        return str(value)  # one that must be defined says so
+        return str(value)  # raises if it must be defined
     if isinstance(value, Iterable) and not isinstance(value, Environment | LoopContext | bytes):
-        return plain(list(value))  # such as a filter makes
+        return plain(list(value))  # such as a generator from a filter
     raise no_value(value)
 
 
 def no_value(value: object) -> RenderError:
-    """The error of what has no text, such as a function."""
+    """The error for a value that cannot be shown as text, such as a function."""
     found = "the whole environment" if isinstance(value, Environment) else f"a {type(value).__name__}"
     return RenderError("bad-template", f"the expression must be a value, found {found}")
 
 
 def shown(value: Any) -> str:
-    """A value as a placeholder shows it in a text: what is no text or number as JSON, since a prompt is not Python."""
+    """The text that a placeholder shows for a value: JSON, not Python, for values other than text and numbers."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Templates, compiled by Jinja and run within limits, in either language."""
+"""Templates in both languages, compiled by Jinja and run within limits."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from agentv.templating.rendering import (
 )
 
 Compiled: TypeAlias = tuple[Template, bool]
-"""A template, and whether it has loops or macros, so that it may run for any time."""
+"""A template, and whether it has loops or macros, so that its running time must be limited."""
 
 _NEVER = "\x00\x01"
-"""Stands where Jinja wants a comment delimiter: no text of ours holds it, so comments are off."""
+"""A comment delimiter that occurs in no text, to turn comments off."""
 
 AROUND = "\x00around"
-"""The name of `around` in a template that `compiled` surrounds, which no template can write."""
+"""Name of the `around` function in a surrounded template. No template can contain this name."""
 
 _RAISED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NameError, RecursionError, MemoryError)
-"""What an expression of the author's can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
+"""What an authored expression can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
 
 
 def run(compiled: Compiled, scope: Scope, *, native: bool = False) -> Json:
-    """The text that a template comes to; the value of its variable `result` if `native`.
+    """Render a template. Return its text, or the value of its variable `result` if `native`.
 
     Raises:
-        RenderError: it cannot be rendered.
+        RenderError: the template cannot be rendered.
     """
     template, repeats = compiled
     env = Environment(scope.env, closed=scope.closed)
@@ -60,16 +60,16 @@ def run(compiled: Compiled, scope: Scope, *, native: bool = False) -> Json:
 
 @lru_cache(maxsize=512)
 def compiled(source: str, language: Language, *, surrounded: bool = False) -> Compiled:
-    """A template, ready to run; with calls of the function `AROUND` at placeholders that read names, if `surrounded`.
+    """Compile a template. If `surrounded`, placeholders that read names pass their text through the function `AROUND`.
 
     Raises:
-        RenderError: its syntax is wrong.
+        RenderError: the template is invalid.
     """
     if source.count("{{") + source.count("{%") > PLACEHOLDERS:
         raise RenderError("bad-template", f"{UNREADABLE}: it has more than {PLACEHOLDERS:,} placeholders")
     try:
         tree = _tree(source, language)
-        repeats = tree.find((nodes.For, nodes.Macro)) is not None  # type: ignore[arg-type]  # as `find_all` takes them
+        repeats = tree.find((nodes.For, nodes.Macro)) is not None  # type: ignore[arg-type]  # `find` accepts tuples, like `find_all`
         for output in tree.find_all(nodes.Output) if surrounded else ():
             output.nodes = [_surrounded(node) for node in output.nodes]
         if language.nunjucks:
@@ -77,7 +77,7 @@ def compiled(source: str, language: Language, *, surrounded: bool = False) -> Co
 
             tree = with_meaning(tree)
         return _environment(language).from_string(tree), repeats
-    except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
+    except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, which has limits of its own
         raise _syntax(error) from None
 
 
@@ -85,7 +85,7 @@ def undeclared(source: str, language: Language) -> frozenset[str]:
     """The names that a template reads.
 
     Raises:
-        RenderError: its syntax is wrong.
+        RenderError: the template is invalid.
     """
     try:
         return frozenset(meta.find_undeclared_variables(_tree(source, language)))
@@ -96,13 +96,13 @@ def undeclared(source: str, language: Language) -> frozenset[str]:
 def _syntax(error: Exception) -> RenderError:
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     reason = "a number has too many digits" if isinstance(error, ValueError) else reason
-    reason = str(error.args[0]) if isinstance(error, SyntaxError | TemplateError) else reason  # without the place
+    reason = str(error.args[0]) if isinstance(error, SyntaxError | TemplateError) else reason  # without the position
     return RenderError("bad-template", f"{UNREADABLE}: {reason}; {LITERAL_HINT}", line=getattr(error, "lineno", None))
 
 
 def _tree(source: str, language: Language) -> nodes.Template:
     if language.nunjucks:
-        from agentv.templating.nunjucks import NunjucksParser  # few templates are
+        from agentv.templating.nunjucks import NunjucksParser  # imported only if needed
 
         return NunjucksParser(_environment(language), source).parse()
     return JinjaParser(_environment(language), source).parse()
@@ -117,9 +117,9 @@ def _surrounded(node: Any) -> Any:
 
 @pass_context
 def _around(context: Context, value: Any, names: tuple[str, ...]) -> Any:
-    """What a placeholder comes to, as the function wants it shown: no numbers, nothing, yes or no."""
+    """The value of a placeholder, passed through `AROUND` unless it is a number, a boolean, null or empty."""
     if value is None or isinstance(value, int | float | Undefined):
-        return value  # the message of what is undefined says what is missing
+        return value  # showing an undefined value raises its own error
     written = shown(value)
     return context[AROUND](frozenset(names), written) if written not in ("", "null", "true", "false") else written
 

@@ -1,4 +1,4 @@
-"""Kinds of values that are code: functions, Python, JavaScript, commands, expressions, writers of judge prompts."""
+"""Kinds of values that are code: functions, Python, JavaScript, commands, expressions, and code for judge prompts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentv.registry.fields import Alias, Command, Declared, Doc, FunctionRef, P
 from agentv.templating import LITERAL_HINT, RenderError, undeclared
 
 PROMPTFOO_FUNCTION = "get_assert"
-"""The function of a Python file that is named without one."""
+"""Function that is called if only a Python file is named, as in promptfoo."""
 
 _FUNCTION = lazy_pattern(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
 PYTHON_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py")
@@ -28,7 +28,7 @@ FUNCTION_OF_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
 
 
 def read_function(node: Node, reading: Reading, key: str) -> Any:
-    """A function as a FunctionRef, or INVALID, which is reported; that its file defines it is checked."""
+    """Read a function as a FunctionRef, or return INVALID after reporting an error, such as a missing function."""
     wanted = "a function, written file.py:name or package.module:name"
     if refuses_code(node, reading, key):
         return INVALID
@@ -44,14 +44,16 @@ def read_function(node: Node, reading: Reading, key: str) -> Any:
     source = reading.text_of(found, node) if found else None
     is_right = False
     if found is not None and source is not None:
-        from agentv.authoring.fields.python_source import check_function  # few files name one, and parsing takes it
+        from agentv.authoring.fields.python_source import (
+            check_function,
+        )  # few suites need `ast`, which is slow to import
 
         is_right = check_function(found, source, name, node, reading)
     return declared.FunctionRef(name, path=found) if is_right else INVALID
 
 
 def refuses_code(node: Node, reading: Reading, key: str) -> bool:
-    """Whether code is used in data, which is then reported."""
+    """Whether code is used in data; if so, this is reported."""
     if reading.data:
         refuse_data(node, reading.report, f"name code, as '{key}' does")
     return reading.data
@@ -77,13 +79,13 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
 
 
 JAVASCRIPT_MARK = "javascript:"
-"""In front of a transform that is JavaScript."""
+"""Prefix of a transform in JavaScript."""
 
 JAVASCRIPT_FILE = lazy_pattern(r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.[mc]?[jt]s)(?::(?P<name>[A-Za-z_$][\w$]*))?")
 
 
 def read_javascript(node: Node, reading: Reading, key: str) -> Any:
-    """Code or a file as a JavaScriptSource, or INVALID, which is reported."""
+    """Read code or a file as a JavaScriptSource, or return INVALID after reporting an error."""
     if refuses_code(node, reading, key):
         return INVALID
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
@@ -97,7 +99,7 @@ def read_javascript(node: Node, reading: Reading, key: str) -> Any:
         return declared.JavaScriptSource(code=node.value)
     path = match["path"]
     found = reading.find(Scalar(path, path, node.at), "file")
-    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+    if found is None or reading.text_of(found, node) is None:  # read to record the file's digest in the run
         return INVALID
     return declared.JavaScriptSource(path=found, name=match["name"])
 
@@ -116,7 +118,7 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
 
 
 _KEY_OF_OUTPUT = lazy_pattern(r"output(?:\.[A-Za-z_]\w*|\[-?\d+\])*\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[-?\d+\])*")
-"""`output.a.b`: the answer is text, so that an expression finds no key in it."""
+"""`output.a.b`: a path, as the answer is text, in which an expression finds no keys."""
 
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:
@@ -183,11 +185,11 @@ class PromptCommand(Declared, Struct, frozen=True):
 
 
 ReadCommand = Callable[[MapNode, Reading, str], Any]
-"""(the mapping, what reads it, its key) → a `PromptCommand`, or INVALID, which is reported."""
+"""(mapping, context, key) → a `PromptCommand`, or INVALID after reporting an error."""
 
 
 def prompt_code_type(read_command: ReadCommand) -> FieldType:
-    """The reader of judge prompts in code; `read_command` reads `prompt: {command: …}`."""
+    """The reader of judge prompts written by code. `read_command` reads `prompt: {command: …}`."""
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if refuses_code(node, reading, key):
@@ -228,11 +230,11 @@ def _read_file(node: Node, reading: Reading, key: str) -> Any:
 
 
 def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> bool:
-    """Whether a judge prompt can provide the parameters of a function; reports those that it cannot.
+    """Whether a judge prompt can provide the parameters of a function; those that it cannot are reported.
 
-    A function with a decorator may have other parameters than it seems; one without a file is only found during a run.
+    Functions with a decorator, whose parameters may differ, and functions that are not in a file are not checked.
     """
-    from agentv.authoring.fields.python_source import sure_definition  # few files name a function, and `ast` takes time
+    from agentv.authoring.fields.python_source import sure_definition  # few suites need `ast`, which is slow to import
     from agentv.model.run.rubric import WRITER_NAMES
 
     source = reading.text_of(function.path, node) if function.path else None
@@ -241,7 +243,7 @@ def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> b
         return True
     line, required = found
     unknown = [name for name in required if name not in WRITER_NAMES]
-    if not unknown or len(required) == 1:  # a lone parameter gets the context, whatever its name
+    if not unknown or len(required) == 1:  # a single parameter gets the context, whatever its name
         return True
     names = ", ".join(f"'{name}'" for name in unknown)
     message = f"'{function.name}' has the parameters {names}, which a judge prompt does not provide"

@@ -1,8 +1,8 @@
-"""Declarations to readers: nodes in, frozen options out, every mistake reported at its place.
+"""Compiles declared classes into readers that turn nodes into instances and report every mistake with its position.
 
-The declarations are those of `registry.fields`: a frozen class whose annotations say what each option may be.
-They are compiled once a class. Written here rather than with a validation library because what it must give are
-positions, nearest names and the YAML text of a number, and because this is the hot loop of loading.
+A declaration is a frozen class with annotations from `registry.fields`. Each class is compiled once. No validation
+library is used, because diagnostics need positions, nearest names and the YAML text of numbers, and because this is the
+hot loop of loading.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["INVALID", "AsNode", "OptionRule", "OptionsSchema", "kind_for", "repo
 
 
 class OptionRule(Struct, frozen=True):
-    """One option: its field's name, and how it is read."""
+    """One spelling of an option: its field's name, and how it is read."""
 
     name: str
     kind: FieldType
@@ -63,11 +63,14 @@ class OptionsSchema(Struct, frozen=True):
     """The compiled declaration of one options class.
 
     Attributes:
+        cls: the options class.
         rules: every spelling of every option → how it is read.
-        required: the names of the options that have no default, as keys.
-        secrets: options whose values must never be written.
-        open: options whose values hold no secrets.
-        from_environment: option → the variables that may give it.
+        required: names of the options without a default, as an ordered set.
+        takes_json: whether the short form's option accepts a mapping.
+        checks: whether the class has its own `validate`.
+        secrets: options whose values are secrets.
+        open: options whose values contain no secrets, whatever their keys.
+        from_environment: option → environment variables that may set it.
     """
 
     cls: type
@@ -84,17 +87,17 @@ class OptionsSchema(Struct, frozen=True):
         """The canonical names of the options."""
         return [name for name, rule in self.rules.items() if not rule.older]
 
-    def decode(  # noqa: C901  # the hot loop of loading, where a call an option would be too dear
+    def decode(  # noqa: C901  # the hot loop of loading: a function call per option is too slow
         self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> Any:
-        """An instance, or INVALID if anything is invalid, which is reported.
+        """An instance, or INVALID after reporting every mistake.
 
         Args:
             pairs: options by key.
             at: the mapping with the options, for positions.
-            reading: of the suite.
+            reading: context of the suite.
             what: owner of the options, for messages.
-            extra: further keys that are allowed there.
+            extra: further keys that are allowed.
         """
         values: dict[str, Any] = {}
         rules, called = self.rules, extra.called
@@ -132,7 +135,7 @@ class OptionsSchema(Struct, frozen=True):
         return made if not self.checks or self._sound(made, pairs, at, reading) else INVALID
 
     def _read_data(self, rule: OptionRule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
-        """An option of a case that is data, or of its suite, where the case's variables may be a part of it."""
+        """Read an option of a case that is data, or of its suite, whose text may contain the case's variables."""
         if filled and fills_code(self.cls, rule.name):
             refuse_data(node, reading.report, f"be part of '{key}', which is code or an address")
             return INVALID
@@ -148,7 +151,7 @@ class OptionsSchema(Struct, frozen=True):
     def _passes_over(
         self, key: str, rule: OptionRule | None, at: MapNode, reading: Reading, words: tuple[str, ExtraKeys]
     ) -> bool:
-        """Whether a key that is not read may stand there. If not, it is reported."""
+        """Whether a key that is not read may be ignored; if not, it is reported."""
         if rule is not None:
             name = rule.name.rstrip("_")
             message = f"'{key}' is another spelling of '{name}', which is set too; keep one of them"
@@ -161,7 +164,7 @@ class OptionsSchema(Struct, frozen=True):
         return False
 
     def _only_missing(self, pairs: Mapping[str, Node], extra: ExtraKeys) -> str | None:
-        """The required option whose place a single unknown key has taken; None where it is not that clear."""
+        """The only missing required option if there is exactly one unknown key, which then means it; otherwise None."""
         given = {self.rules[key].name for key in pairs if key in self.rules}
         missing = [name for name in self.required if name not in given]
         unknown = [key for key in pairs if key not in self.rules and key != extra.passed and not key.startswith("x-")]
@@ -170,7 +173,7 @@ class OptionsSchema(Struct, frozen=True):
     def _report_missing(
         self, values: Mapping[str, Any], pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str
     ) -> None:
-        """Report the required options that are not there, but for those whose keys are merely misspelt."""
+        """Report the missing required options, except those that an unknown key is a misspelling of."""
         unknown = islice((key for key in pairs if key not in self.rules), SHOWN_KEYS)
         near = (nearest(key, self.rules) for key in unknown)
         suggestion = {self.rules[key].name for key in near if key}
@@ -181,15 +184,15 @@ class OptionsSchema(Struct, frozen=True):
     def read(
         self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> Any:
-        """An instance; if anything is invalid, which is reported, one of only the options that are passed on unread.
+        """An instance; if anything is invalid, the mistakes are reported and the instance has only the unread options.
 
-        So the rest of an invalid mapping is checked too, and one pass finds every mistake.
+        These options are then checked too, so that one pass finds every mistake.
         """
         found = self.decode(pairs, at, reading, what, extra=extra)
         return self.unread(pairs) if found is INVALID else found
 
     def unread(self, pairs: Mapping[str, Node]) -> Any:
-        """An instance of only those options that are passed on unread."""
+        """An instance with only the options that are kept as nodes."""
         rules = self.rules
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
@@ -209,7 +212,7 @@ def _only_warns(issue: Issue, reading: Reading) -> bool:
 def report_issue(
     issue: Issue, shape: OptionsSchema | None, pairs: Mapping[str, Node], at: MapNode, reading: Reading
 ) -> None:
-    """Report what an options class finds wrong with itself, at the option that it names."""
+    """Report an issue from an options class's `validate` at the position of the option that it names."""
     place: Place = at.at
     inside: Node | None = MapNode(dict(pairs), at.keys, at.at)
     for depth, step in enumerate(issue.path):
@@ -252,7 +255,7 @@ def shape_of(cls: type) -> OptionsSchema:
             markers, _ = unwrapped(hints[option])
             kind = kind_for(hints[option])
             unread = kind is NODE
-            key = option.rstrip("_")  # `assert_` is how Python spells the option `assert`
+            key = option.rstrip("_")  # the field of the option `assert` is `assert_`
             rules[key] = OptionRule(option, kind, unread=unread)
             marked[key] = markers
             if default is NODEFAULT:
@@ -277,13 +280,13 @@ def shape_of(cls: type) -> OptionsSchema:
 
 
 def _marked(marked: Mapping[str, Iterable[Any]], kind: type[_Marker]) -> Iterator[tuple[str, _Marker]]:
-    """The options that carry a marker of a kind."""
+    """The options with a marker of a kind, and that marker."""
     return ((key, marker) for key, markers in marked.items() for marker in markers if isinstance(marker, kind))
 
 
 @cache
 def hints_of(cls: type) -> dict[str, Any]:
-    """The evaluated annotations of the fields that can be given; those of private state are left alone."""
+    """The evaluated annotations of a class's options; those of private fields are not evaluated."""
     given = options_of(cls)
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
@@ -296,11 +299,11 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 _NOWHERE: Any = None
 _PROBE = MapNode({}, {}, _NOWHERE)
-"""A mapping that shows whether a kind accepts mappings."""
+"""An empty mapping to test whether a kind accepts mappings."""
 
 
 def unwrapped(annotation: Any) -> tuple[list[Any], Any]:
-    """The markers of an annotated type, and the type."""
+    """The markers of an annotated type, and the type without them."""
     markers: list[Any] = []
     if get_origin(annotation) is Annotated:
         annotation, *markers = get_args(annotation)
@@ -311,7 +314,7 @@ def kind_for(annotation: Any) -> FieldType:
     """The reader of values of an annotated type.
 
     Raises:
-        TypeError: the type is not in the closed set of `registry.fields`.
+        TypeError: the type is not one of those that `registry.fields` supports.
     """
     markers, base = unwrapped(annotation)
     kind = _base_kind(base, markers)
@@ -322,7 +325,7 @@ def kind_for(annotation: Any) -> FieldType:
     return kind
 
 
-def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: PLR0911  # one return a kind
+def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: PLR0911  # one return per kind
     for marker in markers:
         if type(marker) in MARKED:
             return MARKED[type(marker)]
@@ -383,11 +386,11 @@ def _literal(choices: Sequence[Any]) -> FieldType:
 
 
 _LISTED_PARTS = 10
-"""Parts of a text with commas that a hint spells out as a list."""
+"""Maximum number of comma-separated parts that a hint suggests as a list."""
 
 
 def _list_hint(node: Node, *, of_texts: bool) -> str:
-    """A lone value as the list that it was probably meant to be: `a, b` as two texts, a path as a file."""
+    """A hint that shows a single value as a list: `a, b` as two texts, a path as `file://`."""
     if of_texts and isinstance(node, Scalar) and looks_like_path(node.text):
         return f"to read the texts from a file, one a line, write file://{node.text.strip()}"
     parts = [part.strip() for part in node.text.split(",")] if isinstance(node, Scalar) else []
@@ -408,7 +411,7 @@ def _sequence(item: FieldType) -> FieldType:
         if not isinstance(filled, ListNode):
             alone = isinstance(node, Scalar) and item.accepts(node)
             return refuse(node, reading, key, wanted, _list_hint(node, of_texts=of_texts) if alone else None)
-        # what came out of a file is not the name of another one
+        # texts from a file never name another file
         kind = TEXT if filled is not node else item
         values = [kind.read(one, reading, f"{key}[{place}]") for place, one in enumerate(filled.items)]
         return INVALID if any(value is INVALID for value in values) else tuple(values)
@@ -442,7 +445,7 @@ def _nested(cls: type) -> FieldType:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not isinstance(node, MapNode):
             return refuse(node, reading, key, "a mapping")
-        # whoever reads the mapping around this one has rendered all of it, and that happens once
+        # the outer mapping was rendered as a whole, and text is rendered only once
         return shape_of(cls).decode(
             node.items, node, reading.rendering(False), f"'{reading.report.spelled(node, key)}'"
         )
@@ -470,7 +473,7 @@ def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
             return refuse(node, reading, key, wanted, kind.hint(node))
         value = kind.read(node, reading, key)
         if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
-            share = (low, high) == (0, 1) and 5 <= value <= 100  # below, it is rather not meant as one
+            share = (low, high) == (0, 1) and 5 <= value <= 100  # values below 5 are probably not percentages
             return refuse(node, reading, key, wanted, f"{value:g}% is {value / 100:g}" if share else None)
         return value
 
@@ -494,7 +497,7 @@ def _from_file(kind: FieldType, _marker: declared.FromFile) -> FieldType:
         if type(node) is Scalar and type(node.value) is str:
             stripped = node.value.strip()
             if stripped and not stripped.startswith(FILE_MARK):
-                return node.value  # as nearly all texts of cases
+                return node.value  # fast path: nearly all texts of cases
         filled = with_content(node, reading, key)
         return INVALID if filled is None else kind.read(filled, reading, key)
 

@@ -1,7 +1,7 @@
-"""Declarations to JSON Schema (2020-12): what `decode` reads, said to an editor.
+"""JSON Schema (2020-12) for the declarations that `decode` reads, for editors.
 
-The two must know the same kinds; a declaration that has no translation here is a TypeError, never a gap. What
-`validate()` finds across several options cannot be said in a schema: `agentv validate` knows more than it.
+Every kind that `decode` knows must be translated here; a kind without a translation raises TypeError. Rules in
+`validate()` that concern several options are not in the schema; only `agentv validate` checks them.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from agentv.registry import fields as declared
 Schema: TypeAlias = dict[str, Any]
 
 PLACEHOLDER: Schema = {"$ref": "#/$defs/placeholder"}
-"""Stands beside every value that is not text: `{{ name }}` keeps the type of what it names."""
+"""Alternative to every value that is not text, as a lone `{{ name }}` keeps the type of its value."""
 
 PLACEHOLDER_DEF: Schema = {"description": "a placeholder: {{ name }}", "type": "string", "pattern": r"\{[{%]"}
 
 ASSERTIONS: Schema = {"$ref": "#/$defs/assertions"}
 FREE_KEYS: Schema = {"^x-": True}
 OLDER: Schema = {"deprecated": True}
-"""Annotation of what is accepted and not canonical."""
+"""Annotation of older spellings."""
 
 TEXT: Schema = {"type": ["string", "number", "boolean"]}
-"""Text for which a number or boolean of the file counts as it is written."""
+"""Text, for which numbers and booleans are accepted as written."""
 
 NAME: Schema = {"type": "string", "pattern": r"\S"}
-"""Text that must hold something."""
+"""Text that must not be blank."""
 
 LINES: Schema = {"type": "string", "pattern": r"^\s*file://\s*\S"}
-"""Stands beside a list of texts: a file that contains one a line."""
+"""Alternative to a list of texts: a file with one text per line."""
 
 _WORD: Schema = {"type": "string"}
 _COMMAND: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}
@@ -71,11 +71,11 @@ _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 
 
 def schema_for(annotation: Any, *, rendered: bool = True) -> Schema:
-    """The schema of the values that an annotated type admits.
+    """The schema of the values of an annotated type.
 
     Args:
-        annotation: of a field, in the closed set of `registry.fields`.
-        rendered: placeholders are filled in before the value is read.
+        annotation: annotation of a field, one of those that `registry.fields` supports.
+        rendered: whether placeholders are filled in before the value is read.
 
     Raises:
         TypeError: the type has no translation.
@@ -87,11 +87,11 @@ def schema_for(annotation: Any, *, rendered: bool = True) -> Schema:
 
 
 def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict[str, Schema]:
-    """Every spelling of every option of an options class, with its schema; older ones are deprecated.
+    """The schema of every spelling of every option of an options class. Older spellings are deprecated.
 
     Args:
-        cls: the class.
-        unread: field → schema, for exactly those fields that the declarations leave to others to read.
+        cls: the options class.
+        unread: field → schema, for exactly those fields that are kept as nodes.
 
     Raises:
         TypeError: a field has no translation, or `unread` names another field.
@@ -114,7 +114,7 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
 
 
 def mapping_of(properties: Mapping[str, Schema]) -> Schema:
-    """The schema of a mapping with these keys, and those that are free everywhere."""
+    """The schema of a mapping with these keys, and `x-` keys, which are allowed everywhere."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -124,7 +124,7 @@ def mapping_of(properties: Mapping[str, Schema]) -> Schema:
 
 
 def object_of(cls: type, unread: Mapping[str, Schema] | None = None) -> Schema:
-    """The schema of a mapping with the options of a class; `unread`: as for `properties_of`."""
+    """The schema of a mapping with the options of a class; `unread` as for `properties_of`."""
     shape = shape_of(cls)
     return {
         **mapping_of(properties_of(cls, unread)),
@@ -133,12 +133,12 @@ def object_of(cls: type, unread: Mapping[str, Schema] | None = None) -> Schema:
 
 
 def spellings_of(shape: OptionsSchema, name: str) -> list[str]:
-    """Every key that fills an option, the canonical one first."""
+    """Every spelling of an option's key, the canonical one first."""
     return [key for key, rule in shape.rules.items() if rule.name == name]
 
 
 def needed(groups: Iterable[Sequence[str]]) -> Schema:
-    """The keywords that ask for one key of each group."""
+    """The schema keywords that require one key of each group."""
     listed = list(groups)
     alone = [group[0] for group in listed if len(group) == 1]
     choices = [{"anyOf": [{"required": [key]} for key in group]} for group in listed if len(group) > 1]
@@ -160,7 +160,7 @@ def _bare(annotation: Any, *, rendered: bool) -> Schema:
         elif isinstance(marker, declared.Nonempty):
             schema = _nonempty(schema)
         elif isinstance(marker, declared.ValueAlias):
-            older = "|".join(map(re.escape, marker.values))  # a pattern, which editors do not complete
+            older = "|".join(map(re.escape, marker.values))  # a pattern, so that editors do not suggest the values
             schema = {"anyOf": [schema, {"type": "string", "pattern": f"^(?:{older})$", **OLDER}]}
     return schema
 
@@ -192,7 +192,7 @@ def _array(items: Schema) -> Schema:
 
 
 def _any_of(members: Sequence[Schema]) -> Schema:
-    """One of several schemas; plain types are joined into one, which editors show better."""
+    """The union of several schemas. Plain types are merged into one schema, which editors display better."""
     if any(not member for member in members):
         return {}
     joined: Schema = {}
@@ -213,7 +213,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _nonempty(schema: Schema) -> Schema:
-    """The schema without null and what else is empty."""
+    """The schema without null and other empty values."""
     if schema == LINES:
         return schema
     keywords: Mapping[str, Schema] = {
@@ -229,7 +229,7 @@ def _nonempty(schema: Schema) -> Schema:
 
 
 def _takes_text(schema: Schema) -> bool:
-    """Whether any text with a placeholder in it is right already."""
+    """Whether a schema already accepts any text with a placeholder."""
     if "anyOf" in schema:
         return any(_takes_text(member) for member in schema["anyOf"])
     return not schema or schema == ASSERTIONS or ("string" in _types(schema) and schema not in (_FUNCTION, LINES))

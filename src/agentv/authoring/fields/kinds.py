@@ -1,4 +1,4 @@
-"""The kinds of values that an option may be: how each is read from a node, and what a wrong one is reported."""
+"""Kinds of option values: how each is read from a node, and how an invalid one is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agentv.registry.types import Provider, Registry
 from agentv.templating import RenderError, undeclared
 
 INVALID: Final = object()
-"""What a reader gives for a node that it has reported."""
+"""Returned by readers for a node that they reported as invalid."""
 
 Read = Callable[[Node, Reading, str], Any]
 Accepts = Callable[[Node], bool]
@@ -42,10 +42,11 @@ class FieldType(Struct, frozen=True):
 
     Attributes:
         wanted: description of valid values, for error messages.
-        accepts: whether a node has this kind; selects the member of a union.
-        verbatim: placeholders in it are not rendered at load.
-        hint: the likely fix of an invalid node.
-        from_file: `file://…` is the text of a file.
+        accepts: whether a node is of this kind; selects the member of a union.
+        read: returns the value of a node, or INVALID after reporting it.
+        verbatim: placeholders are not rendered at load.
+        hint: returns the likely fix for an invalid node, or None.
+        from_file: `file://…` is replaced by the text of the file.
     """
 
     wanted: str
@@ -57,17 +58,17 @@ class FieldType(Struct, frozen=True):
 
 
 class AsNode(Struct, frozen=True):
-    """Marks a key whose node is handed on unread: its meaning depends on more than itself."""
+    """Marks a key whose value is kept as a node, because its meaning depends on other keys."""
 
 
 def refuse(node: Node, reading: Reading, key: str, wanted: str, hint: str | None = None) -> Any:
-    """Report a value that is not what it must be; INVALID."""
+    """Report an invalid value and return INVALID."""
     reading.report.unfit(node, f"'{key}' must be {wanted}", hint=hint)
     return INVALID
 
 
 def value_is(*types: type) -> Accepts:
-    """Accepts scalars whose value is of one of the types."""
+    """A predicate for scalars whose value is of one of the types."""
     return lambda node: isinstance(node, Scalar) and type(node.value) in types
 
 
@@ -89,7 +90,7 @@ def _quoted(node: Node) -> str | None:
 
 
 def _boolean(node: Node) -> str | None:
-    """YAML 1.1 knew more words for them."""
+    """A hint for a boolean in quotes or in YAML 1.1's spelling, or None."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
     if node.value in ("true", "false"):
@@ -99,7 +100,7 @@ def _boolean(node: Node) -> str | None:
 
 
 def _number(node: Node) -> str | None:
-    """A number in quotes, or out of the environment, is text; and some are beyond all bounds."""
+    """A hint for a number that is out of bounds, has a unit, or is text because of quotes or a placeholder; or None."""
     if isinstance(node, Scalar) and type(node.value) in (int, float) and not -_LARGEST < node.value < _LARGEST:
         return f"it must be finite and between -{_LARGEST:g} and {_LARGEST:g}"
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
@@ -123,7 +124,7 @@ def _read_text(node: Node, reading: Reading, key: str) -> Any:
 
 
 def _is_number(node: Node) -> bool:
-    # beyond the bounds are infinities, and whole numbers that are too long for a float
+    # excludes infinities, and integers that are too large for a float
     return isinstance(node, Scalar) and type(node.value) in (int, float) and -_LARGEST < node.value < _LARGEST
 
 
@@ -132,7 +133,7 @@ def _anything(_node: Node) -> bool:
 
 
 def _read_path(*, directory: bool | None) -> Read:
-    """What reads a path. `directory`: of a directory, or not; None: either will do."""
+    """A reader of paths: of directories if `directory` is True, of files if False, of either if None."""
     what = "file or directory" if directory is None else "directory" if directory else "file"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
@@ -165,9 +166,9 @@ _PATH_LIKE = lazy_pattern(r"(?:\.{0,2}/)?(?:[^\s{}<>|*?\"']+/)*[^\s{}<>|*?\"'/]+
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether a text that may be inline or a path is a path.
+    """Whether a text that is either content or a path is a path.
 
-    That is one word with a suffix, the URL of a git host, or a line that starts with `./`, `../` or `file://`.
+    A path is one word with a suffix, the URL of a git host, or a line that starts with `./`, `../` or `file://`.
     """
     text = text.strip()
     begins = text.startswith(("./", "../", "file://")) and "\n" not in text
@@ -180,12 +181,12 @@ _LINE_END = lazy_pattern(r"\r\n|\r|\n")
 
 
 def names_file(node: Node) -> bool:
-    """Whether a text is a file that is read in its place."""
+    """Whether a node is a `file://` reference."""
     return isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith(FILE_MARK)
 
 
 def with_content(node: Node, reading: Reading, key: str) -> Node | None:
-    """The node, or the text of the file that it names, without the last line end; None: not readable, and reported."""
+    """The node, or the text of the file that it names without the last line end; None after reporting an error."""
     if not isinstance(node, Scalar) or not names_file(node):
         return node
     found = reading.find(node, "file")
@@ -200,15 +201,15 @@ def with_content(node: Node, reading: Reading, key: str) -> Node | None:
 
 
 def with_lines(node: Node, reading: Reading, key: str, *, inside: bool) -> Node | None:
-    """The node, or a list of the texts in the file that it names; None: not readable, and reported.
+    """The node, or a list of the texts in the file that it names; None after reporting an error.
 
-    A file of text has one text a line; blank lines are passed over. A JSON or YAML file contains a list.
+    A text file has one text per line; blank lines are skipped. A JSON or YAML file contains a list.
 
     Args:
-        node: a list, or the name of a file.
-        reading: of the suite.
-        key: of the list, for messages.
-        inside: items of a list may name files too.
+        node: a list, or a `file://` reference.
+        reading: context of the suite.
+        key: key of the list, for messages.
+        inside: whether items of a list may name files too.
     """
     if isinstance(node, ListNode) and inside and any(map(names_file, node.items)):
         lists = [with_lines(one, reading, key, inside=False) for one in node.items]
@@ -280,7 +281,7 @@ def _read_schema(node: Node, reading: Reading, key: str) -> Any:
         return INVALID
     reading = reading.part()
     root = reading.places.root
-    home = loaded.path or f"{Path(span_of(node.at).file).parent}/"  # an inline one lies in a directory, in any file
+    home = loaded.path or f"{Path(span_of(node.at).file).parent}/"  # for an inline schema, only the directory matters
     inside = home.startswith(f"{root}/")
     base = quote(home.removeprefix(root) if inside else home)
 
@@ -292,12 +293,12 @@ def _read_schema(node: Node, reading: Reading, key: str) -> Any:
         text = reading.text_of(place, named)
         kind = _yaml_data if place.endswith((".yaml", ".yml")) else _json_data
         document = kind(place, text, named, reading) if text is not None else INVALID
-        # what cannot be read is reported, and accepts nothing
+        # unreadable files are reported; the schema False accepts no value
         return document.value if isinstance(document, declared.LoadedJson) else False
 
     files: dict[str, Json] = {}
     if _refers(loaded.value):
-        from agentv.matching.json_schema import files_of  # few schemas refer to other files, and it takes 0.1 s
+        from agentv.matching.json_schema import files_of  # takes 0.1 s, and few schemas refer to other files
 
         files = files_of(loaded.value, f"file://{base}", read)
     if reading.report.failed:
@@ -306,7 +307,7 @@ def _read_schema(node: Node, reading: Reading, key: str) -> Any:
 
 
 def _refers(document: Json) -> bool:
-    """Whether something in a document may refer to another file."""
+    """Whether a schema contains a `$ref` to another file."""
     if isinstance(document, Mapping):
         reference = document.get("$ref")
         elsewhere = isinstance(reference, str) and not reference.startswith("#")
@@ -315,7 +316,7 @@ def _refers(document: Json) -> bool:
 
 
 def selected(node: Scalar, written: str, reading: Reading, wanted: Callable[[str], bool]) -> list[str]:
-    """The paths that match a pattern and are wanted; a pattern without any, or out of the repository, is reported."""
+    """The wanted paths that match a pattern. Reports a pattern that matches none or points outside the repository."""
     places = reading.places
     base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)
     pattern = written.lstrip("/")
@@ -375,29 +376,32 @@ MARKED: dict[type, FieldType] = {
     declared.NameOrDirectory: FieldType("a name, or the path of a directory", value_is(str), _read_name_or_directory),
     AsNode: NODE,
 }
-"""Marker on an annotation → how its value is read, whatever the type."""
+"""Marker on an annotation → how its value is read. It takes precedence over the type."""
 
 
 TARGETS = frozenset({"judge", "embedder"})
 """Options of assertions that name a target."""
 
 _HARMLESS = frozenset({"config", "threshold", "target"})
-"""Options of assertions that run code which may hold what a variable of data holds."""
+"""Options of assertions that run code which may still contain variables from data."""
 
 
 def refuse_data(at: Node | Place, report: Report, what: str) -> None:
-    """Report something that data must not do, in the words of a message: `name code`."""
+    """Report something that data must not do; `what` completes the message, such as `name code`."""
     report.error(UNTRUSTED, at, f"data must not {what}", hint=ALLOW_DATA)
 
 
 def refuses_provider(name: str, providers: Registry[Provider] | None, *, alone: bool) -> bool:
-    """Whether data must not name a target of this provider; see `Provider.may_stand_in_data`."""
+    """Whether data must not name a target of a provider; see `Provider.may_stand_in_data`."""
     provider = providers.find(name) if providers is not None else None
     return provider is None or not provider.may_stand_in_data(alone=alone)
 
 
 def refuses_target(node: Scalar, providers: Registry[Provider] | None, report: Report) -> bool:
-    """Whether data names a target that it must not, which is then reported. A name without a colon is the project's."""
+    """Whether data names a target that it must not name; if so, this is reported.
+
+    A name without a colon is a target of the project and is allowed.
+    """
     name, colon, _ = str(node.value).partition(":")
     if not colon or not refuses_provider(provider_name(name), providers, alone=True):
         return False
@@ -406,16 +410,16 @@ def refuses_target(node: Scalar, providers: Registry[Provider] | None, report: R
 
 
 def refuses_template(text: str, node: Node, report: Report) -> bool:
-    """Whether a template out of data, which is rendered later, reads the environment; it is then reported."""
+    """Whether a template from data, which is rendered later, reads the environment; if so, this is reported."""
     try:
         reads = "env" in undeclared(text)
     except RenderError:
-        return False  # it is reported by whoever renders it
+        return False  # the renderer reports it
     if reads:
         refuse_data(node, report, "read the environment")
     return reads
 
 
 def fills_code(cls: type, option: str) -> bool:
-    """Whether an option of an assertion is code, or an address, that a variable of data must not be a part of."""
+    """Whether an option of an assertion is code or an address, which must not contain variables from data."""
     return bool(getattr(cls, "runs_code", False)) and option not in _HARMLESS

@@ -1,4 +1,4 @@
-"""Definitions in Python files and lookup of functions, read from the syntax tree. Runs none of their code."""
+"""Definitions in Python files, read from the syntax tree without running any code."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from agentv.model.values.values import Span
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _OPAQUE = frozenset({"exec", "globals", "locals"})
-"""Functions by which a name can be defined that no syntax tree shows."""
+"""Functions that can define names which the syntax tree does not show."""
 
 
 class Definitions(Struct, frozen=True):
-    """The names that a module binds at its top level, and where. Those under `if`, `try` and the like are included.
+    """The names that a module binds at its top level, including those under `if`, `try` and the like.
 
     Attributes:
-        functions: functions and classes, in their order, and what each function requires to be called.
-        open: it may define others that cannot be seen, such as those of `from x import *`.
+        names: position of each name's last binding.
+        functions: functions and classes in source order, with each function's required parameters.
+        open: whether the module may define other names, such as those of `from x import *`.
     """
 
     names: dict[str, Span]
@@ -35,7 +36,7 @@ class Definitions(Struct, frozen=True):
 
 
 def read_definitions(path: str, source: str, code: str, report: Report) -> Definitions | None:
-    """The names that a file defines; None where it is not Python, which is reported under the code."""
+    """The names that a file defines, or None after reporting, with the given code, that it cannot be parsed."""
     try:
         return definitions(path, source)
     except SyntaxError as error:
@@ -51,10 +52,10 @@ def definitions(path: str, source: str) -> Definitions:
     """The names that a file defines.
 
     Raises:
-        SyntaxError: it is not valid Python.
-        ValueError: it contains a null byte.
-        RecursionError: it is nested too deeply.
-        MemoryError: it is nested too deeply.
+        SyntaxError: the source is not valid Python.
+        ValueError: the source contains a null byte.
+        RecursionError: the source is nested too deeply.
+        MemoryError: the source is nested too deeply.
     """
     tree = parsed(source)
     bound = list(bindings(tree))
@@ -76,9 +77,9 @@ def definitions(path: str, source: str) -> Definitions:
 
 
 def sure_definition(source: str, name: str) -> tuple[int, tuple[str, ...]] | None:
-    """The line of a function, and what it requires to be called.
+    """The line of a function and its required parameters, or None if it is not certain that this function is called.
 
-    None unless the source surely shows the function that will be called: a decorator may put another one in its place.
+    It is certain for a top-level function without decorators: a decorator may replace the function.
     """
     found = [node for node in parsed(source).body if getattr(node, "name", None) == name]
     last = found[-1] if found else None
@@ -88,23 +89,23 @@ def sure_definition(source: str, name: str) -> tuple[int, tuple[str, ...]] | Non
 
 
 def parsed(source: str) -> ast.Module:
-    """The syntax tree.
+    """The syntax tree of a module.
 
     Raises:
-        SyntaxError: it is not valid Python.
-        ValueError: it contains a null byte.
-        RecursionError: it is nested too deeply.
-        MemoryError: it is nested too deeply.
+        SyntaxError: the source is not valid Python.
+        ValueError: the source contains a null byte.
+        RecursionError: the source is nested too deeply.
+        MemoryError: the source is nested too deeply.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as an invalid escape: its author hears of it when the file is run
+        warnings.simplefilter("ignore")  # such as invalid escapes: Python reports them when the file is run
         return ast.parse(source)
 
 
 def bindings(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The names that a module binds, with their bindings; the last one of a name counts.
+    """The names that a module binds, with the nodes that bind them; the last binding of a name counts.
 
-    Those under `if`, `try` and the like are included, because only a run can decide.
+    Bindings under `if`, `try` and the like are included, because which of them run is not known.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
@@ -114,7 +115,7 @@ def bindings(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_open(tree: ast.Module, names: Collection[str]) -> bool:
-    """Whether a module may have names that its tree does not show, such as those of `from x import *`."""
+    """Whether a module may have names that its syntax tree does not show, such as those of `from x import *`."""
     return "*" in names or "__getattr__" in names or any(_hides_names(node) for node in ast.walk(tree))
 
 
@@ -139,14 +140,14 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 
 def _hides_names(node: ast.AST) -> bool:
-    """Whether names may be defined in a way that is not seen: `globals()[x] = f`, `sys.modules[__name__].x = f`."""
+    """Whether a node may define names invisibly: `globals()[x] = f`, `sys.modules[__name__].x = f`."""
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in _OPAQUE
     return isinstance(node, ast.Attribute) and node.attr == "modules"
 
 
 def required_by(given: ast.arguments) -> tuple[str, ...]:
-    """The parameters without which a function cannot be called."""
+    """Names of a function's required parameters."""
     positional = [*given.posonlyargs, *given.args]
     needed = positional[: len(positional) - len(given.defaults)]
     keywords = [one for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
@@ -154,18 +155,18 @@ def required_by(given: ast.arguments) -> tuple[str, ...]:
 
 
 _LISTED = 8
-"""Functions that a message lists."""
+"""Maximum number of functions that a message lists."""
 
 
 def check_function(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
-    """Whether a file can have the named function; reported if it cannot.
+    """Whether a file may define a function; if not, this is reported.
 
     Args:
-        path: of the file, absolute.
-        source: its text.
-        name: the function; dotted for a method, of which only the class is checked.
+        path: absolute path of the file.
+        source: the file's text.
+        name: the function's name; for a method, `Class.method`, of which only the class is checked.
         node: the authored `file.py:name`.
-        reading: of the suite.
+        reading: context of the suite.
     """
     try:
         defined = definitions(path, source)
@@ -192,13 +193,13 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
 
 
 def _named_at(node: Scalar) -> tuple[str, ...]:
-    """What leads from the Python file back to the text that names it."""
+    """A note on where the Python file is named."""
     span = span_of(node.at)
     return (f"'{node.text}' is used at {shown(span.file)}:{span.line}",) if span.file else ()
 
 
 def _name_in(node: Scalar, name: str, reading: Reading) -> Place:
-    """Where the function's name stands inside the text that names it, if that is written on one line."""
+    """The position of the function's name in the authored text if it is on one line, else that of the whole text."""
     span = span_of(node.at)
     if not span.file or span.line != span.end_line:
         return node.at

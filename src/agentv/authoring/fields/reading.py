@@ -1,4 +1,4 @@
-"""One suite being read: where mistakes go, how files are found, what placeholders mean."""
+"""The context in which a suite is read: its report, file lookup, and the scope of placeholders."""
 
 from __future__ import annotations
 
@@ -45,37 +45,37 @@ from agentv.templating import (
 )
 
 KEPT_TEXTS = 256
-"""Attached files that are kept in memory: most suites attach the same few to every case."""
+"""Maximum number of cached file contents: most suites attach the same few files to every case."""
 
 _OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
-"""Keys of assertions, which a line that is not indented far enough gives to the case."""
+"""Keys of assertions that end up in the case if a line is not indented far enough."""
 
 _NOTED_JAVASCRIPT = 2
-"""Positions of JavaScript that are kept: the first one is reported, and whether there are more."""
+"""Positions of JavaScript to keep: the report shows the first one, and whether there are more."""
 
 SHOWN_KEYS = 50
-"""Keys of one mapping that are reported to mean nothing."""
+"""Maximum number of unknown keys of one mapping that are reported."""
 
 LISTED_PATHS = 8
-"""Paths of one missing file that are listed."""
+"""Maximum number of tried paths that are listed for a missing file."""
 
 FROM_PROJECT = "paths in .agentv/targets.yaml and config.yaml start at the directory that contains .agentv"
-"""Note on a path of a project file that leads nowhere."""
+"""Note for a missing file that is named in a project file."""
 
 LONGEST_LINE = 5_000
-"""Letters of a line of source in which a placeholder is looked for."""
+"""Maximum length of a source line in which a placeholder is located."""
 
 _LOCATED = 100
-"""Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
+"""Number of diagnostics above which placeholders are no longer located within their text."""
 
 
 class Chain(Struct, frozen=True):
     """The includes that led to a list, outermost first.
 
     Attributes:
-        origin: the eval file's own include.
-        paths, names: of each template.
-        alone: a template is read by itself, without a case whose variables its placeholders could mean.
+        origin: the include in the eval file.
+        paths, names: path and authored name of each template.
+        alone: whether a template is read by itself, without a case that provides variables.
     """
 
     origin: Scalar | None = None
@@ -84,7 +84,7 @@ class Chain(Struct, frozen=True):
     alone: bool = False
 
     def through(self, node: Scalar, path: str) -> Chain:
-        """One level deeper."""
+        """The chain with one more include."""
         return Chain(self.origin or node, (*self.paths, path), (*self.names, node.text), self.alone)
 
 
@@ -93,12 +93,12 @@ class ExtraKeys(Struct, frozen=True):
 
     Attributes:
         listed: keys to list if an unknown key has no near match.
-        hinted: older spellings and similar keys, which a misspelt key may mean.
-        older: older spelling → the canonical one, which a hint names.
-        passed: a key that another reader uses.
-        meant: the only missing key, which an unknown key therefore means.
+        hinted: older spellings and similar keys that a misspelt key may mean.
+        older: older spelling → canonical key to suggest instead.
+        passed: a key that another reader reads.
+        meant: the only missing required key, which a single unknown key therefore means.
         called: option → the key as authored, such as a type's name in the one-key form.
-        given: option → its source if the mapping lacks it, such as the environment.
+        given: option → value to use if the mapping lacks it, such as one from the environment.
     """
 
     listed: tuple[str, ...] = ()
@@ -112,10 +112,10 @@ class ExtraKeys(Struct, frozen=True):
 
 _PDF = b"%PDF-"
 _PDF_WITHIN = 1024
-"""Bytes among which a PDF must say that it is one; some have other things before it."""
+"""Number of leading bytes that must contain the PDF marker; some files have other data before it."""
 
 RubricOptions = Mapping[str, tuple[Any, Place]]
-"""Option of rubrics → its value, which was read where it stands, and that place."""
+"""Option of rubrics → its value and position."""
 NO_EXTRA_KEYS = ExtraKeys()
 TOP = Chain()
 
@@ -128,22 +128,25 @@ class Reading(Struct, frozen=True):
     """Context that every part of the loader needs.
 
     Attributes:
+        report: receives the diagnostics.
+        reader: reads files.
+        places: directories that paths are relative to.
         scope: values that placeholders can use.
         entries: reads a nested `assert:` list; set once the assertion types are known.
-        renders: fill in placeholders; False if a file contains none, so that nothing is searched.
+        renders: whether to fill in placeholders; False if a file has none, so that it is not searched for them.
         chain: the templates that include the list being read.
         strict_env: an unset environment variable is an error, because a run needs it.
-        spares: some targets are not called, so a missing variable is an error only at a target that is.
-        secrets: of the targets and assertions read so far; they are redacted.
-        unsearched: names of secrets that look like ordinary text.
+        spares: some targets are not called, so a missing variable is an error only for a target that is called.
+        secrets: secrets of the targets and assertions read so far; they are redacted.
+        unsearched: keys of secrets that look like ordinary text and cannot be redacted.
         checkout: finds a file of a git host on disk.
         data: the current node is data, which must not name code or read the environment.
         fed: the variables come from data.
-        rubric: options of rubrics that have none of their own.
-        above: paths that were found in a directory above the eval file, as authored → the file.
-        given: type of assertion → options that the suite gives those which name none.
-        providers: what a target can be of; None: nothing that is read names one.
-        javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
+        rubric: options for rubrics that do not set them.
+        above: authored path → the file, for paths found only in a directory above the eval file.
+        given: assertion type → the suite's options for assertions that do not set them.
+        providers: the known providers; None: nothing that is read names one.
+        javascript: positions of the first code that needs a JavaScript runtime; targets are listed separately.
     """
 
     report: Report
@@ -171,43 +174,43 @@ class Reading(Struct, frozen=True):
     _environments: dict[int, tuple[Mapping[str, str], frozenset[str]]] = field(default_factory=dict)
 
     def environment_secrets(self) -> frozenset[str]:
-        """The secrets of the environment in reach."""
+        """The secrets in the environment of the scope."""
         env = self.scope.env
         if id(env) not in self._environments:
             self._environments[id(env)] = env, frozenset(environment_secrets(env))
         return self._environments[id(env)][1]
 
     def note_javascript(self, node: Node) -> None:
-        """Remember that the code at a node needs a JavaScript runtime."""
+        """Record that the code at a node needs a JavaScript runtime."""
         if len(self.javascript) < _NOTED_JAVASCRIPT:
             self.javascript.setdefault(span_of(node.at))
 
     def within(self, scope: Scope) -> Reading:
-        """The same, with other variables in reach."""
+        """The same context with other variables."""
         return structs.replace(self, scope=replace(scope, language=self.scope.language))
 
     def with_rubric(self, options: RubricOptions) -> Reading:
-        """The same, with further options for the rubrics that have none of their own."""
+        """The same context with further options for rubrics that do not set them."""
         return structs.replace(self, rubric={**self.rubric, **options}) if options else self
 
     def of_suite(self) -> Reading:
-        """The same, for what the suite says: no data, though the variables in reach may be."""
+        """The same context for text of the suite, which is not data, although the variables may be."""
         return structs.replace(self, data=False) if self.data else self
 
     def of_variables(self) -> Reading:
-        """The same, for a text that was filled in with the variables in reach: data, if they are."""
+        """The same context for a rendered text, which is data if the variables are."""
         return structs.replace(self, data=True) if self.fed and not self.data else self
 
     def reporting_to(self, report: Report) -> Reading:
-        """The same, with mistakes reported to another report."""
+        """The same context with another report."""
         return structs.replace(self, report=report)
 
     def part(self) -> Reading:
-        """The same, for one part of the suite: its report says whether that part is valid."""
+        """The same context for one part of the suite, with a section of the report."""
         return structs.replace(self, report=self.report.section())
 
     def rendering(self, renders: bool) -> Reading:
-        """The same context for a file or part with placeholders, or without."""
+        """The same context with `renders` set."""
         return self if renders == self.renders else structs.replace(self, renders=renders)
 
     def unknown_key(
@@ -220,7 +223,7 @@ class Reading(Struct, frozen=True):
         *,
         hint: str | None = None,
     ) -> None:
-        """Report a key that means nothing here; of very many in one mapping the first."""
+        """Report an unknown key; only the first `SHOWN_KEYS` of a mapping are reported."""
         before = self.report.occurrences(mapping.keys)
         if before >= SHOWN_KEYS:
             message = f"{what} has more than {SHOWN_KEYS} unknown keys; the others are not shown"
@@ -235,7 +238,7 @@ class Reading(Struct, frozen=True):
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
     def find(self, node: Scalar, what: str) -> str | None:
-        """The file or directory that a path in the file means; None after reporting a missing one."""
+        """The file or directory that an authored path means, or None after reporting that it is missing."""
         from agentv.authoring.source.git_files import NOTHING_ABOVE, find_hosted
 
         text = node.text.strip()
@@ -257,7 +260,7 @@ class Reading(Struct, frozen=True):
         return found
 
     def note_found(self, written: str, node: Scalar, found: str) -> None:
-        """Tell whoever follows paths what one means, and remember one that was found in a directory above."""
+        """Pass a found path to `on_path`, and record it in `above` if it was found in a directory above."""
         span = span_of(node.at)
         if self.places.on_path is not None:
             self.places.on_path(written, span, found)
@@ -265,12 +268,15 @@ class Reading(Struct, frozen=True):
             self.above[written] = found
 
     def expected(self, node: Scalar) -> str | None:
-        """The hint for a missing path whose file is where paths of its kind do not begin."""
+        """A hint for a missing path whose file exists relative to another directory, or None."""
         path = self.places.expected(node.text.strip(), span_of(node.at).file)
         return f"did you mean '{path}'?" if path is not None else None
 
     def refuse_outside(self, node: Scalar, what: str) -> bool:
-        """Report a missing path that leads out of the repository, without revealing what is there."""
+        """Report a missing path that may point outside the repository, and return whether it does.
+
+        The report does not reveal whether the file exists.
+        """
         text = node.text.strip()
         if not self.places.leaves(text, span_of(node.at).file):
             return False
@@ -278,7 +284,7 @@ class Reading(Struct, frozen=True):
         return True
 
     def digest_of(self, path: str) -> tuple[str, bool]:
-        """The sha256 of a file, empty where it cannot be read, which the call will say; and whether it is a PDF."""
+        """SHA-256 of a file, and whether it is a PDF. The hash is "" if the file is unreadable: the call will fail."""
         found = self._digests.get(path)
         if found is None:
             try:
@@ -291,7 +297,7 @@ class Reading(Struct, frozen=True):
         return found
 
     def shows(self, path: str, node: Scalar) -> bool:
-        """Whether a file can be a picture by its first bytes; reports one that cannot."""
+        """Whether a file's first bytes may be those of a picture; if not, this is reported."""
         issue = self._pictures.get(path) or self._issue_of_picture(path)
         if len(self._pictures) < KEPT_TEXTS:
             self._pictures[path] = issue
@@ -300,10 +306,10 @@ class Reading(Struct, frozen=True):
         return not issue[0]
 
     def _issue_of_picture(self, path: str) -> tuple[str, str]:
-        """Code and words; both empty where nothing is wrong."""
+        """Code and message of what is wrong with a picture; both "" if it is valid."""
         from agentv.authoring.source.git_files import LFS_LONGEST, is_lfs_pointer
 
-        if not is_file(path):  # nor a pipe, which would never end
+        if not is_file(path):  # excludes pipes, which may never end
             return "missing-file", "is not a file"
         try:
             with Path(path).open("rb") as file:
@@ -317,7 +323,7 @@ class Reading(Struct, frozen=True):
         return "", ""
 
     def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
-        """The text of a file; reports, with a hint, and returns None where it cannot be read as text."""
+        """The text of a file, or None after reporting that it cannot be read. `hint` is shown if it is not UTF-8."""
         from agentv.authoring.source.git_files import is_lfs_pointer
 
         cached = self._texts.get(path)
@@ -344,16 +350,13 @@ class Reading(Struct, frozen=True):
         return None
 
     def rendered(self, node: Node) -> Node | None:
-        """The node with its placeholders filled in; the node itself where it has none.
-
-        None where that is impossible, which is reported.
-        """
+        """The node with its placeholders filled in, or None after reporting an error."""
         return _render(node, self) if self.renders else node
 
     def filled(self, node: Scalar) -> str | None:
-        """The text of a scalar with its placeholders filled in as text; None if one cannot be, as is reported.
+        """The text of a scalar with its placeholders filled in as text, or None after reporting errors.
 
-        All undefined names are reported. Where an unset environment variable is a warning, the text is unchanged.
+        All undefined names are reported. If an unset environment variable is only a warning, the text is unchanged.
         """
         scope, whole = self.scope, True
         while True:
@@ -361,7 +364,7 @@ class Reading(Struct, frozen=True):
                 text = render_text(node.text, scope)
             except RenderError as error:
                 if not whole and error.name not in undeclared(node.text):
-                    return None  # it is missing in a value that is missing
+                    return None  # it is missing inside an undefined value, which was reported
                 at = span_of(node.at)
                 of_line = None if error.line is None or error.name else at.line + error.line - 1
                 place = node.at if of_line is None else place_in_file(at.file, None, of_line, self)
@@ -375,7 +378,7 @@ class Reading(Struct, frozen=True):
                 return text if whole else None
 
     def render_text(self, node: Scalar) -> str | None:
-        """The text of a scalar, rendered; None where that is impossible, which is reported."""
+        """The rendered text of a scalar, or None after reporting an error."""
         found = self.rendered(node)
         if isinstance(found, Scalar):
             return found.value if isinstance(found.value, str) else found.text
@@ -385,7 +388,7 @@ class Reading(Struct, frozen=True):
 
 
 def _render(node: Node, reading: Reading) -> Node | None:
-    """The node with every placeholder filled in; None where one cannot be, after all of them were tried."""
+    """The node with every placeholder filled in, or None if any cannot be. All errors are reported."""
     if isinstance(node, Scalar):
         return _render_scalar(node, reading)
     if isinstance(node, ListNode):
@@ -423,7 +426,7 @@ def _render_scalar(node: Scalar, reading: Reading) -> Node | None:
 
 
 _SPACED = lazy_pattern(r"\{\{ *(\w+(?: \w+)+) *\}\}")
-"""A placeholder of several words, such as the header of a spreadsheet's column."""
+"""A placeholder of several words, such as the header of a spreadsheet column."""
 
 
 def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
@@ -440,7 +443,7 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
     if error.code == UNTRUSTED:
         reading.report.error(error.code, place, error.message, hint=ALLOW_DATA)
         return
-    # the advice on literal braces belongs behind the caret, not into the sentence
+    # advice on literal braces is shown as a hint, not in the message
     message = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".")
     advice = LITERAL_HINT if message != error.message else None
     hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
@@ -452,7 +455,7 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
 
 
 def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
-    """Where the placeholder of a name stands inside its text: looked up in the source, since lines may be folded."""
+    """Position of a name's placeholder within a text. It is searched for in the source, as lines may be folded."""
     span = span_of(node.at)
     if name is None or isinstance(node.at, Span) or reading.report.count >= _LOCATED:
         return node.at
@@ -464,7 +467,7 @@ def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
 
 
 def place_in_file(path: str, name: str | None, line: int | None, reading: Reading) -> Span:
-    """Position of a name's placeholder in a file that was read as text; else its line, else its start."""
+    """Position of a name's placeholder in a file that was read as text, or else of the line or the file's start."""
     whole = Span(path, 1, 1, 1, 2)
     try:
         lines = reading.reader.read(path).decode("utf-8-sig").splitlines()
@@ -488,16 +491,16 @@ def _placeholder(name: str, lines: Sequence[str], within: Span) -> Span | None:
 
 
 def _meant(key: str, listed: list[str], extra: ExtraKeys) -> str | None:
-    """The known key that a misspelt one is most similar to, by its canonical name."""
+    """A hint with the canonical name of the known key most similar to a misspelt one, or None."""
     found = nearest(key, [*listed, *extra.hinted])
     return None if found is None else f"did you mean '{extra.older.get(found, found)}'?"
 
 
 def _cut_off(key: str, mapping: MapNode) -> str | None:
-    """What to write where a comma inside braces ended a text, so that its rest was read as a key without a value."""
+    """A hint if a comma in a flow mapping ended a text, so that its rest became a key without a value; or None."""
     own, alone = span_of(mapping.keys[key]), span_of(mapping.items[key].at)
     if (alone.line, alone.column) != (own.end_line, own.end_column):
-        return None  # it has a value, or a colon behind which one is missing
+        return None  # it has a value, or a colon without one
     names = list(mapping.keys)
     before = names[names.index(key) - 1]
     text = mapping.items.get(before)
@@ -507,7 +510,7 @@ def _cut_off(key: str, mapping: MapNode) -> str | None:
 
 
 def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
-    """The hint for a key that other programs know, or that belongs further in."""
+    """A hint for a key that other tools use, or that belongs to an assertion; or None."""
     suggestion = MEANT.get(key)
     if suggestion is not None and suggestion in listed:
         return f"did you mean '{suggestion}'?"
@@ -517,7 +520,7 @@ def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
 
 
 def notes_of(tried: Sequence[str]) -> list[str]:
-    """The paths that were tried for a missing file; of very many the first and the last."""
+    """Notes with the paths that were tried for a missing file; if there are many, the first ones and the last."""
     listed = [f"tried {shown(path)}" for path in tried]
     if len(listed) <= LISTED_PATHS + 1:
         return listed
@@ -526,8 +529,8 @@ def notes_of(tried: Sequence[str]) -> list[str]:
 
 
 def sibling(text: str, tried: Iterable[str]) -> str | None:
-    """The nearest name among the files that stand where the missing one should."""
-    base = os.path.basename(text)  # noqa: PTH119  # text, of which the rest is kept as it is written
+    """A hint with the most similar file name in the tried directories, or None."""
+    base = os.path.basename(text)  # noqa: PTH119  # the rest of the text is kept as authored
     for path in tried:
         folder = Path(path).parent
         if base and is_directory(str(folder)):

@@ -1,4 +1,4 @@
-"""The authored models: keys of a suite, a case, a run block, a target and an exam (SPEC sections 3, 4, 11 and 12).
+"""Declared keys of a suite, a case, a run block, a target and an exam (SPEC sections 3, 4, 11 and 12).
 
 Keys whose meaning depends on other keys are declared as `AsNode` and read elsewhere.
 """
@@ -38,7 +38,7 @@ PerMinute = Annotated[float, Between(0.01)]
 
 
 class AuthoredRetry(Declared, Struct, frozen=True):
-    """When a call without an answer is made again."""
+    """When a failed call is retried."""
 
     max_retries: Annotated[
         Annotated[int, Between(0, 100)] | None,
@@ -65,14 +65,14 @@ class AuthoredRetry(Declared, Struct, frozen=True):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """A first wait that is longer than the longest."""
+        """Yield an issue if the initial delay is longer than the maximum delay."""
         first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
         if first is not None and longest is not None and first > longest:
             message = f"the first wait of {first:g} ms is longer than the maximum, {longest:g} ms"
             yield Issue(("retry_initial_delay_ms",), message)
 
     def over(self, base: Retry) -> Retry:
-        """These settings, with the base's for those that are not set."""
+        """These settings, with those that are not set taken from the base."""
         said = {key.removeprefix("retry_"): value for key, value in asdict(self).items() if value is not None}
         return replace(base, **said)
 
@@ -86,7 +86,7 @@ class AuthoredRate(Declared, Struct, frozen=True):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """A rate that limits nothing."""
+        """Yield an issue if no limit is set."""
         if self.requests_per_minute is None and self.tokens_per_minute is None:
             message = "a rate needs 'requests_per_minute' or 'tokens_per_minute'"
             yield Issue((), message, "missing-key")
@@ -115,13 +115,13 @@ class AuthoredPrice(Declared, Struct, frozen=True):
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
 Label: TypeAlias = Annotated[Text | None, Verbatim()]
-"""Text that no placeholder changes: SPEC section 6 lists what is rendered, and this is not in it."""
+"""Text in which placeholders are not rendered (SPEC section 6)."""
 Name: TypeAlias = Annotated[Text | None, Nonempty(), Verbatim()]
-"""A label that must hold something where it is given."""
+"""A label that must not be blank if it is set."""
 
 
 class AuthoredRepeat(Declared, Struct, frozen=True):
-    """Number of samples of a case, if it depends on the results."""
+    """Number of samples of a case if it depends on the results."""
 
     max: Annotated[AtLeastOne, Doc("maximum number of samples")]
     until: Annotated[Until, Doc("stop sampling once it is clear on which side of its threshold a case's pass rate is")]
@@ -465,7 +465,7 @@ class AuthoredOptions(Declared, Struct, frozen=True):
 
 
 class AuthoredTarget(Declared, Struct, frozen=True):
-    """Keys of every target, whatever its provider."""
+    """Keys of every target, independent of its provider."""
 
     name: Annotated[Text | None, Doc("name of the target in suites")] = None
     provider: Annotated[Label, Doc("what kind of system it is")] = None

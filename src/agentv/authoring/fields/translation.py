@@ -1,8 +1,8 @@
-"""Mappings of a file with their canonical keys; from there on, nothing knows how a key was spelled.
+"""Translates the mappings of a file to canonical keys, so that the readers know only these.
 
-Each function reports what is wrong with the keys: unknown ones, two spellings of one, and those that are not built yet.
-Values keep their positions, and diagnostics about a value name the key as authored. Targets come last: AgentV has more
-ways to write one, which depend on its provider (SPEC section 12).
+Each function reports mistakes in keys: unknown ones, two spellings of one key, and keys that are not supported yet.
+Values keep their positions, and diagnostics about a value name the key as authored. Targets come last in this module:
+AgentV has more ways to write one, which depend on the provider (SPEC section 12).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
 
 
 def _with_name(root: MapNode, reading: Reading) -> tuple[MapNode, dict[str, Json]]:
-    """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
+    """Rename `dataset` or `suite` to `name`, or, if there is a `name`, return them as metadata."""
     older = [key for key in ("dataset", "suite") if key in root.items]
     items, keys = dict(root.items), dict(root.keys)
     others: dict[str, Json] = {}
@@ -46,7 +46,7 @@ def _with_name(root: MapNode, reading: Reading) -> tuple[MapNode, dict[str, Json
 
 
 def _run_value(key: str, node: Node) -> Node:
-    """Older values that mean something else: `timeout_ms: 500`, `fail_on_error: true`."""
+    """Convert the values of older keys with another unit or meaning: `timeout_ms: 500`, `fail_on_error: true`."""
     if key == "timeout_ms" and isinstance(node, Scalar) and type(node.value) in (int, float):
         seconds = node.value / 1000
         return Scalar(seconds, repr(seconds), node.at)
@@ -56,7 +56,7 @@ def _run_value(key: str, node: Node) -> Node:
 
 
 def suite(node: MapNode, reading: Reading) -> tuple[Canonical, dict[str, Json]]:
-    """The outermost mapping of an eval file, and what `dataset` and `suite` say beside `name`."""
+    """Translate the outermost mapping of an eval file; also return its `dataset` and `suite` if it has a `name`."""
     named, others = _with_name(node, reading)
     made = translated(named, SUITE, reading, "an eval file")
     made.items = {key: one for key, one in made.items.items() if key != "$schema"}
@@ -66,7 +66,7 @@ def suite(node: MapNode, reading: Reading) -> tuple[Canonical, dict[str, Json]]:
 
 
 def gathered(made: Canonical, outer: str, reading: Reading) -> None:
-    """Move the values of `outer.key`, as keys in older places are translated, into the mapping `outer`."""
+    """Move values whose canonical key is `outer.key`, as translated from older places, into the mapping `outer`."""
     moved = {key: made.items.pop(key) for key in list(made.items) if key.startswith(f"{outer}.")}
     own = made.items.get(outer)
     if not moved or not (own is None or isinstance(own, MapNode)):
@@ -84,13 +84,13 @@ def gathered(made: Canonical, outer: str, reading: Reading) -> None:
 
 
 def run_block(node: MapNode, reading: Reading) -> Canonical:
-    """A `run:` block."""
+    """Translate a `run:` block."""
     values = {key: _run_value(key, item) for key, item in node.items.items()}
     return translated(MapNode(values, node.keys, node.at), RUN, reading, f"'{reading.report.spelled(node, 'run')}'")
 
 
 def case(node: MapNode, reading: Reading, *, replaces: bool = False) -> Canonical:
-    """One entry of `tests:`, with its options and turns. `replaces`: its `evaluators` replace the suite's."""
+    """Translate an entry of `tests:` and its options. With `replaces`, its `evaluators` replace the suite's."""
     made = translated(node, CASE, reading, "a case")
     own = made.spelled.get("assert", "").rpartition(".")[2]
     if replaces and own == "evaluators" and getattr(made.get("skip_defaults"), "value", False) is False:
@@ -102,7 +102,7 @@ def case(node: MapNode, reading: Reading, *, replaces: bool = False) -> Canonica
 
 
 def default_test(node: MapNode, reading: Reading) -> Canonical:
-    """`default_test:`, with its options."""
+    """Translate `default_test:` and its options."""
     what = f"'{reading.report.spelled(node, 'default_test')}'"
     made = translated(node, DEFAULT_TEST, reading, what)
     _within(made, "options", lambda one, own: translated(one, OPTIONS, own, f"'options' of {what}"), reading)
@@ -110,7 +110,7 @@ def default_test(node: MapNode, reading: Reading) -> Canonical:
 
 
 def _within(made: Canonical, key: str, translate: Callable[[MapNode, Reading], Canonical], reading: Reading) -> None:
-    """Translate a mapping inside of another; the reader reports what is not a mapping."""
+    """Translate the mapping under a key. A value that is not a mapping is left for the reader to report."""
     inner = made.items.get(key)
     if isinstance(inner, MapNode):
         own = translate(inner, reading)
@@ -119,13 +119,13 @@ def _within(made: Canonical, key: str, translate: Callable[[MapNode, Reading], C
 
 
 def translated(node: MapNode, spellings: Spellings, reading: Reading, what: str | None) -> Canonical:
-    """A mapping with the canonical keys of its kind.
+    """A mapping translated to canonical keys.
 
     Args:
-        node: as authored.
-        spellings: of its kind.
-        reading: whose report gets the diagnostics.
-        what: the kind, in messages; None: another reader knows further keys, so that none is unknown.
+        node: the mapping as authored.
+        spellings: spellings of the mapping's kind.
+        reading: context with the report.
+        what: name of the mapping's kind in messages; None: unknown keys are kept, as another reader knows more keys.
     """
     if node.items.keys() <= spellings.canonical:
         return Canonical(node.items, node.keys, node.at)
@@ -171,7 +171,7 @@ class _Translation(Struct):
                 self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)
 
     def _postpone(self, written: str, at: Place) -> None:
-        """Report a key that is known and not built yet."""
+        """Report a key that is not supported yet."""
         tolerated = self.spellings.tolerates and not self.reading.strict_env
         add = self.reading.report.warning if tolerated else self.reading.report.error
         add("not-yet", at, f"'{written}' is recognized but not supported yet")
@@ -184,7 +184,7 @@ class _Translation(Struct):
             return
         if written != canonical and written not in self.spellings.equal:
             spellings, better = self.spellings, canonical
-            if not isinstance(value, ListNode):  # `target` is better for one value, where several are `targets`
+            if not isinstance(value, ListNode):  # suggest `target` for a single value, `targets` for a list
                 better = next((one for one in spellings.equal if spellings.older.get(one) == canonical), canonical)
             self.reading.report.older(written, better, at)
         if written != canonical:
@@ -193,7 +193,7 @@ class _Translation(Struct):
 
 
 def _report_unknown(made: Canonical, spellings: Spellings, reading: Reading, what: str) -> None:
-    """Report the unknown keys of a mapping and remove them. What they may mean is not reported as missing too."""
+    """Report the unknown keys of a mapping and remove them. Keys that they may mean are not reported as missing."""
     canonical, free = spellings.canonical, ("x-", "run.", "$schema") if spellings is SUITE else ("x-",)
     unknown = [key for key in made.items if key not in canonical and not key.startswith(free)]
     if not unknown:
@@ -207,7 +207,7 @@ def _report_unknown(made: Canonical, spellings: Spellings, reading: Reading, wha
     near = (nearest(key, known) or MEANT.get(key, key) for key in islice(unknown, SHOWN_KEYS))
     made.not_missing = frozenset(older.get(key, key) for key in near)
     if "turns" in made.not_missing:
-        made.not_missing |= {"input", "assert"}  # which a case with turns may lack
+        made.not_missing |= {"input", "assert"}  # not required in a case with turns
     for key in unknown:
         del made.items[key]
 
@@ -218,11 +218,11 @@ NO_EFFECT = frozenset(
     | {"batch_requests", "provider_batching", "fallback_targets", "timeout_ms"}
     | {"subagent_mode_allowed", "workspace_template"}
 )
-"""They show or keep more of a call, join calls that are made one by one here, or belong to agents. AgentV itself never
-reads `timeout_ms` of a target, and no longer the keys of batches."""
+"""Keys of a target that are ignored: they add output, batch calls that agentv makes one by one, or configure agents.
+AgentV itself never reads a target's `timeout_ms`, and no longer reads the keys for batches."""
 
 _DEFAULTS = {"runtime": ("host",)}
-"""Keys that ask for nothing at these values, and otherwise for what is not built."""
+"""Key → values that have no effect; other values are not supported yet."""
 
 _NOT_YET = frozenset({"container", "environment", "execution_traces", "install", "transcripts"})
 
@@ -232,7 +232,7 @@ _PROGRAMS = (".ts", ".js", ".mts", ".mjs")
 
 
 def translated_target(node: MapNode, providers: Registry[Provider], reading: Reading) -> Canonical:
-    """The mapping of a target by its canonical keys; mistakes of its keys are reported."""
+    """Translate the mapping of a target; mistakes in its keys are reported."""
     flat = _with_provider(_flattened(node, providers, reading.report), providers, reading)
     said = flat.get("provider")
     provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
@@ -255,7 +255,7 @@ def translated_target(node: MapNode, providers: Registry[Provider], reading: Rea
 
 
 def canonical_provider(written: str, at: Node | None, report: Report) -> str:
-    """A `provider:rest` string with the canonical name of its provider; an older one is a hint."""
+    """A `provider:rest` string with the provider's canonical name; an older name is reported as a hint."""
     text = without_wrapper(written)
     head, colon, rest = text.partition(":")
     if folded(head) in PROVIDERS:
@@ -264,16 +264,16 @@ def canonical_provider(written: str, at: Node | None, report: Report) -> str:
 
 
 def without_wrapper(written: str) -> str:
-    """The `provider:model` string inside `agentv:provider:model`, which is AgentV's way to name a model's provider."""
+    """A `provider:model` string without AgentV's prefix `agentv:`."""
     head, colon, rest = written.partition(":")
     return rest if colon and folded(head) == _WRAPPER and ":" in rest else written
 
 
 def _flattened(node: MapNode, providers: Registry[Provider], report: Report) -> MapNode:
-    """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
+    """Move the keys of `config:` (newer AgentV) and `settings:` (oldest AgentV) into the target's own mapping.
 
-    A `config` that is a setting of the provider's own stays. `id` is the provider where there is no other, as in
-    promptfoo.
+    A `config` that is a setting of the provider is kept. Without a `provider`, an `id` that names one is the provider,
+    as in promptfoo.
     """
     for outer in ("config", "settings"):
         inner = node.get(outer)
@@ -297,7 +297,7 @@ def _flattened(node: MapNode, providers: Registry[Provider], report: Report) -> 
 
 
 def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
-    """Whether the provider declares `config` itself, and its main setting does not stand in there (newer AgentV)."""
+    """Whether `config` is a setting of the provider: it declares one, and its main setting is not in this mapping."""
     said = node.get("provider") or node.get("id")
     provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
     return (
@@ -308,7 +308,7 @@ def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider])
 
 
 def _named_variables(settings: MapNode) -> MapNode:
-    """`settings:` of the oldest files, where a value that looks like the name of a variable is one."""
+    """`settings:` of the oldest AgentV files, in which a value like `API_KEY` names an environment variable."""
     items: dict[str, Node] = {}
     for key, node in settings.items.items():
         items[key] = node
@@ -320,9 +320,9 @@ def _named_variables(settings: MapNode) -> MapNode:
 
 
 def _with_provider(flat: MapNode, providers: Registry[Provider], reading: Reading) -> MapNode:
-    """The target with the canonical name of its provider, on which the meaning of other keys depends.
+    """The target with its provider's canonical name, on which the meaning of other keys depends.
 
-    A target of `agentv` is one of the provider that its model names; one of `.agentv/providers/NAME.ts` is `cli`.
+    For the provider `agentv`, the model names the provider. A script `.agentv/providers/NAME.ts` becomes `cli`.
     """
     said = flat.get("provider")
     rendered = reading.rendered(said) if said is not None else None
@@ -334,7 +334,7 @@ def _with_provider(flat: MapNode, providers: Registry[Provider], reading: Readin
     if folded(written) == _WRAPPER and isinstance(model, Scalar) and ":" in model.text:
         written, at = model.text, items.pop("model").at
     elif provider_name(written) not in {_WRAPPER, *providers.names, *providers.not_yet} and ":" not in written:
-        names = [os.path.join("providers", f"{written.strip()}{suffix}") for suffix in _PROGRAMS]  # noqa: PTH118  # as in files
+        names = [os.path.join("providers", f"{written.strip()}{suffix}") for suffix in _PROGRAMS]  # noqa: PTH118
         path, _ = nearest_in_agentv(home, reading.places.root, *names)
         if path is not None:
             command = f"bun run {os.path.relpath(path, home)} {{PROMPT}}"
@@ -343,6 +343,6 @@ def _with_provider(flat: MapNode, providers: Registry[Provider], reading: Readin
             written = "cli"
     place: Place = at
     value = canonical_provider(written, Scalar(written, written, place), reading.report)
-    # what was written is the name of a target without one
+    # the authored text is the default name of the target
     items["provider"] = as_data(Scalar(value, without_wrapper(written), place))
     return MapNode(items, keys, flat.at)

@@ -216,8 +216,8 @@ class Places(Struct, frozen=True):
     """Base directories for the relative and absolute paths of one suite.
 
     Attributes:
-        suite: directory of the eval file; for files in `.agentv`, the directory that contains `.agentv`; without a file,
-            the working directory.
+        suite: directory of the eval file; for files in `.agentv`, the directory that contains `.agentv`; without a
+            file, the working directory.
         root: the repository's root.
         alone: search only `suite`, not the directory of the file that contains a path.
         climbs: search a path such as `docs/a.md` in the directories above `suite`, too.
@@ -327,7 +327,7 @@ _HOME = lazy_pattern(rb'"[^"]*/cache/repos/(?=(?:github\.com|gitlab\.com|bitbuck
 
 
 def without_home(written: bytes) -> bytes:
-    """JSON in which the paths of files from git hosts start at the host's name, so that they are machine-independent."""
+    """JSON with the paths of files from git hosts shortened to start at the host's name, the same on every machine."""
     return _HOME.sub(b'"', written) if b"/cache/repos/" in written else written
 
 
