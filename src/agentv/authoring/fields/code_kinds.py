@@ -44,9 +44,7 @@ def read_function(node: Node, reading: Reading, key: str) -> Any:
     source = reading.text_of(found, node) if found else None
     is_right = False
     if found is not None and source is not None:
-        from agentv.authoring.fields.python_source import (
-            check_function,
-        )  # few suites need `ast`, which is slow to import
+        from agentv.authoring.fields.python_source import check_function  # imports `ast`, which few suites need
 
         is_right = check_function(found, source, name, node, reading)
     return declared.FunctionRef(name, path=found) if is_right else INVALID
@@ -234,7 +232,7 @@ def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> b
 
     Functions with a decorator, whose parameters may differ, and functions that are not in a file are not checked.
     """
-    from agentv.authoring.fields.python_source import sure_definition  # few suites need `ast`, which is slow to import
+    from agentv.authoring.fields.python_source import sure_definition  # imports `ast`, which few suites need
     from agentv.model.run.rubric import WRITER_NAMES
 
     source = reading.text_of(function.path, node) if function.path else None

@@ -203,9 +203,7 @@ def _with_whole_characters(data: bytes, path: str) -> bytes:
 
 def _with_whole(quoted: re.Match[bytes]) -> bytes:
     last_line = quoted[0].rpartition(b"\n")[2]
-    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(
-        _PAIR.findall(last_line)
-    )  # pads, so that the rest of the line keeps its column
+    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(_PAIR.findall(last_line))  # keeps the columns that follow
 
 
 def _whole(pair: re.Match[bytes]) -> bytes:
