@@ -90,7 +90,7 @@ class OptionsSchema(Struct, frozen=True):
     def decode(  # noqa: C901  # the hot loop of loading: a function call per option is too slow
         self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> Any:
-        """An instance, or INVALID after reporting every mistake.
+        """An instance of the options class, or INVALID after reporting every mistake.
 
         Args:
             pairs: options by key.
@@ -184,15 +184,15 @@ class OptionsSchema(Struct, frozen=True):
     def read(
         self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> Any:
-        """An instance; if anything is invalid, the mistakes are reported and the instance has only the unread options.
+        """Decode the options; after reporting mistakes, return an instance with only the unread options.
 
-        These options are then checked too, so that one pass finds every mistake.
+        The unread options are then checked too, so that one pass finds every mistake.
         """
         found = self.decode(pairs, at, reading, what, extra=extra)
         return self.unread(pairs) if found is INVALID else found
 
     def unread(self, pairs: Mapping[str, Node]) -> Any:
-        """An instance with only the options that are kept as nodes."""
+        """An instance of the options class with only the options that are kept as nodes."""
         rules = self.rules
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
