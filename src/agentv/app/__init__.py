@@ -1,1 +1,1 @@
-"""Use cases, one a module or package. Only here are siblings joined."""
+"""Use cases, one per module or package. Only this package joins sibling packages."""

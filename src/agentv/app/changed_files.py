@@ -37,30 +37,30 @@ _LEFT = "if an earlier run wrote it as an answer, delete it before each run: oth
 
 
 class ImportedCode(Struct):
-    """The compared files that workers have loaded, with their contents then: later changes on disk have no effect."""
+    """Digests of watched files when workers loaded them; workers do not see later changes on disk."""
 
     _digests: dict[tuple[Role, str], set[str | None]] = {}
     _paths: dict[str, set[str]] = {}
 
     def watch(self, paths: Iterable[str]) -> None:
-        """Take note when a worker loads one of these files."""
+        """Record the digest of these files when a worker loads them."""
         for path in paths:
             self._paths.setdefault(os.path.realpath(path), set()).add(path)
 
     def note(self, role: Role, files: Iterable[str]) -> None:
-        """A worker of a role has loaded files."""
+        """Record that a worker of a role has loaded files."""
         for file in files:
             for path in self._paths.get(os.path.realpath(file), ()):
                 self._digests.setdefault((role, path), set()).add(digest_of(path))
 
     def loaded(self, role: Role, path: str) -> set[str | None]:
-        """The sha256 of a file whenever a worker of a role had loaded it."""
+        """Return the sha256 of a file at each time when a worker of a role loaded it."""
         return self._digests.get((role, path), set())
 
     async def load(self, suites: Iterable[Suite], executor: Executor) -> None:
-        """Load grading code, so that no target can change it afterwards.
+        """Import grading code in workers, so that no target can change it afterwards.
 
-        If that fails or takes too long, it is reported where the code is used.
+        A failure or a timeout is not reported here, but when the code is used.
         """
         loading = []
         for suite in suites:
@@ -74,7 +74,7 @@ class ImportedCode(Struct):
                     {"file": path, "module": module},
                     code="cannot-load",
                     what=path or module or "",
-                    directory=os.path.dirname(path) if path else "",  # noqa: PTH120  # as it is written
+                    directory=os.path.dirname(path) if path else "",  # noqa: PTH120
                     env=suite.env or None,
                 )
                 loading.append(asyncio.wait([asyncio.ensure_future(executor.python(call))], timeout=limit_s))
@@ -93,14 +93,14 @@ class SuiteFiles:
         self._left: dict[str, str | None] = {}
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
-        """Why the entry must not grade; None if its files are unchanged, or changed only by grading."""
+        """Return why the entry must not grade, or None if its files are unchanged or changed only by grading."""
         refused = self._refused(entry)
         if refused is None:
             self._under_way.update(self._written_by(entry))
         return refused
 
     def end(self, entry: AssertionEntry) -> Failure | None:
-        """Likewise when it has graded. A data file that its script has changed meanwhile is the script's own."""
+        """Check again after grading. A data file that the entry's own script changed meanwhile is accepted."""
         refused = self._refused(entry)
         for path in self._written_by(entry):
             self._under_way[path] -= 1
@@ -110,13 +110,13 @@ class SuiteFiles:
         return refused
 
     def notes(self) -> Iterator[str]:
-        """Files that grading scripts wrote to, besides their output."""
+        """Yield a note about files that grading scripts changed."""
         if self._left:
             named = ", ".join(sorted(map(shown, self._left)))
             yield f"changed while scripts were grading, so treated as written by them: {named}"
 
     def _written_by(self, entry: AssertionEntry) -> frozenset[str]:
-        """The data files that an entry's script may write itself, of those that were there at first."""
+        """Return the data files that an entry's script may write, if they existed when the suite was loaded."""
         found: frozenset[str] = frozenset()
         for command in commands_of(entry.assertion):
             if command not in self._written:
@@ -126,7 +126,7 @@ class SuiteFiles:
         return found
 
     def _is_written(self, entry: AssertionEntry, path: str) -> bool:
-        """Whether a change of a file is one of those that its own script made."""
+        """Whether a file was changed by the entry's own script."""
         if path not in self._written_by(entry):
             return False
         return self._under_way[path] > 0 or (path in self._left and digest_of(path) == self._left[path])
@@ -140,7 +140,7 @@ class SuiteFiles:
     def _changed(self, options: object) -> Iterator[str]:
         found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)
         for root, path in found:
-            # what a target writes where it runs is an answer: all but code that the entry itself names
+            # files that a target writes in its directory are answers, except code that the entry itself names
             is_answer = path.startswith(self._own) and not (path == root and is_code(root))
             if not (self._own and is_answer):
                 yield path
@@ -149,9 +149,9 @@ class SuiteFiles:
 
 
 def directories_of_targets(suite: Suite) -> tuple[str, ...]:
-    """Directories in which the suite's targets run, if separate from it; files written there are answers."""
+    """Return the targets' working directories that do not contain the suite; files written there are answers."""
     found = (getattr(spec.settings, "cwd", None) for spec in suite.targets)
-    named = (os.path.join(cwd, "") for cwd in found if isinstance(cwd, str) and cwd)  # noqa: PTH118  # it ends with a slash
+    named = (os.path.join(cwd, "") for cwd in found if isinstance(cwd, str) and cwd)  # noqa: PTH118  # adds a final slash
     return tuple(cwd for cwd in named if not suite.path.startswith(cwd) and not f"{suite.root}{os.sep}".startswith(cwd))
 
 
@@ -163,16 +163,16 @@ def changed_files(
     code_only: bool = False,
     search: SearchPaths | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Files that are opened when the options are used and that have changed, each after the file that names it.
+    """Yield (root, path) for each changed file that using the options opens; `root` is the file that leads to `path`.
 
-    A file that did not exist at first is not included, such as one that an answer is written to; but what would change
-    how pytest runs is.
+    Files that did not exist when the suite was loaded are ignored, as answers are written to such files; new files that
+    configure pytest are included.
 
     Args:
         options: of an assertion or a target.
-        known: path → sha256 at first.
-        loaded: path → its sha256 whenever a worker has loaded it, which does not open it again.
-        code_only: data files may change, such as the memory of an agent.
+        known: path → sha256 when the suite was loaded.
+        loaded: path → its sha256 each time when a worker loaded it; workers do not read a loaded file again.
+        code_only: ignore data files, such as an agent's memory.
         search: where programs look for code; None: as in this process.
     """
     for root, closure in code_behind(options, search):
@@ -193,7 +193,7 @@ def _failure(path: str) -> Failure:
 
 
 class UnchangedTarget:
-    """A target that is not asked any more once its code is another."""
+    """A target that is no longer called once its files have changed."""
 
     def __init__(self, wrapped: Target, spec: TargetSpec, imported: ImportedCode, *, code_only: bool) -> None:
         self._wrapped = wrapped
@@ -203,7 +203,7 @@ class UnchangedTarget:
         imported.watch(spec.files)
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """Ask, unless a file of the target's has changed."""
+        """Call the target, or return a Failure if one of its files has changed."""
         path = next(self._changed(), None)
         return self._wrapped.answer(request) if path is None else _failure(path)
 
@@ -220,6 +220,6 @@ class UnchangedTarget:
 
 
 def unchanged(target: Target, spec: TargetSpec, imported: ImportedCode, *, code_only: bool) -> Target:
-    """The target, guarded against changes of its files where it has some."""
+    """Return the target, wrapped in `UnchangedTarget` if it has files."""
     reads_none = isinstance(target, Embedder) or not spec.files
     return target if reads_none else UnchangedTarget(target, spec, imported, code_only=code_only)

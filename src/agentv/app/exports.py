@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 class Exported(Struct, frozen=True):
-    """Data of an export: a run, all of its trials or some, and the run that it is compared with."""
+    """Data of an export: a run with all or some of its trials, and the run that it is compared with, if any."""
 
     run: StoredRun
     against: StoredRun | None = None
 
     def totals(self) -> Summary:
-        """The totals of the whole run, of which the trials may be a part."""
+        """Return the totals of the whole run, even if only some of its trials are exported."""
         from agentv.app.labelled_runs import labelled_runs
         from agentv.app.results.listing import compared_totals_of
 
         return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
     def rows(self) -> Iterator[str]:
-        """The rows of the trials as they lie on disk, so that keys which only others know stay in them."""
+        """Yield the rows of the trials as they are on disk, so that unknown keys are preserved."""
         run = self.run
         if run.places is not None:
             return _checked(run, lines_at(run.index, run.places))
@@ -59,7 +59,7 @@ def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str
 
 
 Renderer = Callable[[Exported], Iterator[str]]
-"""A run to the text of a file, piece by piece."""
+"""Renders a run as the text of a file, piece by piece."""
 
 
 def _jsonl(exported: Exported) -> Iterator[str]:
@@ -82,7 +82,6 @@ def _csv(exported: Exported) -> Iterator[str]:
 
 
 def _ratings(run: StoredRun) -> Ratings:
-    """What people think of the answers of a run."""
     from agentv.app.labelled_runs import labelled_runs
 
     return labelled_runs().ratings(run.path, run.project)
@@ -101,7 +100,7 @@ def _junit(exported: Exported) -> Iterator[str]:
 
 
 def _passed_cases(run: StoredRun) -> Iterator[CaseKey]:
-    """The cases that passed over their samples."""
+    """Yield the cases whose verdict over all samples is passed."""
     from agentv.app.compare.gathering import cases_of
 
     cases = cases_of(run.rows())
@@ -136,18 +135,18 @@ def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
 
 
 EXPORTS: Mapping[str, Renderer] = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".xml": _junit, ".md": _markdown}
-"""By the suffix of the file, in small letters. Extensions and plugins have further ones."""
+"""Built-in renderers by lowercase file suffix. Extensions and plugins add others."""
 
 
 def known_suffixes() -> list[str]:
-    """Every suffix that a run can be exported to, by extensions that are not here too. Imports no plugin."""
+    """Return every suffix for exports, including those of extensions that are not installed. Imports no plugin."""
     from agentv.app.plugins import report_suffixes
 
     return [*EXPORTS, *known(EXPORT_FORMATS), *report_suffixes()]
 
 
 _OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
-"""What a run keeps in its directory: an export must not take the place of it."""
+"""Files of a run directory, which an export must not replace."""
 
 
 def is_export(path: str) -> bool:
@@ -164,7 +163,7 @@ def write_export(exported: Exported, path: Path, suffix: str | None = None) -> N
     Args:
         exported: a run that has ended, or that may be partial.
         path: of the file; an existing file is replaced.
-        suffix: names the format; None: that of the path does.
+        suffix: the format's suffix; None: that of the path.
 
     Raises:
         UsageError: the suffix names no format, or the path cannot be an export.
@@ -175,17 +174,17 @@ def write_export(exported: Exported, path: Path, suffix: str | None = None) -> N
 
 
 def rendered(suffix: str, exported: Exported) -> Iterator[str]:
-    """The text of an export, piece by piece, in the format that a suffix names.
+    """Yield the text of an export, piece by piece, in the format that a suffix names.
 
     Raises:
-        UsageError: it names none, or there is nothing to report.
-        StoreError: as the pieces are taken: the run cannot be read.
+        UsageError: no format has the suffix, or there is nothing to report.
+        StoreError: the run cannot be read; raised while iterating.
     """
     return _renderer(suffix)(exported)
 
 
 def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write a run to several files; the paths that were written, and the errors of the others.
+    """Write a run to several files; return the paths that were written and the errors of the others.
 
     The run is already saved, so a failed export affects neither it nor the other exports.
     """
@@ -202,11 +201,11 @@ def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...]
 
 
 def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -> None:
-    """Refuse what cannot be written when a run has ended, before it begins.
+    """Raise before a run begins if its exports could not be written when it ends.
 
     Args:
         paths: of the exports.
-        run: its directory, where that was named.
+        run: the run directory, if the user named one.
         read: absolute paths of the files that the run reads.
 
     Raises:
@@ -219,11 +218,11 @@ def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -
 
 
 def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> None:
-    """Refuse what an export cannot be written to, before anything is run or paid for.
+    """Raise if an export cannot be written to a path, before anything is run or paid for.
 
     Args:
         path: of the export.
-        run: directory of the run, which may be yet to make; None: one below `.agentv/results`.
+        run: the run directory, which need not exist yet; None: a new one below `.agentv/results`.
         suffix: as for `write_export`.
 
     Raises:
@@ -235,14 +234,14 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
     if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
         raise UsageError(f"{path} is one of the run's own files", "give the export another name")
     if inside and not there:
-        return  # the run makes it
+        return  # the run creates its directory
     if not there:
         raise UsageError(f"cannot write {path}: the directory {path.parent} does not exist", f"mkdir -p {path.parent}")
     check_place(path)
 
 
 def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
-    """The renderer for a suffix, built in, of an extension or of a plugin.
+    """Return the renderer for a suffix: built in, of an extension or of a plugin.
 
     Raises:
         UsageError: no format has this suffix, or its plugin is broken.

@@ -1,4 +1,4 @@
-"""What ends or decides a run beside its cases: a comparison with an earlier run, and minimums of activation."""
+"""Gates on a whole run: the comparison with an earlier run (`--against`) and minimums for skill activation."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 
 class _Planned(Struct, frozen=True):
-    """The run that goes through its cases in random order.
+    """A plan, and the earlier run that it is compared with.
 
     Attributes:
-        root: absolute path that the places of suites count from.
+        root: absolute path of the repository root, which suites' paths are relative to.
     """
 
     plan: Plan
@@ -40,16 +40,16 @@ class _Planned(Struct, frozen=True):
     root: str
 
     def cases(self) -> Iterator[tuple[CaseId, Trial]]:
-        """Each trial with its case, as the base calls it."""
+        """Yield each trial with the identity of its case in the base."""
         for trial in self.plan:
             suite, case = trial.suite, trial.case
             yield (self.base.named(suite.name, self._path(suite)), case.id, case.prompt_id), trial
 
     def placed(self) -> Iterator[tuple[CaseId, Hashable, Trial]]:
-        """Each trial with its case and the group of dependent cases that it belongs to.
+        """Yield each trial with its case and its group of dependent cases.
 
-        Those are cases of one cluster, and cases that must run before others. With several prompts a case is drawn with
-        all of them: they are no independent cases.
+        A group joins cases of one cluster and cases that depend on each other. A case with several prompts is drawn
+        with all of them, as they are not independent.
         """
         groups = Groups()
         for identity, trial in self.cases():
@@ -58,16 +58,16 @@ class _Planned(Struct, frozen=True):
             yield identity, groups.of(self._places(identity, trial)[0]), trial
 
     def _places(self, identity: CaseId, trial: Trial) -> list[ClusterId]:
-        """The case of a trial, and the cases that it needs."""
+        """Return the case of a trial, and the cases that it depends on."""
         link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
         home = (self._path(trial.suite), trial.suite.name)
         return [("", *home, case) for case in (identity[1], *(link.needs if link is not None else ()))]
 
     def paired(self) -> dict[CaseId, Bounds]:
-        """Of the cases that both runs have in the same words, the share of samples of the base that passed.
+        """Return the pass rates in the base of the cases that are unedited since.
 
         Raises:
-            UsageError: both runs judge a case by different thresholds.
+            UsageError: the runs have different thresholds for a case.
         """
         found: dict[CaseId, Bounds] = {}
         unlike: list[str] = []
@@ -90,11 +90,11 @@ class _Planned(Struct, frozen=True):
 
 
 def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Draws | None:
-    """The trials in the order in which they are drawn; None: the run is not compared with another.
+    """Return the trials in the random order to run them in, or None without `--against`.
 
     Args:
-        settings: of the run; `against` names a run as `resolved` does.
-        plan: what is run.
+        settings: of the run, as returned by `resolved`.
+        plan: the trials to run.
         root: absolute path of the repository root.
         results: the directory that contains `.agentv/results`.
 
@@ -118,17 +118,17 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
 
 
 def resolved(settings: EvalSettings, results: Path) -> EvalSettings:
-    """The settings with the base by its id where they say `last`: a run that is resumed is the last one itself."""
+    """Replace `--against last` by the id of the last run; when this run is resumed, it is the last run itself."""
     if settings.against != "last":
         return settings
     return replace(settings, against=find_run("last", results, action="compare with").name)
 
 
 def check_terms(settings: EvalSettings, recorded: JsonObject, run: str) -> None:
-    """Refuse to resume a run on other terms: those that are chosen after looking prove nothing.
+    """Raise if a resume changes the terms of the comparison, which are only valid if chosen before seeing results.
 
     Raises:
-        UsageError: the run was begun with another base, margin, alpha or seed.
+        UsageError: the run was started with another base, margin, alpha or seed.
     """
     for name in ("against", "margin", "alpha", "seed"):
         current, was = getattr(settings, name), recorded.get(name)
@@ -142,7 +142,7 @@ def check_terms(settings: EvalSettings, recorded: JsonObject, run: str) -> None:
 
 
 def comparison_of(draws: Draws) -> SequentialComparison:
-    """The comparison of the cases that were drawn."""
+    """Return the comparison of the cases that were drawn."""
     bets = draws.bets
     return SequentialComparison(
         base=draws.base,
@@ -161,10 +161,10 @@ def comparison_of(draws: Draws) -> SequentialComparison:
 
 
 def _check_plan(plan: Plan) -> None:
-    """Refuse what cannot be drawn case by case.
+    """Raise if a plan's cases cannot be drawn one by one.
 
     Raises:
-        UsageError: there are several targets, or cases whose samples end early, or whose answers are compared.
+        UsageError: the plan has several targets, or cases that are sampled until decided or compare several answers.
     """
     for suite in plan.suites:
         if suite.run.until is not None:
@@ -183,7 +183,7 @@ _WITHOUT_VERDICT = ("skipped", "shown")
 
 
 class BaseCase(Struct):
-    """A case of the base. `passed`, `errored`, `samples`: how many of its samples."""
+    """A case of the base, with the numbers of its samples and of those that passed and errored."""
 
     sha256: str
     threshold: float
@@ -193,7 +193,7 @@ class BaseCase(Struct):
 
     @property
     def bounds(self) -> Bounds:
-        """The share of its samples that passed: at least, and at most where some errored."""
+        """Lower and upper bound of its pass rate, counting errored samples as failed and as passed."""
         return self.passed / self.samples, (self.passed + self.errored) / self.samples
 
 
@@ -201,7 +201,7 @@ class Base(Struct):
     """The cases of an earlier run.
 
     Attributes:
-        shared: names that several suites of it have; they are distinguished by their files.
+        shared: suite names used in several files; the suites are distinguished by file.
     """
 
     run_id: str
@@ -209,16 +209,16 @@ class Base(Struct):
     cases: dict[CaseId, BaseCase] = field(default_factory=dict)
 
     def named(self, suite: str, path: str | None) -> str:
-        """Label of a suite: its name, with its file if several suites have that name."""
+        """Return the label of a suite: its name, with its file if several suites have that name."""
         return f"{suite} ({path})" if suite in self.shared else suite
 
 
 def read_base(named: str, root: Path) -> Base:
-    """The results of the run with this name: an id, a directory, or `last`.
+    """Read the results of a run, named by an id, a directory, or `last`.
 
     Raises:
-        UsageError: it does not exist, is still being written, has no finished trial or several targets, or its
-            samples ended as soon as a case was decided.
+        UsageError: the run does not exist, is still being written, has no finished trial or several targets, or
+            sampled each case until decided.
         StoreError: its rows cannot be read.
     """
     path = find_run(named, root, action="compare with")
@@ -255,14 +255,14 @@ def read_base(named: str, root: Path) -> Base:
 def with_gates(
     summary: Summary, suites: Sequence[Suite], run: StoredRun, failed_queries: Callable[[str], int], *, changed: bool
 ) -> Summary:
-    """The totals of a run with what the gates of its suites come to.
+    """Return the totals of a run with the results of its suites' gates.
 
     Args:
         summary: of the run.
-        suites: that it ran.
-        run: as it lies on the disk, with the labels that decide it.
-        failed_queries: name of a suite → how many of its queries failed.
-        changed: its labels are others than those before an earlier process of it.
+        suites: the suites that ran.
+        run: as it is on disk, with the labels that decide its gates.
+        failed_queries: returns the number of failed queries of a suite, by its name.
+        changed: the labels changed since an earlier process of the run.
 
     Raises:
         StoreError: the run cannot be read.
@@ -279,14 +279,14 @@ def with_gates(
 
 
 def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int) -> GateResult:
-    """Whether all skills of a suite are distinguished as well as they must be, by the point estimates.
+    """Decide whether every skill of a suite reaches the required recall and precision, by the point estimates.
 
-    A minimum decides its own kind of mistake alone: with `min_recall`, no query may load a skill beside the right one.
+    A minimum tolerates only its own kind of mistake: with `min_recall` alone, no query may load a wrong skill.
 
     Args:
         suite: with minimums.
         activations: of the run.
-        failed: how many of its queries failed, which the gate decides instead.
+        failed: number of its queries that failed; the gate replaces their verdicts.
     """
     minimums = suite.skill_minimums or SkillMinimums()
     found = [one for one in activations if one.suite == suite.name]
@@ -304,7 +304,7 @@ def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int
 
 
 def _checked(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
-    """Each required measure in words, whether it is reached, and whether the lower end of its interval is, too."""
+    """Yield each required measure as text, whether it is reached, and whether the lower end of its interval is, too."""
     who = " ".join(one for one in (found.target, found.variant) if one)
     for skill in found.skills:
         measures = (("recall", skill.recall, minimums.recall), ("precision", skill.precision, minimums.precision))
@@ -319,7 +319,7 @@ def _checked(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, 
 
 
 def _undecided(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
-    """The wrong queries whose mistake no minimum is about, in words."""
+    """Yield a text, False, False for each kind of mistake that no minimum tolerates."""
     wrong = found.judged - found.right
     missed = sum(skill.false_negatives for skill in found.skills)
     silent = sum(cell.queries for cell in found.confusion if cell.expected is not None and cell.loaded is None)

@@ -1,4 +1,4 @@
-"""What labels by people add to runs, which the extension `labels` computes."""
+"""Interface to the extension `labels`: ratings, corrected rates and gates that human labels add to runs."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _PORT = "LabelledRuns"
 
 
 class LabelledRuns:
-    """What labels add where nothing computes it: nothing. The extension overrides all of it."""
+    """What labels add to runs. These defaults add nothing; the extension `labels` overrides every method."""
 
-    def before(self, suites: tuple[Suite, ...]) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
-        """Return the labels of the suites that run, as they are before anything is called.
+    def before(self, suites: tuple[Suite, ...]) -> ReadLabels:  # noqa: ARG002  # overrides use the parameters
+        """Return the labels of the suites to run, read before any call is made.
 
         Raises:
-            StoreError: labels cannot be read that decide the run.
+            StoreError: labels that decide a gate of the run cannot be read.
         """
         return ReadLabels()
 
     def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:  # noqa: ARG002
-        """Return the labels of suites, by their names, as they lie on the disk."""
+        """Return the labels now on disk of the suites with these names."""
         return ReadLabels()
 
     def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:  # noqa: ARG002
-        """Return the latest rating of each person of the answers that a run has now.
+        """Return each person's latest ratings of the current answers of a run.
 
         Args:
-            run: its directory.
+            run: directory of the run.
             root: of the project.
-            kept: where a server keeps labels; None: in the files of the project.
+            kept: a server's store of labels; None: the files of the project.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the labels cannot be read.
         """
         return {}
 
@@ -57,13 +57,13 @@ class LabelledRuns:
         return summary
 
     def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:  # noqa: ARG002
-        """Return the totals of a run that has just ended, with what its gates come to.
+        """Return the totals of a run that has just ended, with the results of its gates.
 
         Args:
             summary: of the run.
             run: with the labels from before it began.
-            suites: that it ran.
-            changed: its labels are others than those before an earlier process of it.
+            suites: the suites that ran.
+            changed: the labels changed since an earlier process of the run.
 
         Raises:
             StoreError: the run cannot be read.
@@ -72,23 +72,23 @@ class LabelledRuns:
 
 
 def labelled_runs() -> LabelledRuns:
-    """What labels add to runs."""
+    """Return the implementation of the extension `labels`, or the defaults if it is not installed."""
     found: LabelledRuns = loaded(PORTS, _PORT)() if _PORT in registered(PORTS) else LabelledRuns()
     return found
 
 
 def has_gate(suite: Suite) -> bool:
-    """Whether labels decide the run of a suite."""
+    """Whether labels decide a gate of a suite."""
     return suite.run.gate is not None or suite.judge_minimums is not None
 
 
 def shown_run(run: StoredRun) -> ListedRun:
-    """The list entry of a run, with the comparisons of its parts and with its corrected rates.
+    """Return the list entry of a run, with the comparisons of its parts and with its corrected rates.
 
     Raises:
         StoreError: its rows cannot be read.
     """
-    from agentv.app.results.listing import compared_run  # reads indexes, which a run that ends does not
+    from agentv.app.results.listing import compared_run  # imported here: only lists of runs read indexes
 
     found = compared_run(run.path)
     if found.summary is None:

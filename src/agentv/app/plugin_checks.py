@@ -1,4 +1,4 @@
-"""Requirements for what plugins of these kinds name: checked when it is loaded, before anything runs."""
+"""Checks of the objects that plugins register, made when a plugin is loaded and before anything runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(kind: str, value: object) -> None:
     """Refuse an object that is not a plugin of its kind.
 
     Raises:
-        BadPluginError: names the reason and the line of the definition.
+        BadPluginError: with the reason and the line of the definition.
     """
     for why in _CHECKS[kind](value):
         file, line = _defined(value)
@@ -32,17 +32,17 @@ def _named(value: object) -> str:
 
 
 def _defined(value: object) -> tuple[str | None, int | None]:
-    """The file and line of a class or function; None where there is no source."""
+    """Return the file and line of a class or function, or (None, None) if it has no source."""
     try:
-        file = inspect.getsourcefile(value)  # type: ignore[arg-type]  # anything else raises what is caught
-        return file, inspect.findsource(value)[1] + 1  # type: ignore[arg-type]  # as above
+        file = inspect.getsourcefile(value)  # type: ignore[arg-type]  # other objects raise TypeError
+        return file, inspect.findsource(value)[1] + 1  # type: ignore[arg-type]
     except (OSError, TypeError, IndexError):
         return None, None
 
 
 def _assertion(value: object) -> Iterator[str]:
     yield from _declared(value, DeclaredAssertion)
-    assert isinstance(value, type)  # noqa: S101  # it has just been checked
+    assert isinstance(value, type)  # noqa: S101  # _declared checks it
     grade = "choose" if getattr(value, "compares", False) is True else "grade"
     if not callable(getattr(value, grade, None)):
         yield f"must have a method '{grade}'"
@@ -53,7 +53,7 @@ def _assertion(value: object) -> Iterator[str]:
 
 def _target(value: object) -> Iterator[str]:
     yield from _declared(value, ProviderSettings)
-    assert isinstance(value, type)  # noqa: S101  # as above
+    assert isinstance(value, type)  # noqa: S101
     if getattr(value, "connect", None) is ProviderSettings.connect:
         yield "must have a method 'connect'"
     taken = sorted(shape_of(value).rules.keys() & (TARGET.known | {"config", "x-"}))
@@ -72,7 +72,7 @@ def _declared(value: object, base: type[Declared]) -> Iterator[str]:
         yield "must be a frozen dataclass: write @dataclass(frozen=True, slots=True) above it"
     try:
         names = shape_of(value).names
-    except (TypeError, NameError) as error:  # a type that no option can have; a name that is not there
+    except (TypeError, NameError) as error:  # an unsupported type or an undefined name in an annotation
         yield f"has an option that cannot be declared: {error}"
         return
     short = getattr(value, "short", None)

@@ -1,4 +1,4 @@
-"""`agentv plugins`, and reports of plugins: an error in one loses neither the run nor the other exports."""
+"""`agentv plugins`, and rendering of plugins' reports: an error in one affects neither the run nor other exports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: Mapping[str, str] = {ASSERTIONS: "assertion", PROVIDERS: "target", EXPORT
 
 
 def list_plugins() -> tuple[ListedPlugin, ...]:
-    """All installed plugins, by kind and name. Each is imported; errors are reported for it alone."""
+    """Import all installed plugins and list them by kind and name; a broken plugin does not affect the others."""
     sources = (source_of_extensions(), *(source(kind) for kind in dict.fromkeys([*KINDS, *kinds()])))
     return tuple(
         _listed(plugin, found.problems.get(plugin) or found.find(plugin.name))
@@ -63,7 +63,7 @@ def list_extensions() -> tuple[ListedPlugin, ...]:
 
 
 _UNSEEN = {BESIDE_RUNS, COMMAND_SECTIONS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SIGNS}
-"""Kinds whose names are written nowhere."""
+"""Kinds whose names users never write."""
 
 
 def _names(owned: Mapping[str, str], extension: str) -> tuple[str, ...]:
@@ -80,33 +80,33 @@ def _listed(plugin: Plugin, found: LoadedPlugin | Problem | None) -> ListedPlugi
 
 
 _END = object()
-"""After the last piece of a report."""
+"""Sentinel: the report has no further pieces."""
 
 
 def report_suffixes() -> list[str]:
-    """The suffixes of files that plugins write: `.tap` for the report `tap`. Imports no plugin."""
+    """Return the file suffixes of plugins' reports, such as `.tap` for the report `tap`, without importing plugins."""
     return [f".{name}" for name in sorted(source(EXPORT_FORMATS).places)]
 
 
 def report_format(suffix: str) -> ReportFormat | None:
-    """The report of a suffix; None where no plugin has it.
+    """Return the report format for a suffix, or None if no plugin provides one.
 
     Raises:
-        UsageError: its plugin is broken.
+        UsageError: the plugin is broken.
     """
     found = source(EXPORT_FORMATS).find(suffix.lower().removeprefix("."))
     if isinstance(found, Problem):
         raise UsageError(f"[{found.code}] {found.message}", found.hint)
     if not isinstance(found, LoadedPlugin):
         return None
-    return ReportFormat(suffix, found.value, found.code)  # type: ignore[arg-type]  # it was checked to be a function
+    return ReportFormat(suffix, found.value, found.code)  # type: ignore[arg-type]  # plugin_checks made sure that it is a function
 
 
 def render_report(report: ReportFormat, run: RunData) -> Iterator[str]:
-    """The text of a report, piece by piece.
+    """Yield the text of a report, piece by piece.
 
     Raises:
-        UsageError: as pieces are taken: the plugin raises, or gives what is no text.
+        UsageError: the plugin raises, or yields something that is not a string.
     """
     try:
         with apart_from_output(), foreign_code("bad-plugin", report.plugin.title):

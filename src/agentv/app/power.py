@@ -18,18 +18,18 @@ from agentv.stats.power import LEAST_CASES, USUAL_CASES, Assumptions, Comparison
 from agentv.stats.samples.case_samples import mean_disagreement
 
 MOST_APART = 0.98
-"""Of the largest deviation that scores with a mean can have; a run's own may lie above it with another --rate."""
+"""Largest standard deviation taken from a run, as a share of the maximum for the mean, which `--rate` may change."""
 USUAL_CORRELATION = 0.3
-"""Of the cases of one cluster, where nobody knows it."""
+"""Intra-cluster correlation to assume if it is not known."""
 
 
 class PlanRequest(Struct, frozen=True):
-    """The options of the command. None: not given.
+    """Options of `agentv power`; None means not given.
 
     Attributes:
-        earlier: run that provides the rate and its noise: an id, a directory, or `last`.
-        detect: the difference that matters, of the pass rate or of the mean score.
-        margin: a loss that does not matter; without `detect`, the plan is to show non-inferiority.
+        earlier: the run to take the rate and its noise from: an id, a directory, or `last`.
+        detect: smallest difference of the pass rate or mean score to detect.
+        margin: loss that is ignored; without `detect`, plan for non-inferiority.
         cluster_size, icc: cases per cluster, and their intra-cluster correlation.
         deviation: standard deviation of a score; plan for scores instead of verdicts.
     """
@@ -50,14 +50,14 @@ class PlanRequest(Struct, frozen=True):
 
 
 class Pilot(PilotShown, frozen=True):
-    """Estimates from an earlier run, with those that are not shown.
+    """Estimates from an earlier run, including those that are not shown.
 
     Attributes:
-        clusters: groups of dependent cases that its cases form.
+        clusters: number of clusters of dependent cases.
         correlation: within clusters; None if no cluster has two cases.
-        deviation: of the scores of its trials; None if they are verdicts.
-        pass_rate: that of its report; not used if no trial passed, or all did.
-        verdicts: sources of their noise.
+        deviation: standard deviation of the trials' scores; None if every score is a verdict or all are equal.
+        pass_rate: as reported; not used if no trial passed, or all did.
+        verdicts: variance components of the verdicts.
     """
 
     clusters: int
@@ -68,7 +68,7 @@ class Pilot(PilotShown, frozen=True):
 
     @property
     def rate(self) -> float | None:
-        """The pass rate, or the mean score; None at an end: cases cannot show that there is no noise."""
+        """The pass rate or mean score; None if no trial or all trials passed, which does not prove a rate of 0 or 1."""
         if self.deviation is not None:
             return self.mean.mean
         passed, judged = self.trials
@@ -76,7 +76,7 @@ class Pilot(PilotShown, frozen=True):
 
     @property
     def nearest_rate(self) -> float:
-        """The rate to assume if all or none passed: as if half of one more case had had the other result."""
+        """The rate to assume if all or none passed: as if half of one additional case had had the other result."""
         return (self.cases + 0.5) / (self.cases + 1) if self.trials[0] else 0.5 / (self.cases + 1)
 
     @property
@@ -90,7 +90,7 @@ class Pilot(PilotShown, frozen=True):
 
 
 def plan(request: PlanRequest) -> PlanShown:
-    """Fill in the options that were not given.
+    """Plan a comparison, taking options that were not given from the earlier run or from defaults.
 
     Raises:
         UsageError: the request cannot be planned, or the earlier run cannot be used.
@@ -133,7 +133,7 @@ def plan(request: PlanRequest) -> PlanShown:
 
 
 def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
-    """What a person says goes before what a run shows, and that before a guess."""
+    """Return the given value, else the one found in a run, else the guess, with its source."""
     if given is not None:
         return given, "given"
     return (guessed, "assumed") if found is None else (found, "run")
@@ -192,7 +192,7 @@ def _pilot(named: str) -> Pilot:
         count = counted.setdefault(one.case, [0, 0])
         count[0] += 1
         count[1] += one.passed
-    deviation = None  # where each score is its verdict, or all are alike
+    deviation = None  # each score is its verdict, or all are equal
     if any(one.score != one.passed for one in judged) and len(judged) >= LEAST_CASES:
         deviation = stdev(one.score for one in judged) or None
     return Pilot(
@@ -212,7 +212,7 @@ def _pilot(named: str) -> Pilot:
 
 
 def _correlation(judged: Sequence[_Judged]) -> float | None:
-    """How alike cases of one cluster are: of the variance of their means, the part between clusters."""
+    """Return the intra-cluster correlation: the share of the variance of cases' means that is between clusters."""
     means: dict[tuple[object, ...], list[float]] = {}
     of = {}
     for one in judged:
@@ -228,7 +228,7 @@ Vote = tuple[tuple[object, ...], int, float]
 
 
 class _Judged(Struct, frozen=True):
-    """Of a judged trial what its noise is reckoned from; a million of them fit."""
+    """The facts of a judged trial that its noise is computed from, small enough for a million trials."""
 
     case: tuple[object, ...]
     cluster: tuple[object, ...]
@@ -239,7 +239,7 @@ class _Judged(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The case on all targets and with all prompts."""
+        """The case, regardless of its prompt, target and variant."""
         return self.case[:3]
 
     @classmethod
@@ -256,7 +256,7 @@ class _Judged(Struct, frozen=True):
 
 
 def _votes(result: TrialResult, case: tuple[object, ...]) -> Iterator[Vote]:
-    """The votes of judges that gave several: each assertion is a case of its own."""
+    """Yield the votes of judges that voted several times, treating each assertion as its own case."""
     for number, score in enumerate(result.scores):
         votes = score.grade.details.get("votes")
         if isinstance(votes, Iterable) and not isinstance(votes, str):

@@ -1,4 +1,4 @@
-"""Exams of prompts: what is wrong, what an attempt showed, what it allows, and how a library is shown."""
+"""Exams of prompts: checks, promotion and demotion, and the reports that `agentv prompt` shows."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ from agentv.stats.intervals.proportion import Query, activation_of
 
 
 class Examined(Struct, frozen=True):
-    """One prompt, with its exam and its log read.
+    """A prompt with its exam and its log.
 
     Attributes:
-        suite: its exam; None where it has none, or one that is wrong.
+        suite: its exam; None if it has none or an invalid one.
         log: the rows that can be read.
-        diagnostics: all that is wrong, but for what its status rests on.
-        unfounded: what is wrong with what its status rests on.
-        now: path → sha256 of what the exam rests on, with the model that its latest evidence names; empty where it
+        diagnostics: all problems, except those with the evidence for its status.
+        unfounded: problems with the evidence for its status.
+        now: path → sha256 of the exam's current files and of the targets of its latest evidence; empty if the exam
             cannot be read.
     """
 
@@ -82,7 +82,7 @@ class Examined(Struct, frozen=True):
 
 
 class Examiner:
-    """Reads prompts with their exams. `library` is where they are looked for."""
+    """Reads prompts of a library with their exams."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -98,7 +98,7 @@ class Examiner:
         return LoadRequest((), process_env=self._library.env, for_run=False)
 
     def examine(self, prompt: LibraryPrompt) -> Examined:
-        """Everything about one prompt, taken alone."""
+        """Read the exam and the log of a prompt and check it, independently of other prompts."""
         exam = exam_of(prompt.directory)
         suite, found = self.load(exam) if exam is not None else (None, ())
         try:
@@ -106,7 +106,7 @@ class Examiner:
         except StoreError as error:
             log = Log(diagnostics=(Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),))
         own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *log.diagnostics]
-        # comments in these files silence some; reading the exam has heeded those of its own
+        # comments in these files suppress warnings; for the exam's own, its reader has done so
         marked = {}
         for path in {one.span.file for one in own if one.span is not None and one.severity == "warning"}:
             if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
@@ -122,12 +122,12 @@ class Examiner:
         if suite is None or suite.exam is None:
             return {}
         latest = next((row for row in reversed(rows) if is_whole(row)), None)
-        # an exam that names no model ran on one of the command line
+        # if the exam names no target, it ran on one from the command line
         of_row = prompt.targets.digests(prompt.directory, latest.files) if latest is not None else {}
         return {**of_row, **digests(suite.exam.texts)}
 
     def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
-        """An exam, and what is wrong with it."""
+        """Load an exam; return it, or None if it is invalid, and its diagnostics."""
         from agentv.authoring.loading.suite import SuiteReader
 
         reader = SuiteReader(exam, self._request, self._registries, Report())
@@ -135,7 +135,7 @@ class Examiner:
         return suite, reader.diagnostics
 
     def _files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
-        """Files that lack, and files that nobody reads."""
+        """Yield problems with missing and unused files."""
         text = prompt_file_of(prompt.directory)
         at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
         if prompt.meta.path is None:
@@ -153,7 +153,7 @@ class Examiner:
             yield from strange_files(prompt.directory, suite.exam.texts)
 
     def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
-        """Problems with the text of a prompt without an exam; reading an exam reports them already."""
+        """Yield problems with the text of a prompt without an exam; otherwise, loading the exam reports them."""
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
             message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"
@@ -164,7 +164,7 @@ class Examiner:
 
 
 def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Diagnostic]:
-    """Diagnostics of several prompts together: each once, and ids that collide.
+    """Yield the diagnostics of several prompts without duplicates, and duplicate ids.
 
     Mistakes in a shared file, such as `targets.yaml`, are reported with the first prompt that uses it.
     """
@@ -189,7 +189,7 @@ def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Dia
 
 
 def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[Diagnostic]:
-    """The prompts that have not come as far as `check --require` asks."""
+    """Yield a diagnostic for each prompt whose status is below the one required by `check --require`."""
     for prompt in prompts:
         if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
             message = f"'{prompt.id}' is {prompt.meta.status}, but {required} is required"
@@ -197,7 +197,7 @@ def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[
 
 
 def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What is wrong with the evidence for a status."""
+    """Yield a diagnostic if a prompt's status lacks evidence, or its evidence is outdated."""
     status, at = prompt.meta.status, _at_status(prompt)
     if status == "draft":
         return
@@ -221,16 +221,16 @@ def _at_status(prompt: LibraryPrompt) -> Span:
 
 
 EXAMPLES = "examples"
-"""The directory of the inputs, each set in a directory of its own."""
+"""Directory with a subdirectory for each set of inputs."""
 
 _INPUTS = ("inputs.yml", "inputs.yaml")
 _OURS = frozenset({*PROMPT_FILES, *EXAM_FILES, META})
 _PAPERS = ("readme", "license", "licence", "changelog", "notice", "skill.md", "todo", "notes")
-"""What people leave beside a prompt for each other: how such a file's name begins, in small letters."""
+"""Lowercase beginnings of the names of documents that may lie beside a prompt without a warning."""
 
 
 def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
-    """A warning for each file of the prompt that neither agentv nor the exam reads, and for inputs that no case uses.
+    """Yield a warning for each file of a prompt that is not read by agentv or the exam, and for unused inputs.
 
     Files in directories other than `examples` are ignored: they belong to the author.
 
@@ -244,21 +244,21 @@ def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]
         if name in _OURS or name in read or name.startswith((".", "_")) or name.lower().startswith(_PAPERS):
             continue
         hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a separate directory"
-        at = _top(os.path.join(directory, name))  # noqa: PTH118  # for thousands of prompts
+        at = _top(os.path.join(directory, name))  # noqa: PTH118  # fast, for thousands of prompts
         yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
     yield from _unused_inputs(directory, read)
 
 
 def _unused_inputs(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
-    examples = os.path.join(directory, EXAMPLES)  # noqa: PTH118  # for thousands of prompts
-    if not os.path.isdir(examples):  # noqa: PTH112  # as above
+    examples = os.path.join(directory, EXAMPLES)  # noqa: PTH118
+    if not os.path.isdir(examples):  # noqa: PTH112
         return
     with os.scandir(examples) as entries:
         names = sorted(one.name for one in entries if one.is_dir())
     for name in names:
         for inputs in _INPUTS:
-            path = os.path.join(examples, name, inputs)  # noqa: PTH118  # as above
-            if f"{EXAMPLES}/{name}/{inputs}" not in read and os.path.isfile(path):  # noqa: PTH113  # as above
+            path = os.path.join(examples, name, inputs)  # noqa: PTH118
+            if f"{EXAMPLES}/{name}/{inputs}" not in read and os.path.isfile(path):  # noqa: PTH113
                 message = f"no case uses the inputs in {EXAMPLES}/{name}"
                 yield Diagnostic(
                     "unknown-file", message, _top(path), "warning", "reference it with 'inputs_from' in a case"
@@ -270,13 +270,13 @@ def _top(path: str) -> Span:
 
 
 def covered_by(examined: Examined) -> Covered:
-    """What the latest exam covered, and what it would cover now."""
+    """Return the files that the latest exam attempt covered, and those that it would cover now."""
     row = examined.log.rows[-1] if examined.log.rows else None
     return Covered(row.ts if row else None, row.files if row else {}, examined.now)
 
 
 def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate:
-    """Whether a prompt may be promoted to the next status, or to the given one."""
+    """Return whether a prompt may be promoted to the next status, or to the given one, and why not."""
     status = examined.prompt.meta.status
     wanted = to or next_status(status)
     if wanted is None:
@@ -286,10 +286,10 @@ def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate
 
 
 def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool) -> Promotion:
-    """Write the next status, or the one that is named, if the gate is open. What has that status already keeps its own.
+    """Write the next status, or the given one, if the gate is open. A prompt that already has it is not changed.
 
     Raises:
-        UsageError: there is no `meta.yaml` to write it into.
+        UsageError: there is no `meta.yaml` to write it to.
         StoreError: `meta.yaml` cannot be written.
     """
     prompt = examined.prompt
@@ -307,7 +307,7 @@ def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool) -> 
     """Write the previous status, or the given one. Needs no evidence.
 
     Raises:
-        UsageError: the given status is not below the prompt's.
+        UsageError: the given status is not below the prompt's, or there is no `meta.yaml`.
         StoreError: `meta.yaml` cannot be written.
     """
     status = prompt.meta.status
@@ -331,7 +331,7 @@ def _meta_of(prompt: LibraryPrompt) -> Path:
 
 
 def report_of(attempt: ExamAttempt) -> ExamReport:
-    """The report of an exam attempt, with the state of the promotion gate if the prompt's own exam ran."""
+    """Return the report of an exam attempt, with the promotion gate if the prompt's own exam ran."""
     gate = None
     if exam_of(attempt.exam.directory) == attempt.suite.path:
         library = Library.here()
@@ -348,14 +348,14 @@ def report_of(attempt: ExamAttempt) -> ExamReport:
 
 
 def confusion(exam: Exam, outcomes: Mapping[str, Status]) -> Activation:
-    """The queries of an exam by what became of them.
+    """Count how well an exam's trigger queries were answered.
 
-    A query that failed counts as the other answer, and so does one whose answers could not be read: the prompt was not
-    loaded where it should be, or it cannot be said that it stayed out. One that errored counts as neither.
+    A failed query counts as answered the other way, also if its answers could not be read: the prompt was not loaded
+    although it should be, or is not known to have stayed out. An errored query is counted separately.
 
     Args:
         exam: with its queries.
-        outcomes: id of a case → its verdict over all its samples; what is not in it was not run.
+        outcomes: case id → verdict over all its samples; a missing case did not run.
     """
     name, found = exam.prompt, [(should, outcomes.get(query, "skipped")) for query, should in exam.queries.items()]
     judged: list[Query] = [
@@ -368,7 +368,7 @@ def confusion(exam: Exam, outcomes: Mapping[str, Status]) -> Activation:
 
 
 def shown_prompt(examined: Examined) -> ShownPrompt:
-    """The report of a prompt whose exam and log are read."""
+    """Return the report of a prompt for `prompt show`."""
     meta, suite = examined.prompt.meta, examined.suite
     exam = suite.exam if suite is not None else None
     queries = exam.queries if exam is not None else {}
@@ -388,7 +388,7 @@ def shown_prompt(examined: Examined) -> ShownPrompt:
 
 
 def listed(prompt: LibraryPrompt) -> ListedPrompt:
-    """The list entry of a prompt."""
+    """Return the list entry of a prompt."""
     wrong = any(one.severity == "error" for one in prompt.diagnostics)
     last: ExamRow | None = None
     edited, now = False, tuple[TextChange, ...]()
@@ -412,7 +412,9 @@ def listed(prompt: LibraryPrompt) -> ListedPrompt:
 
 
 def _is_edited(prompt: LibraryPrompt, last: ExamRow, now: tuple[TextChange, ...]) -> bool:
-    """Whether its status rests on another text than there is now. The last row mostly says it, else all are looked at.
+    """Whether the evidence for a prompt's status is for other texts than the current ones.
+
+    Usually the last row is enough; otherwise the whole log is read.
 
     Raises:
         StoreError: the log cannot be read.
@@ -436,11 +438,11 @@ def _changes(prompt: LibraryPrompt, row: ExamRow) -> tuple[TextChange, ...]:
 
 
 def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Rendered:
-    """The messages of a case; the only one's, where nothing is said.
+    """Render the messages of a case, or of the only case if none is named.
 
     Raises:
-        LoadError: the exam is wrong.
-        UsageError: there is no exam or no such case, or there are several and none is named.
+        LoadError: the exam is invalid.
+        UsageError: there is no exam or no such case, or there are several cases and none is named.
     """
     exam = exam_of(prompt.directory)
     if exam is None:
@@ -465,7 +467,7 @@ def _listed(cases: list[str]) -> str:
 
 
 def compare(examined: Examined) -> PromptDiff:
-    """Texts that differ from those of the latest exam attempt that records its texts."""
+    """Return the texts that differ from those of the latest exam attempt that recorded its texts."""
     prompt = examined.prompt
     exam_row = next((row for row in reversed(examined.log.rows) if row.files), None)
     if exam_row is None:
@@ -485,7 +487,7 @@ def compare(examined: Examined) -> PromptDiff:
 
 
 def _now(path: str, prompt: LibraryPrompt) -> bytes | None:
-    """A text of an exam that cannot be loaded as it stands."""
+    """Return the current text of a path in the log of an exam that cannot be loaded, or None."""
     if path == DESCRIPTION:
         return (prompt.meta.description or "").encode()
     place = os.path.realpath(os.path.join(prompt.directory, path))  # noqa: PTH118  # a log may name anything

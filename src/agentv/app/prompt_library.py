@@ -1,4 +1,4 @@
-"""The prompts of a library, those that a command line names, and new ones (SPEC section 11)."""
+"""The prompt library: its prompts, lookup by id or path, and creation of new prompts (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.ya
 
 
 class LibraryPrompt(Struct, frozen=True):
-    """One prompt: where it is, and what its `meta.yaml` says.
+    """A prompt: its directory and the content of its `meta.yaml`.
 
     Attributes:
         directory: absolute.
-        targets: reads the targets that evidence names; prompts that are read together share it.
-        diagnostics: what is wrong in `meta.yaml`.
+        targets: reads the targets named in exam logs; shared by prompts that are read together.
+        diagnostics: problems in `meta.yaml`.
     """
 
     directory: str
@@ -51,12 +51,12 @@ class LibraryPrompt(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Id by which commands name it."""
+        """The id that commands use for the prompt."""
         return self.meta.id
 
 
 class Library(Struct, frozen=True):
-    """The prompts that there are, from where a command is given.
+    """The prompt library seen from a working directory.
 
     Attributes:
         working: the working directory, absolute.
@@ -73,10 +73,10 @@ class Library(Struct, frozen=True):
 
     @property
     def place(self) -> str | None:
-        """Its absolute directory, or None if the project has no library.
+        """The library's absolute directory, or None if the project has no library.
 
         Raises:
-            LoadError: the project's config is wrong.
+            LoadError: the project's config is invalid.
         """
         reading = library_reading(self.working, self.env)
         found = library_of(self.working, reading)
@@ -85,29 +85,29 @@ class Library(Struct, frozen=True):
         return found
 
     def all(self) -> list[LibraryPrompt]:
-        """Every prompt, sorted by directory.
+        """Return every prompt, sorted by directory.
 
         Raises:
-            LoadError: the project's config is wrong.
+            LoadError: the project's config is invalid.
             UsageError: there is no library, or it contains no prompt.
         """
         return list(self._read(self._directories()))
 
     def named(self, names: Sequence[str]) -> list[LibraryPrompt]:
-        """The prompts of ids, or of paths to their directories or to a file in one; each once.
+        """Return the prompts with these ids or paths (of a prompt's directory or of a file in it), without duplicates.
 
         Raises:
-            LoadError: the project's config is wrong.
+            LoadError: the project's config is invalid.
             UsageError: a name matches no prompt.
         """
         found = {one.directory: one for one in map(self.one, dict.fromkeys(names))}
         return list(found.values())
 
     def one(self, name: str) -> LibraryPrompt:
-        """The prompt of an id or a path.
+        """Return the prompt with an id or a path.
 
         Raises:
-            LoadError: the project's config is wrong.
+            LoadError: the project's config is invalid.
             UsageError: no prompt or several prompts have the id.
         """
         if os.sep in name or name in (os.curdir, os.pardir):
@@ -126,7 +126,7 @@ class Library(Struct, frozen=True):
         return found[0]
 
     def read(self, directory: str) -> LibraryPrompt:
-        """The prompt of a directory."""
+        """Return the prompt in a directory."""
         return next(self._read((directory,)))
 
     def _directories(self) -> list[str]:
@@ -144,13 +144,13 @@ class Library(Struct, frozen=True):
             own = replace(reading, report=Report())
             meta = read_meta(directory, own)
             found = own.report.diagnostics
-            # comments in `meta.yaml` silence some; a warning says that the file could be read, an error does not
+            # comments in `meta.yaml` suppress warnings; if there is a warning, the file could be read
             if meta.path is not None and any(one.severity == "warning" for one in found):
                 found = without_ignored(found, {meta.path: Path(meta.path).read_bytes()}, reported=())
             yield LibraryPrompt(directory, meta, targets, found)
 
     def _directory(self, name: str) -> str:
-        """The prompt's directory that a path means: the directory itself, or a file in it."""
+        """Return the prompt's directory for a path to it or to a file in it."""
         path = os.path.normpath(os.path.join(self.working, name))  # noqa: PTH118  # Path keeps '..'
         directory = str(Path(path).parent) if is_file(path) else path
         if not is_directory(directory) or not is_prompt_directory(directory):
@@ -170,7 +170,7 @@ class Library(Struct, frozen=True):
 
 
 class RecordedTargets:
-    """Reads the targets that evidence names; those of one directory above prompts are read once.
+    """Reads the targets named in exam logs; prompts with the same parent directory share a registry.
 
     Args:
         env: the environment of the process.
@@ -181,13 +181,13 @@ class RecordedTargets:
         self._registries: dict[str, TargetRegistry] = {}
 
     def digests(self, directory: str, recorded: Iterable[str]) -> dict[str, str]:
-        """The digests of today of the targets among what a row records.
+        """Return the current digests of the targets among a log row's files.
 
-        What the files do not name, or what needs a variable that is not set here, is left out.
+        Targets that are not configured, or that need an unset variable, are omitted.
 
         Args:
-            directory: the prompt's.
-            recorded: the names in `files` of the row.
+            directory: of the prompt.
+            recorded: the names in the row's `files`.
         """
         wanted = [path for path in recorded if path.startswith(TARGET)]
         return digests(self._records(directory, wanted)) if wanted else {}
@@ -208,7 +208,7 @@ class RecordedTargets:
         from agentv.authoring.targets.suite_targets import open_registry
 
         own = any(exists(os.path.join(directory, name)) for name in (".agentv", ".env"))  # noqa: PTH118  # for thousands of prompts
-        home = directory if own else os.path.dirname(directory)  # noqa: PTH120  # as above
+        home = directory if own else os.path.dirname(directory)  # noqa: PTH120
         if home not in self._registries:
             reading = library_reading(home, self._env)
             dotenv = dotenv_of(home, reading.places.root, reading.reader, reading.report)
@@ -218,23 +218,23 @@ class RecordedTargets:
 
     @cached_property
     def _providers(self) -> Registry[Provider]:
-        from agentv.app.registries import registries  # only a library with evidence of targets pays for this
+        from agentv.app.registries import registries  # loaded only if a log names targets
 
         return registries().providers
 
 
 class ChosenExams(Struct, frozen=True):
-    """Paths of exams; `without` are the ids of prompts that have none."""
+    """Paths of exams; `without` has the ids of prompts without an exam."""
 
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
 
 
 def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
-    """The exams of the named prompts, or of all; a path to a file with another name is that exam.
+    """Return the exams of the named prompts, or of all prompts; a path to any file is taken as an exam.
 
     Raises:
-        LoadError: the project's config is wrong.
+        LoadError: the project's config is invalid.
         UsageError: no prompt is named, a named prompt does not exist, or it has no exam.
     """
     if everything and names:
@@ -274,7 +274,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
     """Write the files of a prompt that do not exist yet. Existing files are not changed.
 
     Raises:
-        LoadError: the project's config is wrong.
+        LoadError: the project's config is invalid.
         UsageError: the name is not a valid id, or another prompt has it.
         StoreError: a file cannot be written.
     """
@@ -286,7 +286,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
     place = library.place
     directory = Path(place or str(Path(repository_root(library.working)) / LIBRARY)) / name
     for prompt in library.all() if place is not None and prompt_directories(place) else ():
-        if prompt.id == name and prompt.directory != str(directory):  # two of one id could not be distinguished
+        if prompt.id == name and prompt.directory != str(directory):  # ids must be unique
             raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
     files = _files(directory, form)
     return make(
@@ -295,7 +295,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
 
 
 def _files(directory: Path, form: PromptFormat) -> Iterator[tuple[Path, str]]:
-    """Each file with the one that is shipped for it. A prompt has one text: that of another format stays."""
+    """Yield each file with the template for it. If the prompt has a text in another format, keep that file's name."""
     prompt = next((name for name in PROMPT_FILES if (directory / name).exists()), f"prompt.{form}")
     yield directory / prompt, f"prompt.{form}"
     yield directory / "meta.yaml", "meta.yaml"

@@ -1,4 +1,4 @@
-"""All that names in authored files can mean, of agentv and of plugins. Nothing here is of a run."""
+"""Registries of the names that authored files can use, from agentv and from plugins. They do not depend on a run."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 BUILT_IN_REPORTS = frozenset(
     {"csv", "github", "html", "json", "jsonl", "junit", "markdown", "md", "sarif", "text", "xml"}
 )
-"""Names of formats that a run can be written in without a plugin, or that commands print."""
+"""Names of the built-in formats of exports and command output, which plugins cannot take."""
 
 _KEYS = ("assert", "config", "include", "min_score", "name", "negate", "required", "timeout_s", "transform", "type")
 
 
 def source(kind: str) -> PluginSource:
-    """The installed plugins of one kind. None of them is imported before a name needs it."""
+    """Return the installed plugins of one kind. A plugin is imported when its name is first looked up."""
     rules = _rules().get(kind)
     return source_of(kind) if rules is None else PluginSource(plugins_of(kind), rules, load_plugin)
 
@@ -69,8 +69,8 @@ def _rules() -> Mapping[str, NameRules]:
 
 
 def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
-    """The imported and checked object of a plugin, or the reason why it cannot be used, with secrets redacted."""
-    from agentv.app.plugin_checks import check  # only who has plugins pays for these
+    """Import a plugin and check its object; return a Problem, with secrets redacted, if it cannot be used."""
+    from agentv.app.plugin_checks import check  # loaded only if plugins are installed
 
     value = import_plugin(plugin)
     if not isinstance(value, Problem):
@@ -89,7 +89,7 @@ def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
 
 
 def warnings() -> Iterator[Diagnostic]:
-    """Problems with installed extensions and the names of plugins, used or not, at the lines that register them."""
+    """Yield problems with installed extensions and names of plugins, used or not, at the lines that register them."""
     if not installed_plugins():
         return
     extensions = source_of_extensions()
@@ -103,7 +103,7 @@ def warnings() -> Iterator[Diagnostic]:
 
 
 def registries() -> Registries:
-    """All that names in authored files can mean."""
+    """Return the registries that resolve the names in authored files."""
     known = assertion_registry(source(ASSERTIONS)), target_registry(source(PROVIDERS))
     found: dict[tuple[str, str], Discovered] = {}
 
@@ -112,7 +112,7 @@ def registries() -> Registries:
             folder, tried = nearest_in_agentv(directory, root, "assertions")
             made = Discovered({}, tuple(tried))
             if folder is not None:
-                # only a project with assertions of its own pays for this
+                # loaded only if the project has its own assertions
                 from agentv.assertions.user_code import custom
 
                 made = custom.discover(directory, root, type_name)
@@ -124,7 +124,7 @@ def registries() -> Registries:
     def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
         if not repositories:
             from agentv.user_code.repositories import (
-                Repositories,  # only a project that names such files pays for this
+                Repositories,  # loaded only if files name repositories
             )
 
             repositories.append(Repositories())
@@ -134,6 +134,6 @@ def registries() -> Registries:
 
 
 def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-    """The sandbox that works here."""
-    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a project with workspaces pays for this
+    """Return the sandbox to use on this machine, or a Failure if none works."""
+    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # loaded only if a suite has workspaces
     return sandboxes.choose(wanted, network)

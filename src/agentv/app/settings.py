@@ -1,8 +1,8 @@
-"""Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12).
+"""Settings of `agentv eval` as one frozen object; flags override environment variables (SPEC sections 2 and 12).
 
-Each setting is one field: its name is the keyword of `evaluate()`, and the annotation says which flag and variable give
-it, within which bounds. Each group of settings derives from the one before, `EvalSettings` from the last; each refuses
-what contradicts itself.
+Each setting is a field. Its name is the keyword of `evaluate()`; its annotation declares the flag, the environment
+variable and the bounds. Each group of settings derives from the one before, and `EvalSettings` from the last. `check`
+raises if settings of a group contradict each other.
 """
 
 import os
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agentv.engine.plan import FailedTrials
 
 LOCAL = "local"
-"""The executor that is always there: trials run on this machine."""
+"""The built-in executor, which runs trials on this machine."""
 
 Whole = Annotated[int, Between(1)]
 
@@ -44,12 +44,12 @@ class Subject(RunKeys, frozen=True, kw_only=True):
     """What is evaluated.
 
     Attributes:
-        paths: eval files, or directories with some.
+        paths: eval files, or directories that contain them.
         documents: content of eval files, given as plain data.
-        given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
-        asks: False: no call will be made, so keys may be missing.
+        given_target, given_judge: `targets` and `judge` as Python objects; they override all others.
+        asks: whether calls will be made; if not, API keys may be missing.
         first_messages: simulated users write only their first message, without a model.
-        independent: cases run whatever becomes of those that they depend on, and without them.
+        independent: run cases whether or not their dependencies ran or passed.
         process_env: the environment of the process.
     """
 
@@ -71,18 +71,18 @@ class Subject(RunKeys, frozen=True, kw_only=True):
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def __repr__(self) -> str:
-        """Without the environment, whose values may be secrets."""
+        """Omit the environment, whose values may be secrets."""
         return f"{type(self).__name__}({', '.join(self.paths)})"
 
     @property
     def asked_targets(self) -> tuple[str, ...]:
-        """The targets of the command line, else that of the environment."""
+        """Targets from the command line, else the one from the environment."""
         named = self._in_environment("targets")
         return self.targets or ((named,) if named else ())
 
     @property
     def asked_judge(self) -> str | None:
-        """The judge of the command line, else that of the environment."""
+        """Judge from the command line, else from the environment."""
         return self.judge or self._in_environment("judge") or None
 
     def _in_environment(self, name: str) -> str | None:
@@ -94,7 +94,7 @@ class Output(Subject, frozen=True, kw_only=True):
 
     Attributes:
         out: the run directory; None: a new one below `.agentv/results`.
-        watched: file that gets the directory of the run, for the command that runs it again after every save.
+        watched: file to write the run directory to, for `--watch`, which runs the command after every save.
     """
 
     section: ClassVar[str] = MOST_USED
@@ -116,7 +116,7 @@ class Selection(Output, frozen=True, kw_only=True):
     """Which cases run.
 
     Attributes:
-        failed: the cases of `last_failed`, once they are known.
+        failed: the trials selected by `last_failed`, once they are known.
         variants: names of the variants to run; empty: all.
     """
 
@@ -157,14 +157,14 @@ class Selection(Output, frozen=True, kw_only=True):
 
     @property
     def filters(self) -> tuple[str, ...]:
-        """The patterns of `filter`."""
+        """Patterns of `filter`."""
         if self.filter is None:
             return ()
         return (self.filter,) if isinstance(self.filter, str) else self.filter
 
     @property
     def narrows(self) -> bool:
-        """Whether `chooses` may leave a case out."""
+        """Whether `chooses` may exclude a case."""
         return self.filter is not None or bool(self.tags or self.exclude_tags)
 
     def chooses(self, case: Case) -> bool:
@@ -178,7 +178,7 @@ class Selection(Output, frozen=True, kw_only=True):
         return not set(self.exclude_tags) & set(case.tags)
 
     def unmatched(self, cases: Iterable[Case]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Of several patterns, and of several tags, those that no case matches: they are most likely misspelt."""
+        """Return the patterns and tags that match no case, if several were given: they are probably misspelt."""
         patterns = set(self.filters if len(self.filters) > 1 else ())
         tags = set(self.tags if len(self.tags) > 1 else ())
         for case in cases if patterns or tags else ():
@@ -189,7 +189,7 @@ class Selection(Output, frozen=True, kw_only=True):
         return tuple(sorted(patterns)), tuple(sorted(tags))
 
     def check(self) -> None:
-        """Refuse empty tags and patterns, and shards that would draw other cases each."""
+        """Raise for empty tags and patterns, and for shards that would each draw different cases."""
         if self.filter is not None and not self.filters:
             raise UsageError("filter has no pattern, so it selects no case", "give a pattern, or omit filter")
         for flag, tags in {"--tag": self.tags, "--exclude-tag": self.exclude_tags}.items():
@@ -201,7 +201,7 @@ class Selection(Output, frozen=True, kw_only=True):
 
 
 def shard_of(text: str) -> tuple[int, int]:
-    """The numbers of the shard `I/N`.
+    """Parse a shard `I/N` into its two numbers.
 
     Raises:
         UsageError: the text does not have this form.
@@ -217,11 +217,11 @@ def _names_of(case: Case) -> tuple[str, ...]:
 
 
 def _matches(identity: str, pattern: str) -> bool:
-    return identity == pattern or fnmatchcase(identity, pattern)  # `a[locale=de]` is an id, and a pattern too
+    return identity == pattern or fnmatchcase(identity, pattern)  # an id such as `a[locale=de]` is also a pattern
 
 
 class Inputs(Selection, frozen=True, kw_only=True):
-    """What cases are made of."""
+    """Data that cases are built from."""
 
     section: ClassVar[str] = "Input"
 
@@ -243,7 +243,7 @@ class Inputs(Selection, frozen=True, kw_only=True):
 
 
 class Sampling(Inputs, frozen=True, kw_only=True):
-    """How often cases run, and what decides them."""
+    """How often cases run, and how their outcome is decided."""
 
     section: ClassVar[str] = STATISTICS
 
@@ -277,7 +277,7 @@ class Sampling(Inputs, frozen=True, kw_only=True):
     ] = None
 
     def check(self) -> None:
-        """Refuse a comparison that does not end."""
+        """Raise if the options of a comparison are incomplete."""
         if self.against is None and self.margin is not None:
             raise UsageError("--margin requires --against and --until decided", "add --against RUN --until decided")
         if self.against is not None and self.until is None:
@@ -286,7 +286,7 @@ class Sampling(Inputs, frozen=True, kw_only=True):
 
 
 class Reuse(Sampling, frozen=True, kw_only=True):
-    """What an earlier run or a cassette gives."""
+    """Reuse of an earlier run or a cassette."""
 
     section: ClassVar[str] = EARLIER
 
@@ -309,11 +309,11 @@ class Reuse(Sampling, frozen=True, kw_only=True):
 
     @property
     def resume_run(self) -> str | None:
-        """The run to go on with: that of `resume`, else for a rerun the last one."""
+        """The run to resume: that of `resume`, else the last run if `rerun` is set."""
         return self.resume or ("last" if self.rerun is not None else None)
 
     def check(self) -> None:
-        """Refuse ways to take up earlier answers that contradict each other."""
+        """Raise for conflicting sources of earlier answers."""
         for flag, file in {"--record": self.record, "--replay": self.replay}.items():
             if file is not None and not file.strip():
                 raise UsageError(f"{flag} has an empty name", "give a cassette file, or omit the flag")
@@ -336,8 +336,8 @@ class Execution(Reuse, frozen=True, kw_only=True):
     """How trials run.
 
     Attributes:
-        sandbox, keep_workspaces: override the files.
-        workspace_path: an existing directory that every agent works in, one after the other.
+        sandbox, keep_workspaces: override the values in eval files.
+        workspace_path: an existing directory that all agents work in, one at a time.
     """
 
     section: ClassVar[str] = "Checks and debugging"
@@ -360,10 +360,10 @@ class Execution(Reuse, frozen=True, kw_only=True):
     workspace_path: str | None = None
 
     def check(self) -> None:
-        """Refuse an executor that nothing adds."""
+        """Raise for an unknown executor."""
         if self.executor == LOCAL:
             return
-        from agentv.user_code.plugins import added  # which searches the installed packages
+        from agentv.user_code.plugins import added  # imported here, as it searches the installed packages
 
         known = (LOCAL, *added(EXECUTORS))
         if self.executor not in known:
@@ -372,7 +372,7 @@ class Execution(Reuse, frozen=True, kw_only=True):
 
 
 class Allowances(Execution, frozen=True, kw_only=True):
-    """What is let pass."""
+    """Leniency about warnings and unchecked cases."""
 
     section: ClassVar[str] = "Checks and debugging"
 
@@ -383,17 +383,17 @@ class Allowances(Execution, frozen=True, kw_only=True):
 
 
 GROUPS = (Subject, Output, Selection, Inputs, Sampling, Reuse, RunKeys, Allowances, Execution)
-"""In the order in which `agentv eval --help` lists their flags."""
+"""Groups in the order in which `agentv eval --help` lists their flags."""
 
 
 class EvalSettings(Allowances, frozen=True, kw_only=True):
-    """Options of `agentv eval`. None: the files decide."""
+    """Options of `agentv eval`; None means that the eval files decide."""
 
     def check(self) -> None:
-        """Refuse what no run can have: numbers out of their bounds, and settings that contradict each other.
+        """Raise for numbers out of bounds and settings that contradict each other.
 
         Raises:
-            UsageError: the message names what to change.
+            UsageError: with a message that says what to change.
         """
         for name, setting in declared_settings().items():
             setting.check(name, getattr(self, name))
@@ -415,13 +415,13 @@ class EvalSettings(Allowances, frozen=True, kw_only=True):
         self._check_against()
 
     def _check_last_failed(self) -> None:
-        """Refuse options that choose cases in another way, or another run: machines of a CI matrix have other ones."""
+        """Raise for options that conflict with `--last-failed`; machines that run shards have different last runs."""
         for name in ("resume", "rerun", "sample", "against", "shard") if self.last_failed else ():
             if getattr(self, name) is not None:
                 raise UsageError(f"--last-failed conflicts with --{name}", "use one of them")
 
     def _check_against(self) -> None:
-        """Refuse a comparison that would draw cases by what they came to."""
+        """Raise for options that conflict with `--against`, which must draw cases regardless of earlier results."""
         if self.against is None:
             return
         if self.rerun == "failed":
@@ -436,7 +436,7 @@ class EvalSettings(Allowances, frozen=True, kw_only=True):
 
 @cache
 def declared_settings() -> Mapping[str, Setting]:
-    """The fields of `EvalSettings` by name, group by group."""
+    """Return the fields of `EvalSettings` by name, group by group."""
     defaults = options_of(EvalSettings)
     return {
         name: setting_of(hint, defaults[name], group.section)
@@ -448,17 +448,17 @@ def declared_settings() -> Mapping[str, Setting]:
 
 @cache
 def resumed_settings() -> Mapping[str, Setting]:
-    """The settings that a resume takes from the run."""
+    """Return the settings that a resume takes from the run."""
     return {name: setting for name, setting in declared_settings().items() if setting.marked(Resumed) is not None}
 
 
 @cache
 def environment_variables() -> Mapping[str, str]:
-    """The environment variables that give settings, by the names of the settings."""
+    """Return the environment variables of settings, by setting name."""
     declared = ((name, setting.marked(Variable)) for name, setting in declared_settings().items())
     return {name: variable.name for name, variable in declared if variable is not None}
 
 
 def flag_names(*names: str) -> dict[str, str]:
-    """The flags that give settings, as messages spell them, by the names of the settings."""
+    """Return the flags of settings as spelled in messages, by setting name."""
     return {name: declared_settings()[name].flag for name in names}

@@ -1,4 +1,4 @@
-"""The answers of a stored run, to be graded or judged again as its eval files are now. No target is called."""
+"""Answers of a stored run, to be graded again by the current eval files. No target is called."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ T = TypeVar("T")
 
 
 class ReadOnlyAnswers:
-    """Stored answers of a run and of the cache. Nothing is added to the run. An `AnswerLookup`.
+    """An `AnswerLookup` for the stored answers of a run and of the cache. It adds nothing to the run.
 
     Args:
         earlier: the answers of the run.
-        cache: gets the answers of judges; None: no judge is asked.
+        cache: stores the answers of judges; None: no judge is called.
     """
 
     def __init__(self, earlier: AnswerArchive, cache: AnswerCache | None) -> None:
@@ -45,13 +45,13 @@ class ReadOnlyAnswers:
         self._cache = cache
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer of a judge in the cache, at once: there is no journal that a killed process would leave."""
+        """Write a judge's answer to the cache at once, as there is no journal to recover it from after a crash."""
         if self._cache is not None and not answer.earlier:
             self._cache.keep(call, answer)
             self._cache.flush()
 
     def stored_answer(self, call: Call) -> Any:
-        """The answer of the run, else that of the cache."""
+        """Return the answer from the run, else from the cache, or None."""
         found = self._earlier.stored_answer(call)
         if found is None and self._cache is not None:
             found = self._cache.stored_answer(call)
@@ -59,17 +59,17 @@ class ReadOnlyAnswers:
 
 
 def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
-    """The plan of a run as its eval files are now.
+    """Prepare a stored run again from its current eval files.
 
     Args:
-        run: the run.
+        run: the stored run.
         asks_judge: judges will be called.
-        budget_usd: what they may cost; None: as the run and its files say.
-        judge: the judge of all assertions; None: as the run and its files say.
+        budget_usd: limit of the judges' cost; None: the budget of the run and its files.
+        judge: the judge of all assertions; None: the judges of the run and its files.
 
     Raises:
-        UsageError: the run was started from Python, or names files that are gone.
-        LoadError: an eval file is wrong.
+        UsageError: the run was started from Python, or its eval files no longer exist.
+        LoadError: an eval file is invalid.
     """
     recorded = recorded_settings(run.path)
     texts = {name: recorded.get(name) for name in ("judge", "tests_from", "env_file", "sandbox")}
@@ -96,7 +96,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
         budget_usd=budget_usd,
         **given,
     )
-    in_record = environment_variables().values()  # whose values of then are in `run.json`
+    in_record = environment_variables().values()  # `run.json` has the values that the run used
     env = {name: value for name, value in settings.process_env.items() if name not in in_record}
     settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
     settings = replace(settings, against=None, margin=None, until=None, alpha=None)
@@ -104,7 +104,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
 
 
 def left_out(trial: Trial) -> str | None:
-    """Why the answer of a trial cannot be graded again; None if it can."""
+    """Return why the answer of a trial cannot be graded again, or None if it can."""
     case = trial.case
     if is_conversation(trial):
         return "conversations"
@@ -117,7 +117,12 @@ def left_out(trial: Trial) -> str | None:
 
 @contextmanager
 def stored_answers(run: StoredRun, prepared: Prepared, *, judge: bool) -> Iterator[Answers]:
-    """Where the answers of a run are found. No target is called.
+    """Open the stored answers of a run. A target without a stored answer fails instead of being called.
+
+    Args:
+        run: the stored run.
+        prepared: its plan.
+        judge: look up and store judges' answers in the cache.
 
     Raises:
         UsageError: the run has no stored answers.
@@ -139,7 +144,7 @@ def stored_answers(run: StoredRun, prepared: Prepared, *, judge: bool) -> Iterat
 
 
 def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
-    """The answer with another text, also at the end of its transcript where that ended with the answer."""
+    """Return the answer with another text, which also replaces the last message if that repeated the answer."""
     messages = answer.messages
     if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
         messages = (*messages[:-1], replace(messages[-1], content=output or ""))
@@ -148,7 +153,7 @@ def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
 
 @asynccontextmanager
 async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[Connections]:
-    """Connections within the budget of a command, closed at the end."""
+    """Open connections that are limited by the command's budget, and close them at the end."""
     from agentv.engine.calls.budget import Budget, BudgetLimiter
 
     usd, tokens = budget_of(prepared)
@@ -163,9 +168,9 @@ async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[Conne
 
 
 async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:
-    """The results of coroutine functions, in order; so many at once.
+    """Return the results of coroutine functions, in order, running at most `workers` at once.
 
-    After an error no further one is called, and those under way end first, so that what they paid for is kept.
+    After an error no further function is called; running ones finish first, so that answers already paid for are kept.
     """
     results: dict[int, T] = {}
     errors: list[AgentvError] = []

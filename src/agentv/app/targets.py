@@ -68,18 +68,18 @@ class TargetsRequest(Struct, frozen=True):
 
 
 class TargetsFound(Struct, frozen=True):
-    """The listing, and the warnings of the files that it is out of."""
+    """The listing, and warnings about the files that it was read from."""
 
     listing: TargetsListing
     diagnostics: tuple[Diagnostic, ...]
 
 
 def list_targets(wanted: TargetsRequest, announce: Callable[[int, tuple[str, ...]], None]) -> TargetsFound:
-    """The targets, with the results of test calls if requested.
+    """List the targets, with the results of test calls if requested.
 
     Args:
-        wanted: what to list.
-        announce: called before the calls, with the number of models and the names of the agents that are called.
+        wanted: the options.
+        announce: called before the test calls, with the number of models and the names of the agents to call.
 
     Raises:
         LoadError: a file is invalid, or a name is not a target.
@@ -106,7 +106,7 @@ def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:
     lacks = next((one for one in (*entry.problems, *entry.lacks) if one in entry.problems or one.code == _EXTRA), None)
     marks = [("default target", found.default_target), ("default judge", found.default_judge)]
     marks += [(f"judge of {one.name}", one.judge) for one in found.entries]
-    # what the environment gives, or would have to: not what the author gives, nor what may be missing
+    # variables that are set, or that must be: not those that the author sets, nor optional ones
     keys = (
         KeyFact(one.names, one.found, one.missing or one.found is not None)
         for one in (entry.spec.variables if entry.spec else ())
@@ -149,7 +149,7 @@ def _checked(
 
 
 def _impossible(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
-    """Why a target cannot be called at all."""
+    """Return the outcome of a target that cannot be called."""
     if target.problem is not None:
         return CheckOutcome("failed", None, target.problem_code or _EXTRA, target.problem, target.fix)
     if entry.spec is not None:
@@ -167,7 +167,7 @@ def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
         if one.required
     )
     extra = None
-    if provider.of_models:  # how to get the library that it needs and that is not here; its settings say so
+    if provider.of_models:  # dummy settings report how to install a missing library
         needed = {name: "x" for name, default in options_of(provider.settings).items() if default is NODEFAULT}
         issues = provider.settings(**needed).validate()
         extra = next((issue.hint for issue in issues if issue.code == _EXTRA), None)
@@ -177,23 +177,23 @@ def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
 
 QUESTION = "Reply with OK."
 FEWEST_TOKENS = 16
-"""What a call may answer with: the fewest that every model API takes."""
+"""Maximum tokens of a test call's answer: the smallest limit that every model API accepts."""
 
 _CUT_SHORT = "max_tokens or model output limit"
-"""How OpenAI refuses a reasoning model that would have said more: it has been reached, and the key is right."""
+"""Part of OpenAI's error when a reasoning model reaches the token limit: the model is reachable and the key valid."""
 
 
 class CheckedTarget(Struct, frozen=True):
-    """A target to call; `key` is the name of the variable that its key is out of."""
+    """A target to call; `key` is the name of the variable with its API key."""
 
     spec: TargetSpec
     key: str | None = None
 
 
 def check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
-    """The result of one call to each target, in order; all are called concurrently.
+    """Call each target once, concurrently, and return the outcomes in order.
 
-    A target's own `timeout_s` is its limit where that is shorter.
+    The limit of a target is `timeout_s` or its own `timeout_s`, whichever is shorter.
     """
 
     async def outcomes() -> list[CheckOutcome]:
@@ -230,7 +230,7 @@ async def _check(
         spec.allow_empty or answer.messages or shows_text(answer.output or "")
     ):
         answer = no_answer(answer)
-    is_cut = hasattr(spec.settings, "max_tokens")  # to fewer tokens than it thinks with
+    is_cut = hasattr(spec.settings, "max_tokens")  # the limit can be too small for a reasoning model
     if isinstance(answer, TargetResponse) or _CUT_SHORT in answer.message or (is_cut and answer.code == "empty-output"):
         return CheckOutcome("ok", took)
     return _failed(answer, took, called, env)
@@ -251,7 +251,7 @@ def _failed(
 async def _turn(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
-    """One turn of an agent, as in a run: in an empty workspace, confined, its model calls through the gateway."""
+    """Run one turn of an agent as in a run: in an empty workspace, sandboxed, with model calls through the gateway."""
     spec = replace(called.spec, retry=Retry(max_retries=0))
     case = Case(
         "check",
@@ -295,7 +295,7 @@ async def _call_target(
 
 
 def _of_keys(called: CheckedTarget) -> str:
-    """What to do where a server does not let one in: with a key, without one, or with what cannot be known here."""
+    """Return what to do when a server answers 401 or 403."""
     settings: Any = called.spec.settings
     if not hasattr(settings, "api_key"):
         return "it requires other 'headers'"

@@ -1,4 +1,4 @@
-"""`agentv trend`: the whole runs of one suite and target, each compared with the one before it."""
+"""`agentv trend`: the complete runs of one suite on one target, each compared with the one before it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ from agentv.store.rows.reading import read_placed_rows, read_rows, replaced_line
 from agentv.store.totals.summary import PlannedCounts, summarize
 
 _STORED_ANSWERS = {"regrade": "graded stored answers (--regrade)", "replay": "graded stored answers (--replay)"}
-"""Settings of a run that did not call the target for every case."""
+"""Settings of runs that did not call the target for every case, with the reason to show."""
 
 
 class _Run(Struct, frozen=True):
     """A run that holds results of the suite.
 
     Attributes:
-        targets: on which it ran the suite.
+        targets: the targets on which the run ran the suite.
+        problem: why the run is not complete; None if it is.
     """
 
     path: Path
@@ -57,7 +58,7 @@ class _Run(Struct, frozen=True):
 
 
 def suites_with_runs(root: Path) -> list[str]:
-    """Names of the suites that a project's runs have results of, sorted.
+    """Return the sorted names of the suites that a project's runs have results of.
 
     Raises:
         StoreError: the files of a run cannot be read.
@@ -66,7 +67,7 @@ def suites_with_runs(root: Path) -> list[str]:
 
 
 def targets_of(suite: str, root: Path) -> list[str]:
-    """Names of the targets on which a project's runs ran a suite, the newest first.
+    """Return the names of the targets on which a project's runs ran a suite, newest first.
 
     Raises:
         StoreError: the files of a run cannot be read.
@@ -78,17 +79,17 @@ def targets_of(suite: str, root: Path) -> list[str]:
 def trend(
     suite: str | None, last: int, measure: Followed, root: Path | None = None, target: str | None = None
 ) -> Trend:
-    """The newest whole runs of a suite on a target, with the difference of each from the one before it.
+    """Return the newest complete runs of a suite on a target, each with its difference from the one before it.
 
     Args:
-        suite: its name; None: the only one that there is.
-        last: how many runs at most.
-        measure: what of a run is followed.
+        suite: name of the suite; None: the project's only suite.
+        last: maximum number of runs.
+        measure: the pass rate or the mean score.
         root: of the project; None: that of the working directory.
-        target: None: the only one of the newest whole run.
+        target: name of the target; None: the only target of the newest complete run.
 
     Raises:
-        UsageError: there is no whole run of the suite on the target, or one of the two must be named.
+        UsageError: there is no complete run of the suite on the target, or the choice of suite or target is ambiguous.
         StoreError: the files of a run cannot be read.
     """
     root = root or place_holding(RESULTS)
@@ -135,7 +136,7 @@ def trend(
 
 
 def _suites(path: Path) -> Sequence[str]:
-    """The suites that a run has results of."""
+    """Return the suites that a run has results of; () for a run that is still being written."""
     if is_being_written(path):
         return ()
     summary = listed_run(path).summary
@@ -143,7 +144,7 @@ def _suites(path: Path) -> Sequence[str]:
 
 
 def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
-    """The runs with the suite, oldest first."""
+    """Yield the runs of the suite, oldest first."""
     for path in runs_in(results):
         record = read_document(path / RUN)
         of_suite = [one for one in objects_in(record.get("suites")) if one.get("name") == suite]
@@ -168,7 +169,7 @@ def _unfinished(state: RunState, problem: str | None, summary: Summary | None) -
 
 
 def _problems(run: _Run, target: str, measure: Followed) -> Iterator[str]:
-    """Why a run is not part of the series; nothing if it is."""
+    """Yield the reasons why a run is not part of the series."""
     if run.targets and target not in run.targets:
         yield f"ran on {listed(run.targets)}"
     if run.problem is not None:
@@ -190,7 +191,7 @@ def _problems(run: _Run, target: str, measure: Followed) -> Iterator[str]:
 
 
 class _Series:
-    """Reads runs and compares them."""
+    """Reads the runs of a suite and target and compares them, keeping the cases of the previous run."""
 
     def __init__(self, suite: str, target: str, measure: Followed) -> None:
         self._suite, self._target, self._measure = suite, target, measure
@@ -198,7 +199,7 @@ class _Series:
         self._read: tuple[_Run, KeyedCases] | None = None
 
     def run(self, run: _Run, before: _Run | None, position: int) -> TrendRun:
-        """A run with its change from the one before it."""
+        """Return a run with its change from the one before it."""
         rows = [row for row in read_rows(run.path / INDEX) if (row.suite, row.target) == (self._suite, self._target)]
         totals = summarize(rows, run_id=run.run_id, planned=PlannedCounts(), duration_ms=0.0)
         by_rate = self._measure == "pass rate"
@@ -223,7 +224,7 @@ class _Series:
         return replace(found, change=change, notes=tuple(self._notes(before, run, matched)))
 
     def from_baseline(self, baseline: _Run, latest: _Run, position: int, found: TrendRun) -> RunDifference | None:
-        """The difference of the latest run from the baseline."""
+        """Return the difference of the latest run from the baseline, or None if the baseline is the latest run."""
         if baseline is latest or (found.change is not None and found.change.before == baseline.run_id):
             return None if baseline is latest else found.change
         matched = match(self._cases(baseline), self._cases(latest))
@@ -263,7 +264,7 @@ class _Series:
         return difference_at(before.run_id, measured(pairs), level, bounds)
 
     def _notes(self, before: _Run, run: _Run, matched: Matched) -> Iterator[str]:
-        """What else differs between two runs."""
+        """Yield notes about other differences between two runs."""
         left = matched.left_out
         counts = {
             "edited": len(left.edited),
@@ -284,7 +285,7 @@ class _Series:
 
 
 def _only_target(suite: str, runs: Sequence[_Run]) -> str:
-    """The target of the newest run, if possible of a whole one."""
+    """Return the target of the newest complete run, else of the newest run."""
     named = [run for run in runs if run.targets]
     newest = next(reversed([run for run in named if run.problem is None] or named), None)
     targets = newest.targets if newest is not None else ("",)

@@ -1,4 +1,4 @@
-"""The composition root: besides `app/registries`, the only place that joins siblings."""
+"""The composition root: connects targets, judges and stores of a run (`app/registries` joins what files name)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class SystemClock:
-    """The real time."""
+    """The system clock."""
 
     monotonic = staticmethod(time.monotonic)
-    """Seconds from some fixed point; asked eight times a trial."""
+    """Seconds from some fixed point. A static method for speed, as it is called eight times per trial."""
 
     def utc(self) -> datetime:
-        """The date and time now, in UTC."""
+        """Return the current date and time in UTC."""
         return datetime.now(UTC)
 
 
@@ -49,9 +49,9 @@ class Answers(Struct, frozen=True):
     Attributes:
         no_target, no_judge: failures for calls without a stored answer, of targets, and of judges and embedders;
             None: the calls are made.
-        works: the work of agents that the answers came with.
-        spending: record of what the model calls of agents cost; None: nobody keeps it.
-        exchanges: recorded model calls of agents; None if none were recorded, and none will be.
+        works: stored work of the agents that gave the answers.
+        spending: log of the cost of agents' model calls; None: it is not logged.
+        exchanges: recorded model calls of agents; None if they are neither recorded nor replayed.
     """
 
     store: AnswerLookup
@@ -63,25 +63,25 @@ class Answers(Struct, frozen=True):
 
 
 class NoAnswers:
-    """No answer is recorded, and none will be. An `AnswerLookup`."""
+    """An `AnswerLookup` that stores and finds nothing."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Forget it."""
+        """Discard the answer."""
 
     def stored_answer(self, call: Call) -> None:
-        """Nothing."""
+        """Return None."""
 
 
 class WorkspaceSettings(Struct, frozen=True):
-    """Where workspaces are made, and what agents do not see.
+    """Directories of workspaces, and the paths that are hidden from agents.
 
     Attributes:
-        directory: where the workspaces of running trials lie; empty: the system's temporary directory.
-        kept_directory: where those that are kept go; it is made when there is one.
+        directory: parent of the workspaces of running trials; empty: the system's temporary directory.
+        kept_directory: parent of kept workspaces, created for the first of them.
         repositories: the cache of git repositories; empty: that of the user.
-        private: absolute paths that no agent may see, besides home directories and what suites declare as hidden:
-            the project, the runs.
-        redactor: takes secrets out of workspaces that are kept.
+        private: absolute paths to hide from agents, such as the project and its runs, in addition to home directories
+            and the paths that suites hide.
+        redactor: removes secrets from kept workspaces.
     """
 
     directory: str = ""
@@ -92,21 +92,21 @@ class WorkspaceSettings(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The directory in which workspaces are made."""
-        from tempfile import gettempdir  # only a run with workspaces pays for this
+        """The directory in which workspaces are created."""
+        from tempfile import gettempdir  # imported only for workspaces
 
         return self.directory or gettempdir()
 
 
 class Connections:
-    """The targets and judges of one run, each connected once; closed together. The run's `RunContext`.
+    """The run's `RunContext`: its targets and judges, each connected once and closed together.
 
     Args:
-        workers: calls that one endpoint gets at once, at most.
-        budget_limiter: what the calls may spend; None: there is no budget.
-        answers: where answers are found and kept; None: nowhere.
-        workspace_settings: where workspaces are made and kept; None: as the system has it.
-        debug: Python code is connected to the terminal.
+        workers: maximum number of concurrent calls to one endpoint.
+        budget_limiter: limit of the calls' cost; None: there is no budget.
+        answers: where answers are looked up and stored; None: nowhere.
+        workspace_settings: returns the directories of workspaces; None: the defaults.
+        debug: connect Python code to the terminal.
     """
 
     def __init__(
@@ -131,21 +131,21 @@ class Connections:
         self._embedders: dict[int, EmbeddingCache] = {}
         self._checks: dict[int, SuiteFiles | None] = {}
         self.workspace_settings = workspace_settings or WorkspaceSettings
-        self._kept: list[object] = []  # alive, so that their ids stay their own
+        self._kept: list[object] = []  # keeps specs and suites alive, as their ids are keys
 
     @property
     def kept_works(self) -> WorkArchive | None:
-        """The work of agents that the answers came with."""
+        """Stored work of the agents that gave the answers."""
         return self.answers.works
 
     @cached_property
     def works(self) -> TrialWorks:
-        """What trials have besides their calls; loaded when the first trial needs it."""
+        """Workspaces and tools of trials; loaded when the first trial needs them."""
         works: TrialWorks = loaded(PORTS, "TrialWorks")(self)
         return works
 
     def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec, called through the run's throttle."""
+        """Return the connected target of a spec, called through the run's throttle."""
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
@@ -154,7 +154,7 @@ class Connections:
         return found
 
     def javascript(self, suite: Suite) -> JavaScriptHost:
-        """The JavaScript runtime in the environment of a suite: suites of one environment share a process."""
+        """Return the JavaScript runtime for a suite; suites with the same environment share a process."""
         from agentv.user_code.javascript.host import JavaScriptHost  # few suites have such files
 
         found = self._javascript.get(id(suite))
@@ -165,7 +165,7 @@ class Connections:
         return found
 
     def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
-        """The judge that asks a spec's target, in the environment of a suite."""
+        """Return the judge that calls a spec's target, in the environment of a suite."""
         key = (id(spec), id(suite))
         found = self._judges.get(key)
         if found is None:
@@ -177,7 +177,7 @@ class Connections:
         return found
 
     def judge_through(self, through: Callable[[Target], Target], spec: TargetSpec, suite: Suite) -> Judge:
-        """A judge that asks a spec's target through another one, which looks up and keeps its answers."""
+        """Return a judge that calls a spec's target, wrapped by `through` to look up and store its answers."""
         from agentv.judge.target import TargetJudge
 
         checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
@@ -188,7 +188,7 @@ class Connections:
         return TargetJudge(target, spec.name, model=spec.model, timeout_s=timeout_s, env=env, own_env=spec.env)
 
     def embedder(self, spec: TargetSpec) -> Embedder:
-        """The embedder of a spec's target; it embeds each text once.
+        """Return the embedder of a spec's target, which embeds each text once.
 
         Raises:
             LookupError: the target cannot embed, which loading should have reported.
@@ -205,7 +205,7 @@ class Connections:
         return found
 
     def check(self, suite: Suite) -> GraderCheck | None:
-        """The check whether a suite's entries may still grade; None if no file and no program affects them."""
+        """Return the check whether a suite's entries may still grade, or None if they use no file or program."""
         key = id(suite)
         if key not in self._checks:
             self._kept.append(suite)
@@ -217,9 +217,9 @@ class Connections:
         return self._checks[key]
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about the files that graded, and about what failed after the last trial."""
+        """Return notes about changed files, model calls outside the gateway, and failures after the last trial."""
         found = (note for one in self._checks.values() if one is not None for note in one.notes())
-        # their model calls could pass the gateway, and do not
+        # agents whose model calls could go through the gateway, but do not
         without = (
             f"'{spec.name}': no API key is known, so its model calls do not pass the gateway"
             for spec in self._kept
@@ -232,7 +232,7 @@ class Connections:
         return tuple(dict.fromkeys((*found, *without, *failed)))
 
     async def close(self) -> None:
-        """Let go of every connection, process and thread."""
+        """Close every connection, process and thread."""
         for target in self._targets.values():
             await target.close()
         if "works" in vars(self):
@@ -243,7 +243,7 @@ class Connections:
 
 
 def callable_target(function: Callable[..., Any]) -> TargetSpec:
-    """A target that a function of the caller's is."""
+    """Return the spec of a target that calls a Python function."""
     from agentv.targets.python import GivenFunction
 
     name = getattr(function, "__name__", type(function).__name__)
@@ -252,13 +252,13 @@ def callable_target(function: Callable[..., Any]) -> TargetSpec:
 
 
 def redactor_for(suites: tuple[Suite, ...]) -> Redactor:
-    """The redactor of all secrets of the suites."""
+    """Return the redactor of all secrets of the suites."""
     return _redactor(frozenset(secret for suite in suites for secret in suite.secrets))
 
 
 @lru_cache(maxsize=4)
 def _redactor(secrets: frozenset[str]) -> Redactor:
-    """One for all that a run writes: to learn the forms of fifty secrets takes some milliseconds."""
+    """Return a cached redactor: making one for fifty secrets takes some milliseconds."""
     return Redactor(secrets)
 
 
@@ -266,7 +266,7 @@ RAISED = "target-raised"
 
 
 def connected_target(spec: TargetSpec, executor: Executor) -> Target:
-    """The target of a spec, ready to be asked; that of a plugin inside the guard."""
+    """Connect the target of a spec. A plugin's target is wrapped, so that its errors become failures."""
     settings = cast("Connectable", spec.settings)
     if not spec.plugin:
         return settings.connect(spec, executor)
@@ -284,21 +284,21 @@ def connected_target(spec: TargetSpec, executor: Executor) -> Target:
 
 
 class UnconnectedTarget:
-    """A target that could not be connected: every call says why."""
+    """A target that could not be connected: every call returns the reason."""
 
     def __init__(self, failure: Failure) -> None:
         self._failure = failure
 
-    def answer(self, request: TargetRequest) -> Failure:  # noqa: ARG002  # the same for every request
-        """The reason why the target cannot be called."""
+    def answer(self, request: TargetRequest) -> Failure:  # noqa: ARG002
+        """Return the reason why the target cannot be called."""
         return self._failure
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: nothing is open."""
 
 
 class GuardedTarget:
-    """A plugin's target. A plain `answer` runs on a thread; an async one runs here, and must not block."""
+    """A plugin's target. A plain `answer` runs on a thread, an async one on the event loop, which it must not block."""
 
     def __init__(self, target: Target, what: str, executor: Executor) -> None:
         self._target = target
@@ -307,7 +307,7 @@ class GuardedTarget:
         self._is_coroutine = inspect.iscoroutinefunction(target.answer)
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """The plugin's answer; a Failure if it raises or returns another type."""
+        """Return the plugin's answer, or a Failure if it raises or returns another type."""
         try:
             given = (
                 self._begun(request) if self._is_coroutine else await self._executor.call(partial(self._begun, request))
@@ -331,7 +331,7 @@ class GuardedTarget:
             return self._target.answer(request)
 
     async def close(self) -> None:
-        """Release the resources of the target. An exception in it changes no answer."""
+        """Release the resources of the target. An exception is ignored, as it affects no answer."""
         try:
             with foreign_code(RAISED, self._what):
                 await self._target.close()
@@ -343,8 +343,8 @@ class GuardedEmbedder(GuardedTarget):
     """A plugin's target that also turns texts into vectors."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts; a Failure where it raises, or returns anything else."""
-        assert isinstance(self._target, Embedder)  # noqa: S101  # it was when this was made
+        """Return the vectors of the texts, or a Failure if the plugin raises or returns another type."""
+        assert isinstance(self._target, Embedder)  # noqa: S101  # connected_target checks it
         try:
             with foreign_code(RAISED, self._what):
                 found: object = await self._target.embed(texts, timeout_s)

@@ -1,1 +1,1 @@
-"""A run: started, recorded, summarized."""
+"""Running a prepared plan: start, execution, records and summary."""

@@ -1,4 +1,4 @@
-"""Artifacts of trials: the trace, the diff, and what the program of an agent printed, without secrets."""
+"""Artifacts of trials, with secrets redacted: the trace, the diff, and the output of the agent's program."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _UNSAFE = lazy_pattern(r"[^\w.-]+")
 
 
 class Artifacts(Struct):
-    """Writes what is left of the work of agents into the directory of a run."""
+    """Writes the artifacts of agents' work to a run directory."""
 
     directory: RunDirectory
 
     def store(self, result: TrialResult) -> TrialResult:
-        """Write the artifacts of a result; the result with their places.
+        """Write the artifacts of a result, and return the result with their paths instead of the work.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: a file cannot be written.
         """
         from agentv.app.running.kept_work import DIFF, KeptParts
 
@@ -63,7 +63,7 @@ class Artifacts(Struct):
         return replace(result, work=None, stored=stored)
 
     def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> tuple[StoredWork, str | None]:
-        """Write a trace; the hash of its file, None where a secret was taken out of it."""
+        """Write a trace; return its paths, and its file's hash or None if a secret was redacted."""
         from agentv.store.files.traces import write  # few runs have traces
 
         self._make(place)
@@ -78,7 +78,7 @@ class Artifacts(Struct):
         return named, files.sha256 if clean is trace or clean == trace else None
 
     def _with_work(self, work: AgentWork, whole: KeptParts, place: Path, stored: StoredWork) -> StoredWork:
-        """Write what a later run grades again, without the parts that a secret was taken out of."""
+        """Write `work.json`, from which a later run can grade the work again."""
         from agentv.app.running.kept_work import WORK, document
 
         if work.trace is None and work.changes is None and work.tool_state is None:
@@ -90,7 +90,7 @@ class Artifacts(Struct):
         return replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
 
     def _write(self, path: Path, data: bytes) -> bytes:
-        """Write a file without secrets; what was written."""
+        """Write a file with secrets redacted, and return the written bytes."""
         self._make(path.parent)
         clean = self._bytes(data)
         with os.fdopen(new_private(path), "wb") as file:
@@ -102,11 +102,11 @@ class Artifacts(Struct):
         place.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
 
     def _shown(self, path: str | None) -> str | None:
-        """A path relative to the run's directory, where it lies in it."""
+        """Return a path relative to the run's directory if it is inside."""
         return None if path is None else path.removeprefix(f"{self.directory.path}/")
 
     def _bytes(self, data: bytes) -> bytes:
-        """The bytes without secrets."""
+        """Return the bytes with secrets redacted."""
         redactor = self.directory.redactor
         if not redactor:
             return data
@@ -115,7 +115,7 @@ class Artifacts(Struct):
 
 
 def name_of(trial: Trial) -> str:
-    """The name of the directory of a trial: readable, and of this trial alone."""
+    """Return a readable and unique name for the directory of a trial."""
     key, _, sample = trial.key.rpartition("-")
     parts = [trial.case.id, trial.variant_name or "", key[:_KEY_DIGITS], sample]
     case = _UNSAFE.sub("_", "-".join(part for part in parts[:2] if part))[:_LONGEST_NAME].strip(".")
@@ -123,7 +123,7 @@ def name_of(trial: Trial) -> str:
 
 
 def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
-    """The lines, without the secrets whose pieces are in several of them. What is no JSON object stays as it is."""
+    """Redact secrets that are split over several JSON lines, as in streamed texts. Other lines are not changed."""
     from agentv.model.values.joined_texts import Change, PieceChanges, joined_texts
 
     if not redactor or b"\n{" not in data:
@@ -154,6 +154,6 @@ def _object(line: bytes) -> Any:
 
 
 def _place(value: Any, number: int) -> tuple[str, ...]:
-    """Entries of a list have one place."""
+    """Return the same place for all entries of a list, so that their texts are joined."""
     del value
     return () if number < 0 else ("*",)

@@ -1,4 +1,4 @@
-"""The trials of a started run, driven to their end: every result is kept before it is shown."""
+"""Execution of a started run's trials. Each result is stored before it is shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Demand = Callable[["OnDemandScheduler"], None]
 
 
 class StopRequests:
-    """Ends a run: the first request lets running trials finish for a while, the second and SIGQUIT give them up."""
+    """Stops a run: the first request gives running trials `GRACE_S` to finish; a second one or SIGQUIT aborts them."""
 
     def __init__(self) -> None:
         self._received = 0
@@ -50,7 +50,7 @@ class StopRequests:
 
     @contextmanager
     def ending(self, run: Run, *, signals: bool) -> Iterator[None]:
-        """Requests, and signals if wanted, end this run, on the loop of the caller."""
+        """Apply requests, and signals if wanted, to this run on the current event loop."""
         self._bound = asyncio.get_running_loop(), run
         if self._received:
             self._act(self._received)
@@ -59,11 +59,11 @@ class StopRequests:
         self._bound = None
 
     def request(self, number: int = signal.SIGINT) -> None:
-        """End the run, from any thread. `number`: of the signal that asks for it."""
+        """Request a stop, from any thread. `number` is that of the signal received."""
         self._received += 2 if number == signal.SIGQUIT else 1
         bound = self._bound
         if bound is not None:
-            with suppress(RuntimeError):  # the loop has closed: the run is over
+            with suppress(RuntimeError):  # the loop is closed as the run has ended
                 bound[0].call_soon_threadsafe(self._act, self._received)
 
     def _act(self, received: int) -> None:
@@ -85,14 +85,14 @@ async def drive(
     demand: Demand | None = None,
     stops: StopRequests | None = None,
 ) -> tuple[RunFinished, tuple[int, int]]:
-    """Run the trials that have no row yet; how the run ended, and how many distinct cases and trials were requested.
+    """Run the trials that have no row yet; return the final event and the numbers of requested cases and trials.
 
     Args:
         started: the run.
         executor: runs the trials; None: they run in this process.
-        signals: SIGINT and SIGTERM end the run in good order.
+        signals: SIGINT and SIGTERM stop the run in an orderly way.
         demand: requests single trials; only requested ones run.
-        stops: end the run when another thread asks for it.
+        stops: stops the run on request of another thread.
 
     Raises:
         StoreError: a row cannot be written.
@@ -100,7 +100,7 @@ async def drive(
     prepared = started.open.prepared
     trials: TrialQueue
     if demand is not None:
-        from agentv.engine.dependency_order import OnDemandScheduler  # only a test runner asks for single trials
+        from agentv.engine.dependency_order import OnDemandScheduler  # only the pytest plugin requests single trials
 
         trials = on_demand = OnDemandScheduler(prepared.plan, started.sampler.firsts)
         demand(on_demand)
@@ -113,12 +113,12 @@ async def drive(
     run_id, connections = started.open.directory.run_id, started.connections
     total = prepared.counts[1] - len(started.earlier.results)
     if prepared.chosen is not None or prepared.plan.ends_early or prepared.draws is not None:
-        total = sum(1 for _ in started.pending())  # the plan does not say it
+        total = sum(1 for _ in started.pending())  # the plan cannot tell the number
     run = Run(run_id, trials, total, run_context=connections, options=options)
     with (stops or StopRequests()).ending(run, signals=signals):
         finished = await _consume(run, started)
     if prepared.draws is not None and prepared.draws.decided:
-        # trials that were not needed get rows that say so: a reader must not take the run for a whole one
+        # write rows for the trials that were not drawn, so that the run does not look complete
         rows = set(started.journal.finished())
         why = Failure(NOT_DRAWN, f"not drawn: the comparison with {prepared.draws.base} was already decided")
         for trial in prepared.draws.trials:
@@ -130,7 +130,7 @@ async def drive(
 
 
 def _trials(started: StartedRun) -> TrialQueue:
-    """What is to do, in order where cases depend on each other."""
+    """Return the queue of pending trials, which respects dependencies between cases."""
     prepared = started.open.prepared
     pending: Iterable[Trial] = started.pending()
     if prepared.plan.samples_in_turn:
@@ -149,7 +149,7 @@ def _trials(started: StartedRun) -> TrialQueue:
 
 
 async def _consume(run: Run, started: StartedRun) -> RunFinished:
-    """Keep every row, then show it: the order that a crash cannot turn into a lie."""
+    """Store each row before its event is shown, so that after a crash nothing was shown that is not stored."""
     redactor, artifacts = started.open.directory.redactor, Artifacts(started.open.directory)
     last: RunFinished | None = None
     async for event in run.events():
@@ -159,7 +159,7 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
             result = started.journal.finish(stored)
             started.open.totals.add_result(stored)
             if result is not event.result:
-                shown = TrialFinished(result, event.result.trial)  # what is shown holds no secret
+                shown = TrialFinished(result, event.result.trial)  # secrets are redacted in the stored result
         elif isinstance(event, AgentProgress):
             shown = _without_secrets(event, redactor)
         elif isinstance(event, RunProgress):
@@ -169,7 +169,7 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
         elif isinstance(event, RunFinished):
             last = event
         started.open.sink(shown)
-    assert last is not None  # noqa: S101  # a run's last event
+    assert last is not None  # noqa: S101  # RunFinished is a run's last event
     return last
 
 

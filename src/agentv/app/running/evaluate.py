@@ -1,4 +1,4 @@
-"""Evaluation of a prepared run: started, driven to its end, finished."""
+"""Evaluation of a prepared plan, from opening the run directory to the outcome."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 Opened = Callable[[str, Path], None]
 
 ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
-"""Makes the executor of a run's trials, given what it reaches here."""
+"""Makes the executor of a run's trials from the run's connections."""
 
 
 def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) -> Outcome:
-    """Run a prepared plan. Every event goes to the sink, from this thread.
+    """Run a prepared plan. The sink is called on this thread.
 
     Args:
         prepared: the plan.
@@ -56,8 +56,8 @@ def evaluate(prepared: Prepared, sink: Sink, *, opened: Opened | None = None) ->
         opened: called with the id of the run and its results directory before any call is made.
 
     Raises:
-        StoreError: the run directory cannot be created, opened or written, or labels that decide it cannot be read.
-        UsageError: labels show that a judge is worse than its suite allows.
+        StoreError: the run directory cannot be created, opened or written, or labels that gates need cannot be read.
+        UsageError: according to labels, a judge is worse than its suite allows.
     """
     return asyncio.run(evaluate_async(prepared, sink, signals=True, opened=opened))
 
@@ -71,15 +71,15 @@ async def evaluate_async(
     opened: Opened | None = None,
     stops: StopRequests | None = None,
 ) -> Outcome:
-    """As `evaluate`, in an event loop that is already running.
+    """Run a prepared plan in an event loop that is already running.
 
     Args:
         prepared: the plan.
-        sink: receives every event, from this thread.
-        signals: SIGINT and SIGTERM end the run in good order; the process belongs to this run alone.
+        sink: receives every event, on this thread.
+        signals: SIGINT and SIGTERM stop the run in an orderly way; no other run may use the process.
         demand: receives the object that requests trials when the run begins; only requested ones run.
         opened: as in `evaluate`.
-        stops: end the run when another thread asks for it.
+        stops: stops the run on request of another thread.
 
     Raises:
         StoreError, UsageError: as `evaluate`.
@@ -100,7 +100,6 @@ async def evaluate_async(
 async def _evaluated(
     run: OpenRun, executors: ExecutorFactory | None, *, signals: bool, demand: Demand | None, stops: StopRequests | None
 ) -> Outcome:
-    """One run, from an open directory to its outcome."""
     started: StartedRun | None = None
     try:
         with run.journal() as journal:
@@ -113,18 +112,18 @@ async def _evaluated(
                 try:
                     await connections.close()
                 finally:
-                    programs = sys.modules.get("agentv.user_code.processes")  # None: no program was started
-                    if signals and programs is not None:  # else it would kill what another run has started
+                    programs = sys.modules.get("agentv.user_code.processes")  # not imported if no program was started
+                    if signals and programs is not None:  # otherwise, other runs may have started some
                         programs.kill_all()
             return finish(started, finished, counts)
     except (StoreError, LoadError) as error:
         if started is not None:
-            error.status = ExitStatus.ERRORED  # trials ran; what they gave, or a case to come, cannot be used
+            error.status = ExitStatus.ERRORED  # trials ran, but their results or a later case cannot be used
         raise
 
 
 def _directory(prepared: Prepared) -> RunDirectory:
-    """The run's directory: a new one, or that of the run to resume."""
+    """Open the directory of the run to resume, or create a new one."""
     settings = prepared.settings
     redactor = redactor_for(prepared.suites)
     if settings.resume_run is not None:
@@ -136,7 +135,7 @@ def _directory(prepared: Prepared) -> RunDirectory:
 
 
 def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) -> Outcome:
-    """Write all results of a run whose trials have ended; `counts` are its cases and trials.
+    """Write all results of a run whose trials have ended; `counts` are its numbers of cases and trials.
 
     Raises:
         StoreError: the run's directory, or a cassette, cannot be written.
@@ -151,7 +150,7 @@ def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) 
         *run.sources.notes(),
         *started.connections.notes(),
     ]
-    journal.flush()  # comparisons and gates are made of the rows on the disk
+    journal.flush()  # comparisons and gates read the rows on disk
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         run.directory.write(RUN, record)
@@ -201,7 +200,7 @@ def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) 
 
 
 def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int], budget: BudgetUse | None) -> Summary:
-    """The totals of the run, of all its processes."""
+    """Return the totals of all processes of the run."""
     run, (cases, trials) = started.open, counts
     summary = run.totals.counts.summary(
         run_id=run.directory.run_id,
@@ -230,7 +229,7 @@ def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int]
 
 
 def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summary:
-    """The totals with what the gates of the suites come to; labels are those from before the run."""
+    """Return the totals with the results of the suites' gates, by the labels from before the run."""
     run = started.open
     if summary.is_empty_shard or not (gated or summary.activation):
         return summary
@@ -242,7 +241,7 @@ def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summar
 
 
 def _stored(started: StartedRun) -> StoredRun:
-    """The run as it lies on the disk, with the labels from before it began."""
+    """Return the run as it is on disk, with the labels from before it began."""
     run = started.open
     path, root = run.directory.path, root_of(run.prepared.suites)
     stored = stored_summary(path)
@@ -251,7 +250,7 @@ def _stored(started: StartedRun) -> StoredRun:
 
 
 def _changed_rows(path: Path) -> tuple[str, ...]:
-    """Why the rows on the disk are not those of the run."""
+    """Return why the rows on disk are not those of the run; () if they are."""
     try:
         check_rows(path)
         written = stored_summary(path)
@@ -263,7 +262,7 @@ def _changed_rows(path: Path) -> tuple[str, ...]:
 
 
 def _notes_on(budget_limiter: BudgetLimiter, summary: Summary) -> Iterator[str]:
-    """Notes about the budget: what was spent, what did not run, and calls that could not be counted."""
+    """Yield notes about the budget: spending, trials that did not run, and calls that could not be counted."""
     use, parts = budget_limiter.use(), []
     if use.usd is not None:
         parts.append(f"{money(use.spent_usd)} of {money(use.usd)}")
@@ -284,17 +283,17 @@ class Outcome(Struct, frozen=True):
     """Result of a run.
 
     Attributes:
-        directory: of the results.
-        interrupted: Ctrl-C or a signal ended it early.
-        notes: notes about the directory, such as a torn line that was removed.
-        fail_fast: the run was to stop at the first trial that does not pass, so cases that did not run are expected.
-        allow_unchecked: cases that check nothing do not change the exit status.
+        directory: the run directory.
+        interrupted: the run was stopped by Ctrl-C or a signal.
+        notes: notes about the run, such as a torn line that was removed.
+        fail_fast: the run was to stop at the first trial that does not pass, so skipped cases are expected.
+        allow_unchecked: cases that are only shown do not change the exit status.
         problem: a failed side task, such as a cassette or an export that is not written.
         budget: use of the budget; None if there was none.
         uncounted: the cost of the calls is unknown, so a larger budget in dollars would not help.
-        exam_attempts: of the exams among the suites, each with its row in the log of its prompt.
-        exports: written exports.
-        record: the object of `run.json`.
+        exam_attempts: results of the exams among the suites.
+        exports: paths of written exports.
+        record: content of `run.json`.
     """
 
     run_id: str
@@ -313,13 +312,11 @@ class Outcome(Struct, frozen=True):
 
     @property
     def status(self) -> ExitStatus:
-        """The exit status (SPEC section 12). It is 0 only for graded, good enough answers.
+        """The exit status (SPEC section 12): 0 only if all answers were graded and good enough.
 
-        A skipped case adds nothing to the status of its dependency, which failed or errored. Cases
-        that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
-        no evidence, which is no success. Cases that are only shown are
-        none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure. A shard
-        without cases passes: the other shards run what was selected.
+        A case skipped because of a dependency does not count, as the dependency failed or errored itself. The status is
+        not 0 if other cases were skipped, if an exam's row could not be appended, or if cases were only shown and this
+        is not allowed. Failed cases that a gate decides are not failures. An empty shard passes.
         """
         cases = self.summary.cases
         if self.interrupted:
@@ -342,7 +339,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def _failed_within_gates(self) -> int:
-        """Failed cases that gates decide: all of a suite, or its queries."""
+        """Number of failed cases whose verdicts gates replace: all of a suite, or its queries."""
         failed: dict[str, int] = {}
         for gate in self.summary.gates:
             failed[gate.suite] = max(failed.get(gate.suite, 0), gate.failed)
@@ -359,7 +356,7 @@ class Outcome(Struct, frozen=True):
 
 
 def _lost(lines: int, rows: int) -> Iterator[str]:
-    """Damage that a resumed run found in its journal, and its rows that are no part of it any more."""
+    """Yield notes about damaged lines in a resumed run's journal, and about rows that no longer belong to it."""
     if lines:
         number = plural(lines, "answer")
         what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"

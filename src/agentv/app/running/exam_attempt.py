@@ -1,4 +1,4 @@
-"""After a run: what each exam of a prompt came to, appended to that prompt's log (SPEC section 11)."""
+"""Results of prompts' exams, appended to each prompt's log after a run (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _WORST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
 
 
 class ExamAttempt(Struct, frozen=True):
-    """One exam that a run was.
+    """The result of one exam in a run.
 
     Attributes:
-        exam_row: the row of the log.
-        verdicts: id of a case → what it came to; of a case on several targets the worst.
-        notes: what people should know of the log, such as a torn line that was set aside.
-        error: why the row could not be appended; None: it was.
-        partial: reasons why the attempt is no evidence; empty if it ran the whole exam with the exam's settings.
+        exam_row: the row for the log.
+        verdicts: case id → verdict; the worst one for a case on several targets.
+        notes: notes about the log, such as a torn line that was removed.
+        error: why the row could not be appended; None if it was.
+        partial: reasons why the attempt is not evidence; empty if it ran the whole exam with the exam's settings.
     """
 
     suite: Suite
@@ -50,20 +50,20 @@ class ExamAttempt(Struct, frozen=True):
 def record_attempts(
     prepared: Prepared, rows: Iterable[Row], *, run_id: str, why: Sequence[str]
 ) -> tuple[ExamAttempt, ...]:
-    """The exam attempts of a run, each appended to its log. A log that cannot be written is reported, not raised.
+    """Append the exam attempts of a run to their logs, and return them; an attempt has the error if its log failed.
 
     Args:
-        prepared: what ran.
-        rows: of the run, in the order of their file; of several rows of one trial the last counts.
+        prepared: the plan that ran.
+        rows: of the run, in file order; the last row of a trial counts.
         run_id: of the run.
-        why: what makes the whole run no evidence, such as that it was interrupted.
+        why: reasons why the whole run is not evidence, such as an interruption.
     """
     given = list(exam_attempts(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
     return tuple(map(recorded, given))
 
 
 def recorded(attempt: ExamAttempt) -> ExamAttempt:
-    """The attempt, appended to its log. Its texts are kept too, but its result is worth more than a comparison."""
+    """Append an attempt to its log. A failure to store its texts for `prompt diff` only adds a note."""
     from agentv.prompts import appending, disk
 
     exam = attempt.exam
@@ -79,7 +79,7 @@ def recorded(attempt: ExamAttempt) -> ExamAttempt:
 
 
 def texts_home(directory: str) -> Path:
-    """The directory whose `.agentv` stores the texts of a prompt: the closest above its directory, else the root."""
+    """Return the directory whose `.agentv` stores a prompt's texts: the closest above it, else the repository root."""
     root = repository_root(directory)
     found = (parent for parent in upwards(directory, root) if is_directory(str(Path(parent, ".agentv"))))
     return Path(next(found, root))
@@ -88,11 +88,16 @@ def texts_home(directory: str) -> Path:
 def exam_attempts(
     prepared: Prepared, rows: Iterable[Row], *, run_id: str, now: datetime, why: Sequence[str] = ()
 ) -> Iterator[ExamAttempt]:
-    """The result of each exam among the suites, computed from the rows as `record_attempts` gets them; it ended now.
+    """Yield the result of each exam among the suites; an exam without a selected case has none.
 
-    An exam of which no case was selected was not attempted.
+    Args:
+        prepared: the plan that ran.
+        rows: as for `record_attempts`.
+        run_id: of the run.
+        now: the time when the run ended.
+        why: as for `record_attempts`.
     """
-    from agentv.prompts.gates import digests, prompt_sha256  # most runs are of no exam
+    from agentv.prompts.gates import digests, prompt_sha256  # most runs have no exam
 
     plan, settings = prepared.plan, prepared.settings
     exams = [suite for suite in prepared.suites if suite.exam is not None]
@@ -132,7 +137,7 @@ def exam_attempts(
 
 
 def _status(trials: Sequence[Trial], rows: Mapping[str, Row]) -> Status:
-    from agentv.model.run.cases import Sample  # as above
+    from agentv.model.run.cases import Sample
     from agentv.stats.samples.deciding import rule_of, verdict_over
 
     ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
@@ -141,7 +146,7 @@ def _status(trials: Sequence[Trial], rows: Mapping[str, Row]) -> Status:
 
 
 def _judges(trial: Trial) -> Iterator[TargetSpec]:
-    """Who judged a trial."""
+    """Yield the judges that a trial's assertions call."""
     if trial.case.asks_judge:
         yield trial.target
     for name in asked(trial.case.assertions):
@@ -151,20 +156,20 @@ def _judges(trial: Trial) -> Iterator[TargetSpec]:
 
 
 def _names(specs: Iterable[TargetSpec]) -> str | None:
-    """`anthropic:claude-opus-4-7`, or the target's name where no model is known; None where nobody was asked."""
+    """Join names such as `anthropic:claude-opus-4-7`, or targets' names if they have no model; None without specs."""
     models = ((spec, spec.public.get("model")) for spec in specs)
     names = (f"{spec.provider}:{model}" if isinstance(model, str) else spec.name for spec, model in models)
     return ", ".join(dict.fromkeys(names)) or None
 
 
 def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool) -> Iterator[str]:
-    """Reasons why a whole run is no evidence, for this process and those that it resumes.
+    """Yield the reasons why a whole run is not evidence, from this process and those that it resumes.
 
     Args:
         settings: of this process.
         before: settings of the earlier processes, as in `run.json`.
-        interrupted: it was ended early.
-        cached: answers of other runs could be used: of targets, whose rows show it, and of judges, whose rows do not.
+        interrupted: the run was interrupted.
+        cached: answers may come from the cache. Rows show this for targets' answers, but not for judges'.
     """
     reasons = {
         "it was interrupted": interrupted,
@@ -182,12 +187,12 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
 
 
 def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: EvalSettings) -> Iterator[str]:
-    """Reasons why an exam attempt is no evidence.
+    """Yield the reasons why an exam attempt is not evidence.
 
     Args:
         suite: the exam.
-        found: the first trial of each case on each target, and what the case came to.
-        settings: what the command line says.
+        found: the first trial of each case on each target, with the verdict of the case.
+        settings: of the command.
     """
     exam = suite.exam
     if exam is None:
@@ -209,7 +214,7 @@ def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: E
 
 
 def _changed(exam: Exam) -> Iterator[str]:
-    """The files that are not what they were when the exam was loaded: code is read when it runs."""
+    """Yield the exam's files that changed since it was loaded, as code is read again when it runs."""
     for path, data in exam.texts.items():
         if path == DESCRIPTION or path.startswith(TARGET):
             continue
@@ -222,7 +227,7 @@ def _changed(exam: Exam) -> Iterator[str]:
 
 
 def _is_other_judge(suite: Suite) -> bool:
-    """Whether the command line's judge stands in for the one that would judge without it."""
+    """Whether the judge of the command line differs from the one that would judge without it."""
     forced = suite.forced_judge
     if forced is None:
         return False
@@ -235,7 +240,7 @@ def _is_other_judge(suite: Suite) -> bool:
 
 
 def asked(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:
-    """The name that each entry gives its judge, for those that ask one."""
+    """Yield the judge's name (None: the default) of each entry that needs a judge."""
     for entry in (inner for one in entries for inner in one.nested()):
         if getattr(entry.assertion, "needs_judge", False):
             yield getattr(entry.assertion, "judge", None)

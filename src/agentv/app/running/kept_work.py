@@ -1,10 +1,11 @@
-"""The work of agents as a run keeps it, `work.json`, and its reader for a run that grades it again.
+"""The stored work of an agent, `work.json`, and its reader for runs that grade it again.
 
-One object: `version`; `trace` and `patch`, the hashes of `trace.json` and `diff.patch` beside it; `changes`, what the
-diff says of files, protected ones among them; `ignored`, the globs of files that it leaves out; `tool_state`; and
-`sandbox`. A part that a secret was taken out of is null and named in `redacted`: what is left is not what was done.
+`work.json` is one object with the keys `version`; `trace` and `patch`, the hashes of `trace.json` and `diff.patch`
+beside it; `changes`, the changed files, including protected ones; `ignored`, the globs of files that the diff omits;
+`tool_state`; and `sandbox`. A part in which a secret was redacted is null and named in `redacted`, as the rest would
+misrepresent the agent's work.
 
-The hash of this file is in the row, and the row's checksum in the journal, so that nothing is graded that was edited.
+The hash of this file is in the row, and the row's checksum in the journal, so that edited work is never graded.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ DIFF = "diff.patch"
 
 
 class KeptParts(Struct, frozen=True):
-    """The hashes of the files beside it; None: there is no such file, or a secret was taken out of it."""
+    """Hashes of the files beside `work.json`; None if there is no such file or a secret was redacted in it."""
 
     trace: str | None = None
     patch: str | None = None
 
 
 class _Changes(Struct, frozen=True):
-    """What a diff says of files."""
+    """The changed files of a diff."""
 
     files: tuple[FileChange, ...]
     protected: tuple[str, ...]
@@ -60,7 +61,7 @@ class _Document(Struct, kw_only=True):
 
 
 class _Row(Struct):
-    """What is read of a row."""
+    """The fields of a row that are needed to find and verify its work."""
 
     test_id: str
     target: str
@@ -74,17 +75,17 @@ class _Row(Struct):
 
     @property
     def name(self) -> tuple[object, ...]:
-        """What tells its trial from others of the run."""
+        """Identity of the trial within its run."""
         return (self.suite, self.test_id, self.target, self.prompt_id, self.variant, self.sample)
 
 
 def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
-    """The content of `work.json`.
+    """Return the content of `work.json`.
 
     Args:
         work: of an agent.
-        parts: hashes of its files.
-        redactor: takes secrets out of texts.
+        parts: hashes of the files beside it.
+        redactor: finds secrets.
     """
     done = work.changes
     changes = None if done is None else _Changes(done.files, done.protected, done.test_config, done.cut)
@@ -100,10 +101,10 @@ def document(work: AgentWork, parts: KeptParts, redactor: Redactor) -> bytes:
 
 
 class KeptWorks:
-    """The kept work of an earlier run, an `agentv.work_ports.WorkArchive`. Its rows are read when the first trial asks.
+    """A `WorkArchive` for the stored work of an earlier run. Its rows are read on the first call of `work`.
 
     Args:
-        journal: of the run; rows without a checksum there do not count.
+        journal: of the run; rows whose checksum is not in it are rejected.
     """
 
     def __init__(self, journal: JournalReader) -> None:
@@ -111,7 +112,7 @@ class KeptWorks:
         self._rows: dict[tuple[object, ...], _Row | None] | None = None
 
     def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
-        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used."""
+        """Return a trial's work, None if none is stored for this answer, or a Failure if it was changed or removed."""
         if self._rows is None:
             self._rows = dict(self._read())
         case = trial.case
@@ -172,7 +173,7 @@ class KeptWorks:
 
 
 def _content(path: Path, digest: str) -> bytes | None:
-    """The content of a file whose hash this is; None: it is another, or gone."""
+    """Return the content of a file, or None if it is missing or has another hash."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""A run that a notebook starts: on a thread with an event loop of its own, with a line of progress in its cell."""
+"""Runs started in a notebook: on a separate thread with its own event loop, with a progress line in the cell."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ EVERY_S = 0.2
 
 
 class Handle(Protocol):
-    """An output of a cell that can be replaced."""
+    """A cell output that can be updated."""
 
     def update(self, data: dict[str, str], *, raw: bool) -> object:
-        """Show this in its place."""
+        """Replace the output."""
         ...
 
 
 class CellProgress:
-    """The line of one run.
+    """The progress line of one run.
 
     Args:
-        display: shows an output, and returns what replaces it.
+        display: shows an output and returns its handle.
         clock: seconds from some fixed point.
     """
 
@@ -57,7 +57,7 @@ class CellProgress:
             self._view.add_earlier(event.result)
 
     def draw(self, *, now: bool = False) -> None:
-        """Show the line, unless it was shown a moment ago or says nothing new."""
+        """Show the line if it changed and the last update was at least `EVERY_S` seconds ago, or if `now` is set."""
         if not self._view.planned:
             return
         line = progress_line(self._view)
@@ -72,7 +72,7 @@ class CellProgress:
 
 
 def cell_progress() -> CellProgress | None:
-    """The progress of a run that a cell starts; None outside of notebooks. IPython is not imported for it."""
+    """Return a progress line for the current cell, or None outside of notebooks. Does not import IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if getattr(shell, "kernel", None) is None:
@@ -89,31 +89,31 @@ def _shown(data: dict[str, str]) -> Any:
 T = TypeVar("T")
 
 SHOWN_S = 0.2
-"""Seconds between two calls of what shows the progress."""
+"""Seconds between two calls of the function that shows progress."""
 
 
 def run_in_thread(
     main: Callable[[], Coroutine[Any, Any, T]], stops: StopRequests, shown: Callable[[], object] | None = None
 ) -> T:
-    """The result of a coroutine, run on a thread of its own with the context variables of the caller.
+    """Run a coroutine on a new thread with the caller's context variables, and return its result.
 
-    Ctrl-C, and the interrupt of a notebook's kernel, stop the run: running trials get ten seconds, a second one gives
-    them up. The coroutine ends in good order before KeyboardInterrupt is raised.
+    Ctrl-C, or an interrupt of the notebook's kernel, stops the run: running trials get ten seconds to finish, and a
+    second interrupt aborts them. KeyboardInterrupt is raised after the coroutine has shut down cleanly.
 
     Args:
         main: makes the coroutine.
         stops: of the run.
-        shown: called on this thread now and then while the run goes on.
+        shown: called on this thread every `SHOWN_S` seconds during the run.
 
     Raises:
-        BaseException: what the coroutine raised.
+        BaseException: any exception of the coroutine.
     """
     work = Future[T]()
 
     def run() -> None:
         try:
             work.set_result(asyncio.run(main()))
-        except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised on the thread that waits
+        except BaseException as error:  # noqa: BLE001  # raised again on the waiting thread
             work.set_exception(error)
 
     threading.Thread(target=copy_context().run, args=(run,), name="agentv", daemon=True).start()
@@ -134,7 +134,7 @@ def run_in_thread(
 
 
 def is_loop_running() -> bool:
-    """Whether this thread runs an event loop, so that another one cannot be run on it."""
+    """Whether an event loop is running on this thread, so that `asyncio.run` would fail."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""`run.json`: what was run, and the signature that says that this user started it."""
+"""`run.json`: the settings and suites of a run, and a signature that proves that this user started it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from agentv.user_code.files import agentv_home
 from agentv.version import __version__
 
 LONGEST_PROMPT = 20_000
-"""Characters of a prompt that are recorded; its length stands after those of a longer one."""
+"""Maximum characters of a prompt that are recorded; a longer one is cut, with its length at the end."""
 
 
 def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | None = None) -> dict[str, Json]:
-    """`run.json`: settings and plan of a run, without secrets.
+    """Return the content of `run.json`: settings and plan of a run, without secrets.
 
     Args:
         prepared: the plan.
         run_id: of the run.
-        before: earlier processes of the run: their sources of answers stay recorded.
-        seed: of the order in which cases are drawn; None if they are not.
+        before: earlier processes of the run, whose sources of answers stay recorded.
+        seed: of the order in which cases are drawn for `--against`, if they are.
     """
     cases, trials = prepared.counts
     now = timestamp(datetime.now(UTC))
@@ -65,7 +65,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
 
 
 def platform_name() -> str:
-    """System, release, machine and C library, as `platform.platform()` has them on Linux, which starts `uname -p`."""
+    """Return `platform.platform()`, computed on Linux without its call of `uname -p`."""
     if sys.platform != "linux":
         return platform.platform()
     system, library = os.uname(), "".join(platform.libc_ver())
@@ -73,11 +73,11 @@ def platform_name() -> str:
 
 
 def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]]) -> JsonObject | None:
-    """`run.json` with the versions that agents report, and those of earlier processes; None: nothing is new.
+    """Return `run.json` with newly reported agent versions added, or None if there are none.
 
     Args:
-        record: as it was written when the run began.
-        versions: name of a target → versions, of this process.
+        record: `run.json` as written when the run began.
+        versions: target name → versions reported in this process.
     """
     before = record.get("agent_versions")
     known: dict[str, set[str]] = {}
@@ -128,7 +128,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
 
 
 def partial_of(prepared: Prepared) -> PartialRun | None:
-    """Which part of the suites runs; None: all of their cases, with all of their prompts and variants."""
+    """Return which part of the suites runs, or None if all cases run with all prompts and variants."""
     settings = prepared.settings
     (cases, trials), (of, of_trials) = prepared.counts, prepared.plan.whole.counts()
     if trials >= of_trials:
@@ -142,7 +142,7 @@ def partial_of(prepared: Prepared) -> PartialRun | None:
 
 
 class _Gates(Struct, omit_defaults=True):
-    """What gates require of a suite, so that the run of its shards can be decided, too."""
+    """Gates of a suite, recorded so that they can be decided when shards are merged."""
 
     corrected: float | None = None
     judge: JudgeMinimums | None = None
@@ -150,7 +150,7 @@ class _Gates(Struct, omit_defaults=True):
 
 
 def gated_suite(record: JsonObject) -> Suite:
-    """A suite of a `run.json`: its name and its gates."""
+    """Return a suite with the name and the gates in `run.json`."""
     found = convert(record.get("gates") or {}, _Gates)
     run = RunSettings(gate=None if found.corrected is None else "corrected", min_pass_rate=found.corrected)
     return Suite(str(record["name"]), (), run=run, judge_minimums=found.judge, skill_minimums=found.activation)
@@ -181,7 +181,7 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
 
 
 def _commit(root: str) -> str | None:
-    """The commit that is checked out, read from `.git` itself: starting git would take longer than a small run."""
+    """Return the checked-out commit, read from `.git`, as starting git would take longer than a small run."""
     git = Path(root) / ".git"
     try:
         head = (git / "HEAD").read_text(encoding="utf-8").strip()
@@ -198,7 +198,7 @@ def _commit(root: str) -> str | None:
 
 
 SIGNATURE = "signature"
-"""The key of `run.json`."""
+"""Key of the signature in `run.json`."""
 
 _KEY_FILE = "run-signing-key"
 _KEY_BYTES = 32
@@ -206,21 +206,21 @@ _SIGNED = ("run_id", "settings", "suites")
 
 
 def signature_of(record: Mapping[str, Json], root: str, env: Mapping[str, str] = os.environ) -> str | None:
-    """The signature of a run that starts now; None: there is no place for a key.
+    """Return the signature of a run that starts now, or None if no signing key can be stored.
 
     Args:
-        record: of its `run.json`.
+        record: content of its `run.json`.
         root: of the project's repository.
-        env: of this process; it can name another home of agentv.
+        env: environment of this process, which can set agentv's home.
     """
     try:
         return _signed(record, root, _key(agentv_home(env) / _KEY_FILE))
-    except (OSError, StoreError, RuntimeError):  # a machine without a home runs all the same
+    except (OSError, StoreError, RuntimeError):  # runs work without a home directory
         return None
 
 
 def is_signed_here(record: JsonObject, root: str, env: Mapping[str, str] = os.environ) -> bool:
-    """Whether this user started a run on this machine, in this project."""
+    """Whether this user started a run on this machine in this project."""
     given = record.get(SIGNATURE)
     if not isinstance(given, str) or not given.isascii():
         return False
@@ -233,17 +233,17 @@ def is_signed_here(record: JsonObject, root: str, env: Mapping[str, str] = os.en
 
 def _signed(record: Mapping[str, Json], root: str, key: bytes) -> str:
     signed = {"root": os.path.realpath(root), **{name: record.get(name) for name in _SIGNED}}
-    plain = json.loads(to_document(signed))  # as it will be read again, whatever the settings are made of
+    plain = json.loads(to_document(signed))  # normalized, as it will be when it is read again
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
 
 
 def _key(path: Path) -> bytes:
-    """The key, created on first use; two processes that create it at once get the same one."""
+    """Return the key, created on first use. Two processes that create it concurrently get the same one."""
     found = _read_key(path)
     if found is not None:
         return found
     make_private(path.parent)
-    from secrets import token_bytes, token_hex  # once a machine
+    from secrets import token_bytes, token_hex  # used once per machine
 
     made = path.with_name(f".{_KEY_FILE}.{token_hex(8)}")
     try:
@@ -260,7 +260,7 @@ def _key(path: Path) -> bytes:
 
 
 def _read_key(path: Path) -> bytes | None:
-    """The key, or None if it is missing or others could know it."""
+    """Return the key, or None if it is missing or others can read it."""
     try:
         descriptor = open_private(path, os.O_RDONLY)
     except FileNotFoundError:

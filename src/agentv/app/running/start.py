@@ -1,4 +1,4 @@
-"""Start of a run: what an earlier process of it did is taken up, `run.json` is written, code that grades is loaded."""
+"""Start of a run: load the results of earlier processes, write `run.json` and import grading code."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
 
 
 HELD = 5000
-"""Trials without a row that are held while a run is resumed, so that long files are not read for them again."""
+"""Maximum number of pending trials held in memory on resume, which saves going through the whole plan again."""
 
 Sink = Callable[[Event], None]
 
 
 class OpenRun(Struct, frozen=True):
-    """A run whose directory is open and whose journal is not.
+    """A run whose directory is open, but not its journal.
 
     Attributes:
         prepared: the plan.
-        sources: sources of answers without a call.
+        sources: sources of stored answers.
         sink: receives every event.
         previous: earlier processes of the run.
-        totals: of the run, counted as its rows are written.
+        totals: counts of the run, updated as its rows are written.
         budget_limiter: limit of the calls' cost; None if there is no budget.
-        labels: of its suites, from before any call: what the run writes to them does not reach its own gates.
+        labels: of its suites, read before any call, so that targets cannot influence the run's gates.
     """
 
     prepared: Prepared
@@ -70,13 +70,13 @@ class OpenRun(Struct, frozen=True):
     labels: ReadLabels = field(default_factory=ReadLabels)
 
     def journal(self) -> Journal:
-        """The journal of the run, to be closed."""
+        """Return the journal of the run; the caller closes it."""
         before_ms = self.previous.duration_ms
         return Journal(self.directory, root_of(self.prepared.suites), self.totals.add_row, before_ms=before_ms)
 
 
 def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSources, sink: Sink) -> OpenRun:
-    """The run in a directory.
+    """Return a run with its directory open, its previous processes and its remaining budget.
 
     Raises:
         StoreError: its `run.json` or its journal cannot be read.
@@ -103,9 +103,9 @@ class EarlierTrials(Struct, frozen=True):
     """Trials of earlier processes that still count.
 
     Attributes:
-        results: key → the result, kept only if later trials depend on it.
+        results: trial key → the result if trials can depend on it, else None.
         pending: the other trials of the plan; None if there are too many to hold.
-        superseded: rows that no longer count.
+        superseded: number of rows that no longer count.
         summary_keys: keys of `summary.json` that agentv did not write.
     """
 
@@ -116,7 +116,7 @@ class EarlierTrials(Struct, frozen=True):
 
 
 class StartedRun(Struct, frozen=True):
-    """A run whose trials may begin.
+    """A run that is ready to run its trials.
 
     Attributes:
         open: its plan, its directory, and the sink of its events.
@@ -133,7 +133,7 @@ class StartedRun(Struct, frozen=True):
     record: JsonObject = field(default_factory=dict)
 
     def pending(self) -> Iterator[Trial]:
-        """The trials that have no row that counts, and are chosen."""
+        """Yield the selected trials that still need a row."""
         return _pending(self.open.prepared, self.earlier, self.sampler)
 
 
@@ -143,7 +143,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     Args:
         run: with an open directory.
         journal: of the run.
-        loads_code: import grading code before any target is called, so that a target cannot change it.
+        loads_code: import grading code before any target is called, so that targets cannot change it.
 
     Raises:
         StoreError: the directory cannot be read or written.
@@ -184,7 +184,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
 
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:
-    """Where the workspaces of a run are made and kept. What grades lies outside of what agents see."""
+    """Return the workspace settings of a run, which hide the project and the run, and so grading files, from agents."""
     root = root_of(run.prepared.suites)
     return WorkspaceSettings(
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),
@@ -194,9 +194,9 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
 
 
 def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler) -> EarlierTrials:
-    """The planned trials that are done; their results are shown with those to come."""
+    """Read the planned trials that are done, and report their results to the sink."""
     from agentv.engine.dependency_order import parted
-    from agentv.store.rows.results import result_of  # only a resumed run has results to read
+    from agentv.store.rows.results import result_of  # only needed on resume
 
     prepared, index = run.prepared, run.directory.path / INDEX
     journal.load_answers()
@@ -234,11 +234,11 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
 
 def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> RunResumed:
-    """How many trials are done, and for how many of the others an answer is recorded."""
+    """Count the trials that are done, and the pending ones with a recorded answer."""
     from agentv.engine.conversation import first_request
 
     is_recorded, of_agents = [], set()
-    for trial in _pending(run.prepared, earlier, sampler):  # an agent's workspace is gone, so that it begins again
+    for trial in _pending(run.prepared, earlier, sampler):  # agents start again, as their workspaces are gone
         begun = trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
         is_recorded.append(begun)
         if trial.has_work:
@@ -267,15 +267,15 @@ def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSamp
 
 
 class RunTotals:
-    """Counts of rows and trials. They are not read back from where the system under test is.
+    """Counts of rows and trials, kept in memory because targets could change the files on disk.
 
     Attributes:
         counts: of all rows.
-        exam_rows: the rows of exams, by the key of their trial.
+        exam_rows: trial key → row, for trials of exams.
         unpriced: calls whose price is not known.
-        first_notes: name of a target → the first note of its trials, and how many of them have one.
+        first_notes: target name → the first note of its trials, and the number of trials with notes.
         held_back: number of trials that were skipped because a dependency did not pass.
-        agent_versions: name of a target → the versions that its agents report.
+        agent_versions: target name → versions that its agents report.
         judges: names of the judges that graded, in the order of their first grade.
     """
 
@@ -290,7 +290,7 @@ class RunTotals:
         self.judges: dict[str, None] = {}
 
     def add_row(self, row: Row) -> None:
-        """Count a row as written."""
+        """Count a row."""
         self.counts.add(row)
         if row.suite in self._exams:
             self.exam_rows[row.key] = row
@@ -310,14 +310,14 @@ class RunTotals:
             self.held_back += 1
 
     def add_judges(self, result: TrialResult) -> None:
-        """Note which judges graded a trial."""
+        """Record which judges graded a trial."""
         for score in result.scores:
             asked = score.grade.asked_judge
             if asked is not None:
                 self.judges.setdefault(asked.judge)
 
     def notes(self) -> Iterator[str]:
-        """Unknown prices, and `'claude', case 'a': the agent reports …; 3 more trials have notes`."""
+        """Yield notes about unknown prices, and the first note of each target with the number of others."""
         yield from self.unpriced.notes()
         for name, (first, count) in self.first_notes.items():
             rest = f"; {plural(count - 1, 'more trial')} with 'notes' in the results" if count > 1 else ""
@@ -325,7 +325,7 @@ class RunTotals:
 
 
 class Unpriced(Struct):
-    """Models whose calls reported tokens but no price, and in how many trials."""
+    """Models whose calls reported tokens but no price, with the number of trials."""
 
     _models: Counter[str] = field(default_factory=Counter)
 
@@ -336,7 +336,7 @@ class Unpriced(Struct):
         if result.cost_usd is None and result.token_usage is not None and not free:
             specs.append(trial.target)
         if result.judge_cost_usd is None and result.judge_token_usage is not None:
-            # whose assertions may have called these judges and embedders
+            # assertions may have called any of these judges and embedders
             judges = (trial.judge, *trial.suite.judges.values())
             forced = trial.suite.forced_judge
             specs += [forced] if forced is not None else [one for one in judges if one]
@@ -345,14 +345,14 @@ class Unpriced(Struct):
         self._models.update(dict.fromkeys(map(_model_of, specs), 1))
 
     def notes(self) -> Iterator[str]:
-        """`no price is known for tiny-model (12 trials); …`; nothing if all prices are known."""
+        """Yield `no price is known for tiny-model (12 trials); …`, or nothing if all prices are known."""
         named = (f"{one_line(name)} ({plural(count, 'trial')})" for name, count in self._models.items())
         if self._models:
             yield f"no price is known for {', '.join(named)}; `price:` on a target sets it"
 
 
 def _model_of(spec: TargetSpec) -> str:
-    """The model, and where it is asked if that is not at its provider's: most likely that is why it has no price."""
+    """Return the model, with the server if it is not the provider's own, which is probably why the price is unknown."""
     settings = spec.settings
     model = getattr(settings, "model", None)
     name = model if isinstance(model, str) else spec.name
@@ -361,17 +361,17 @@ def _model_of(spec: TargetSpec) -> str:
 
 
 class InterruptedTrial(Struct):
-    """What a trial took before it was interrupted: model calls, and US dollars, None if no price is known."""
+    """Model calls and cost of a trial before it was interrupted; US dollars, None if no price is known."""
 
     calls: int = 0
     cost_usd: float | None = None
 
 
 def interrupted_trials(run: Path, pending: Container[str]) -> dict[str, InterruptedTrial]:
-    """Key → what it took, of each trial that has no result and that an earlier process had begun.
+    """Return trial key → usage for each trial without a result that an earlier process had started.
 
     Args:
-        run: its directory, whose rows of interrupted trials were moved to `history.jsonl`.
+        run: the run directory; rows of interrupted trials were moved to its `history.jsonl`.
         pending: keys of trials without a result.
     """
     found: dict[str, InterruptedTrial] = {}
@@ -382,7 +382,7 @@ def interrupted_trials(run: Path, pending: Container[str]) -> dict[str, Interrup
             trial = found.setdefault(call.trial, InterruptedTrial())
             trial.calls += 1
             trial.cost_usd = total_cost(trial.cost_usd, call.cost_usd)
-    counted = {*found}  # a row holds the same calls
+    counted = {*found}  # rows of these trials include the same calls
     for _, line in read_lines(run / HISTORY):
         row = row_in(line) if is_of_interrupted(line) else None
         if row is not None and row.key in pending and row.key not in counted:
