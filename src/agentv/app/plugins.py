@@ -42,7 +42,7 @@ def list_plugins() -> tuple[ListedPlugin, ...]:
 
 
 def list_extensions() -> tuple[ListedPlugin, ...]:
-    """Agentv's own extensions, by name."""
+    """Return agentv's own extensions, by name."""
     added = owners()
     shown = [kind for kind in kinds() if kind not in _UNSEEN]
     return tuple(
@@ -99,7 +99,7 @@ def report_format(suffix: str) -> ReportFormat | None:
         raise UsageError(f"[{found.code}] {found.message}", found.hint)
     if not isinstance(found, LoadedPlugin):
         return None
-    return ReportFormat(suffix, found.value, found.code)  # type: ignore[arg-type]  # plugin_checks made sure that it is a function
+    return ReportFormat(suffix, found.value, found.code)  # type: ignore[arg-type]  # plugin_checks ensures a function
 
 
 def render_report(report: ReportFormat, run: RunData) -> Iterator[str]:

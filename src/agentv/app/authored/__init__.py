@@ -1,1 +1,1 @@
-"""Authored files: validated, fixed, converted, created."""
+"""Commands on authored files: validate, fix and convert."""

@@ -1,4 +1,4 @@
-"""`agentv convert`: the tool that a file was made for, and the same cases in another format."""
+"""`agentv convert`: detect the tool that a file was made for, and write its cases in another format."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ from agentv.user_code.plugins import added, usable
 
 
 def format_of(source: Path) -> str:
-    """The format of a file or directory; what is of no other tool is agentv's.
+    """Detect the format of a file or directory; files of no other tool have agentv's format.
 
     Raises:
-        UsageError: it may be of several tools, of none that is known, or of one whose extension is not here.
-        LoadError: it is no JSON, or no text.
+        UsageError: the format is ambiguous or unknown, or its extension is not installed.
+        LoadError: the file is not valid JSON or text.
         OSError: it cannot be read.
     """
     refuse_unreadable(str(source))
@@ -64,7 +64,7 @@ def format_of(source: Path) -> str:
     if source.is_dir() or source.suffix not in SUFFIXES:
         return AGENTV
     if source.suffix != ".json" and any(source.with_suffix(suffix).is_file() for suffix in (".yaml", ".yml")):
-        return AGENTV  # they are beside a suite
+        return AGENTV  # cases of the suite beside them
     findings = Findings()
     if source.suffix == ".json":
         root = json_root(str(source), findings)
@@ -105,10 +105,10 @@ def _of_samples(source: Path, record: MapNode) -> str:
 
 
 def _name_of(source: Path, claims: tuple[Claim, ...]) -> str:
-    """The dialect that claims a file.
+    """Return the dialect that claims a file.
 
     Raises:
-        UsageError: several do, or its extension is not here.
+        UsageError: several dialects claim it, or its extension is not installed.
     """
     names = [claim.name for claim in claims if claim.name is not None]
     if not names:
@@ -128,7 +128,7 @@ _RUN = "run"
 
 
 def needs_trust(path: Path, process_env: Mapping[str, str], *, allow_outside: bool) -> bool:
-    """Whether an eval file is refused because of its rows of data. Runs nothing."""
+    """Whether an eval file is rejected because its data rows would run code. Runs nothing."""
     try:
         request = LoadRequest((str(path),), process_env=process_env, allow_outside=allow_outside, for_run=False)
         load(request, registries())
@@ -138,7 +138,7 @@ def needs_trust(path: Path, process_env: Mapping[str, str], *, allow_outside: bo
 
 
 def trusting(head: Mapping[str, Node]) -> dict[str, Node]:
-    """The keys of a suite that trusts its data."""
+    """Return the keys of a suite with `run.trust_data` set."""
     run = head.get(_RUN)
     own = run.items if isinstance(run, MapNode) else {}
     items: dict[str, Node] = {**own, "trust_data": Scalar(True, "true", NOWHERE)}
@@ -157,7 +157,7 @@ class Authored(Struct, frozen=True):
     """A suite as authored: the keys of its header, and its cases from all files.
 
     Attributes:
-        tests: spelling of the key of the cases; `evalcases` has its own rule.
+        tests: the key of the cases as spelled; `evalcases` has different rules.
     """
 
     head: Mapping[str, Node]
@@ -168,13 +168,13 @@ class Authored(Struct, frozen=True):
 def convert(
     source: Path, to: Format, out: Path | None, process_env: Mapping[str, str], *, allow_outside: bool = False
 ) -> tuple[Path, ...]:
-    """Write a suite in another format; the files that were written.
+    """Write a suite in another format, and return the paths of the written files.
 
-    No file is overwritten, and nothing remains that differs in meaning from the source. If Python generates the cases,
-    it is run.
+    No file is overwritten, and written files are removed if they differ in meaning from the source. If Python generates
+    the cases, it is run.
 
     Raises:
-        LoadError: the source is wrong.
+        LoadError: the source is invalid.
         UsageError: an output file exists, or the other format cannot represent the source.
         OSError: a file cannot be written.
     """
@@ -194,7 +194,7 @@ def convert(
         before = replace(before, run=replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
         try:
-            with _no_bytecode():  # the file may be refused, and must leave nothing behind
+            with _no_bytecode():  # the file may be removed again, so it must leave nothing behind
                 (after,) = load(replace(request, paths=(str(files[0]),)), registries()).suites
         except LoadError as error:
             first = next(one for one in error.diagnostics if one.severity == "error")
@@ -209,7 +209,7 @@ def convert(
 
 
 def _runs_code(authored: Authored, source: Path, out: Path | None, request: LoadRequest) -> bool:
-    """Whether the cases run code, which rows of data must not without a word of the suite's."""
+    """Whether the cases, written as CSV, run code, for which the suite must set `trust_data`."""
     with written(_WRITERS["csv"](authored, _stem(source, out), out)) as files:
         found = needs_trust(files[0], request.process_env, allow_outside=request.allow_outside)
     for path in files:
@@ -219,11 +219,11 @@ def _runs_code(authored: Authored, source: Path, out: Path | None, request: Load
 
 @contextmanager
 def written(texts: Mapping[Path, str]) -> Iterator[tuple[Path, ...]]:
-    """New files, which are taken away again where what is done with them fails.
+    """Write new files, and remove them if the body of the `with` statement raises.
 
     Raises:
-        UsageError: one of them is there already.
-        OSError: one cannot be written.
+        UsageError: one of the files exists.
+        OSError: a file cannot be written.
     """
     existing = [str(path) for path in texts if path.exists()]
     if existing:
@@ -239,8 +239,8 @@ def written(texts: Mapping[Path, str]) -> Iterator[tuple[Path, ...]]:
 
 
 def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPaths]:
-    """The suite, and how it is written."""
-    cases: dict[str, MapNode] = {}  # by their ids: a line that is remarked on is read twice
+    """Load a suite; return it with its authored nodes and paths."""
+    cases: dict[str, MapNode] = {}  # by id, as a line with a diagnostic is read twice
     heads: list[MapNode] = []
     paths = FoundPaths()
 
@@ -261,7 +261,7 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
 
 def _moved(case: MapNode, paths: FoundPaths, directory: Path) -> MapNode:
     moved = paths.moved(case, directory)
-    assert isinstance(moved, MapNode)  # noqa: S101  # as it was
+    assert isinstance(moved, MapNode)  # noqa: S101  # moving paths keeps the type
     return moved
 
 
@@ -334,18 +334,18 @@ def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
 
 
 def _without_added(case: Case, before: Suite) -> Case:
-    """The case without the variable that holds its input, which was not there before."""
+    """Return a case without the variable that CSV adds for its input."""
     own = next((one.vars for one in before.cases if one.id == case.id), {})
     return replace(case, vars={key: value for key, value in case.vars.items() if key in own})
 
 
 class ConvertedDocument(Struct, frozen=True):
-    """What came of a document.
+    """The result of converting a document.
 
     Attributes:
         path: the eval file that was written.
-        diagnostics: warnings and hints on the document.
-        trusts: its rows of data run code, and the eval file says that they may.
+        diagnostics: warnings and hints about the document.
+        trusts: its data rows run code, and the eval file sets `trust_data` to allow this.
     """
 
     path: Path
@@ -359,8 +359,8 @@ def convert_document(
     """Write a document of a dialect as an eval file. Functions that return its cases are called.
 
     Raises:
-        LoadError: it is wrong, or something in it has no equivalent.
-        UsageError: the file exists, or would not mean the same.
+        LoadError: the document is invalid, or something in it has no equivalent.
+        UsageError: the output file exists, or would have another meaning.
         OSError: a file cannot be read or written.
     """
     heads: list[MapNode] = []
@@ -392,7 +392,7 @@ def convert_document(
 
 
 def _meanings(loaded: Loaded) -> list[Any]:
-    """What the suites mean, whether or not they trust their data and are recorded as exams."""
+    """Return the meanings of suites, ignoring `trust_data` and whether they are exams."""
     suites = (replace(one, run=replace(one.run, trust_data=None), exam=None) for one in loaded.suites)
     return [meaning(one) for one in suites]
 

@@ -1,4 +1,4 @@
-"""Equivalence of suites across files and spellings."""
+"""Comparison of suites by meaning, regardless of file and spelling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
-    """The head of a suite and its cases by their ids, without their places: equal where two texts say the same."""
+    """Return a suite's head and its cases by id, without positions; two suites with the same meaning are equal."""
     head = structs.replace(
         suite,
         cases=(),
@@ -42,9 +42,9 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
 
 
 def _placeless_case(case: Case) -> tuple[Any, ...]:
-    """A case, and its facts as text: 1, 1.0 and true are equal to Python, and are not to those who compare text.
+    """Return a case without positions, and its data as JSON, because 1, 1.0 and True are equal in Python.
 
-    A file that is attached is the same one, however its path is written.
+    Attached files are compared by their resolved paths.
     """
     messages, reference = _pathless(case.input), _pathless(case.expected_output)
     turns = [
@@ -84,13 +84,13 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _found(block: Any) -> Any:
-    """A block under the path of its file, where it has one."""
+    """Return a block with the resolved path of its file as its value, if it has a file."""
     path = block.path if isinstance(block, FileBlock | ImageBlock | DocumentBlock) else None
     return block if path is None else structs.replace(block, value=path)
 
 
 def _spanless(value: Any) -> Any:
-    """A workspace, tools or variants without the places of what they are made of."""
+    """Return a workspace, tools or variants without positions."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(map(_spanless, value))
     if not isinstance(value, Struct):
@@ -100,5 +100,5 @@ def _spanless(value: Any) -> Any:
 
 
 def _placeless(target: TargetSpec | None) -> Any:
-    """The target without what says how it was written: its settings hold the files that its paths mean."""
+    """Return a target without its position and spelling; its settings have the resolved paths."""
     return structs.replace(target, span=None, public={}, fingerprint="") if target is not None else None

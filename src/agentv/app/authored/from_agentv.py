@@ -1,4 +1,4 @@
-"""`agentv convert DIR`: an AgentV project with canonical spellings, every suite of which means what it meant."""
+"""`agentv convert DIR`: rewrite an AgentV project with canonical spellings, without changing any suite's meaning."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from agentv.authoring.loading.load import check_file, load
 from agentv.errors import Diagnostic, LoadError, UsageError
 
 MOST_REWRITTEN = 10_000
-"""Spellings that are rewritten one by one."""
+"""Maximum number of spellings that are rewritten one by one."""
 
 _KEPT = frozenset({"not-yet", "not-applied"})
 
 
 class ConvertedProject(Struct, frozen=True):
-    """What came of a project.
+    """The result of converting a project.
 
     Attributes:
-        directory: that holds the result.
-        files: path, seen from there → older spellings that were rewritten in it.
-        count: of all eval files.
-        invalid: how many of them cannot be converted.
-        dropped: key without effect → the files that it was in.
-        left: older spellings that stay.
-        kept: what is recognized and has no effect yet, once for each message.
-        wrong: what is wrong with the files that cannot be converted.
+        directory: of the converted project.
+        files: path relative to it → number of older spellings rewritten in it.
+        count: number of eval files.
+        invalid: number of eval files that cannot be converted.
+        dropped: key without effect → the files that it was removed from.
+        left: older spellings that remain.
+        kept: keys that are recognized but have no effect yet, once per message.
+        wrong: errors in the files that cannot be converted.
         excluded: directories and links that were not copied.
-        written: whether anything was; in place, nothing is written unless every file can be converted.
+        written: whether files were written; in place, nothing is written unless every file can be converted.
     """
 
     directory: Path
@@ -53,9 +53,9 @@ class ConvertedProject(Struct, frozen=True):
 
 
 def convert_project(source: Path, out: Path | None, process_env: Mapping[str, str]) -> ConvertedProject:
-    """Rewrite a project, in place or in a new directory. Nothing is written where it would change a suite.
+    """Rewrite a project, in place or in a new directory, skipping rewrites that would change a suite.
 
-    In place nothing is written at all if a file is invalid; in a new directory, such a file is copied as it is.
+    In place, nothing is written if a file is invalid. In a new directory, an invalid file is copied unchanged.
 
     Args:
         source: the directory of the project.
@@ -63,7 +63,7 @@ def convert_project(source: Path, out: Path | None, process_env: Mapping[str, st
         process_env: the environment of the process.
 
     Raises:
-        UsageError: there is no project, or the new directory is in use.
+        UsageError: there is no project, or the new directory cannot be used.
         OSError: a file cannot be read or written.
     """
     if not eval_files_in(source, process_env) and not project_files(source):
@@ -80,15 +80,15 @@ def convert_project(source: Path, out: Path | None, process_env: Mapping[str, st
 
 
 class _Project(Rewriting, kw_only=True):
-    """The files of a project while they are rewritten."""
+    """The files of a project that are rewritten in memory."""
 
     directory: Path
 
     def converted(self, excluded: tuple[str, ...], *, whole: bool) -> ConvertedProject:
-        """Rewrite what can be rewritten, and write it. `whole`: write nothing if a file is invalid."""
+        """Rewrite the files and write them. With `whole`, write nothing if a file is invalid."""
         wrong: list[Diagnostic] = []
         found = eval_files_in(self.directory, self.process_env)
-        files = [path for path in found if by_name(path) is None]  # those of other tools are in their own words
+        files = [path for path in found if by_name(path) is None]  # files of other tools have their own spellings
         for path in files:
             try:
                 self.add(path, load(self.request(path), self.registries).suites)
@@ -135,7 +135,7 @@ class _Project(Rewriting, kw_only=True):
         return list(found.values())
 
     def _renames(self, paths: Iterable[str]) -> list[Diagnostic]:
-        """Older spellings in files that belong to the project."""
+        """Return the older spellings in files of the project."""
         found = (one for one in self._diagnostics(paths) if one.rename is not None and one.span is not None)
         return [one for one in found if one.span is not None and self._is_own(one.span.file)]
 
@@ -144,7 +144,7 @@ class _Project(Rewriting, kw_only=True):
         return inside and path.endswith(REWRITTEN)
 
     def _restate(self, paths: list[str]) -> None:
-        """Keys that move, or whose value is said in another way: one at a time, since each moves what is below it."""
+        """Rewrite keys that move or whose values change, one at a time, since each changes the lines below it."""
         tried: set[tuple[str, str, str]] = set()
         for _ in range(MOST_REWRITTEN):
             found = next((one for one in self._renames(paths) if self._key(one) not in tried), None)
@@ -156,21 +156,21 @@ class _Project(Rewriting, kw_only=True):
                 tried.add(self._key(found))
 
     def _key(self, found: Diagnostic) -> tuple[str, str, str]:
-        """What tells one older spelling from another, wherever it has moved meanwhile."""
+        """Return an identity of an older spelling that is stable when its line moves."""
         span = found.span
         lines = self.text(span.file).split("\n") if span is not None else []
         line = lines[span.line - 1] if span is not None and span.line <= len(lines) else ""
         return span.file if span is not None else "", str(found.rename), line
 
     def _drop(self, paths: list[str]) -> dict[str, tuple[str, ...]]:
-        """Take keys without effect out; key → the files that it was in."""
+        """Remove keys without effect; return key → the files that it was removed from."""
         dropped: dict[str, dict[str, None]] = {}
         for found in self._diagnostics(paths):
             path = found.span.file if found.span is not None else ""
             if found.code != "no-effect" or not path or not self._is_own(path):
                 continue
             for key in _NAMES.findall(found.message):
-                name = key.rpartition(".")[2]  # the last part of one with dots
+                name = key.rpartition(".")[2]  # the last part of a dotted key
                 while any(self.take(path, made) for made in without_key(self.text(path), name)):
                     dropped.setdefault(name, {})[self._shown(path)] = None
         return {name: tuple(files) for name, files in dropped.items()}
@@ -184,7 +184,7 @@ _NAMES = re.compile(r"'([^']+)'(?=[,' ]*(?:(?:'[^']+')[, ]*)*(?:has|have) no eff
 
 
 def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The first diagnostic of each message, with how many more there are."""
+    """Return the first diagnostic of each message, with a note about the number of others."""
     first: dict[str, Diagnostic] = {}
     counts: Counter[str] = Counter()
     for one in found:
@@ -197,6 +197,6 @@ def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def groups_of(dropped: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Lines that say which keys were dropped, and where."""
+    """Yield a line about each dropped key and its files."""
     for name, files in sorted(dropped.items()):
         yield f"'{name}' in {', '.join(files[:3])}{f' and {len(files) - 3} more' if len(files) > 3 else ''}"

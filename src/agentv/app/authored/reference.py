@@ -1,6 +1,6 @@
-"""`agentv explain` and `schema`: the catalogue of codes, and the JSON Schema.
+"""`agentv explain` and `schema`: explanations of codes, and the JSON Schema.
 
-Long texts are files in `explanations/`, read on demand.
+Long explanations are files in `explanations/`, read on demand.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from agentv.reports.diagnostics import ExampleFile, Explanation
 FOLDER = Path(__file__).parents[2] / "explanations"
 
 GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
-"""How codes are listed."""
+"""Groups of codes, as listed by `agentv explain`."""
 
 _CALLED: Mapping[str, str] = {
     "judge-": "the judge",
     "embedder-": "the target that computes embeddings",
     "user-": "the model that plays the user",
 }
-"""What a code begins with that says so of another call than the target's → whose call it is."""
+"""Prefixes of codes for failed calls to models other than the target → the model that was called."""
 
 _SECTIONS = re.compile(r"^## (Wrong|Fix)\n", re.MULTILINE)
 _FENCE = re.compile(r"^```(?P<language>\w+)(?: title=(?P<path>\S+))?\n(?P<body>.*?)^```\n?", re.MULTILINE | re.DOTALL)
 
 
 def explanation(code: str) -> Explanation:
-    """The explanation of a code.
+    """Return the explanation of a code.
 
     Raises:
-        UsageError: there is no such code; names the nearest ones.
+        UsageError: there is no such code; the hint has similar ones.
     """
     known = code.strip()
     if known in CODES:
@@ -55,12 +55,12 @@ def explanation(code: str) -> Explanation:
 
 
 def explanations(codes: Iterable[str]) -> dict[str, Explanation]:
-    """Code → explanation, for those that are known."""
+    """Return code → explanation for the known codes."""
     return {code: explanation(code) for code in dict.fromkeys(codes) if code in CODES or _called(code)[1] in RUNS}
 
 
 def parsed(code: str, meaning: str, text: str) -> Explanation:
-    """A file of `explanations/`: why; under `## Wrong` files and the message; under `## Fix` the fix and the files."""
+    """Parse a file of `explanations/`: an introduction, `## Wrong` with files and the message, `## Fix` with files."""
     why, *rest = _SECTIONS.split(text)
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
     wrong, fix = sections.get("Wrong", ""), sections["Fix"]
@@ -86,7 +86,7 @@ def _text(code: str) -> str:
 
 
 def _called(code: str) -> tuple[str | None, str]:
-    """`judge-X`, `embedder-X` → whose call failed, and the code X that it failed with."""
+    """Split `judge-X`, `embedder-X` or `user-X` into the model that was called and the code X."""
     for prefix, whose in _CALLED.items():
         if code.startswith(prefix):
             return whose, code.removeprefix(prefix)
@@ -98,12 +98,12 @@ _DEPTH = 3
 
 
 def schema_text(kind: str, directory: str | None = None) -> str:
-    """The JSON Schema of one kind of file, as committed.
+    """Return the JSON Schema of one kind of file, formatted as it is committed.
 
     Args:
-        kind: of the `KINDS` of `agentv.authoring.json_schema.schema`.
-        directory: absolute, of a project, whose own assertion types are known and any other name refused; None: of no
-            project, so that a name is refused only if it is a slip of a known one.
+        kind: one of the `KINDS` of `agentv.authoring.json_schema.schema`.
+        directory: absolute directory of a project: its own assertion types are included, and unknown types are
+            rejected. None: types are rejected only if they look like misspelt known ones.
     """
     from agentv.app.registries import registries
     from agentv.assertions.user_code.custom import MAY_OVERRIDE
@@ -118,13 +118,13 @@ def schema_text(kind: str, directory: str | None = None) -> str:
 
 
 def in_project(directory: str) -> bool:
-    """Whether a directory, or one above it, holds `.agentv`; that of the home directory is no project's."""
+    """Whether a directory or one above it contains `.agentv`; the home directory does not count."""
     home = str(Path.home())
     return any(is_directory(str(Path(one, ".agentv"))) and one != home for one in upwards(directory, ""))
 
 
 def _laid_out(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
-    """JSON of which each definition and each of its keywords has a line, so that a difference can be read."""
+    """Format JSON with one line per definition and keyword, so that diffs are readable."""
     indent = " " * (_DEPTH - depth + 1)
     pairs = (f"{indent}{json.dumps(key)}: {_value(value, depth - 1)}" for key, value in schema.items())
     return "{\n" + ",\n".join(pairs) + f"\n{indent[1:]}}}"

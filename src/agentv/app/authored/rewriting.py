@@ -1,4 +1,4 @@
-"""Files with canonical spellings: every suite means what it meant, and nothing is written before all is known."""
+"""Rewriting of files to canonical spellings, in memory, checking that no suite changes its meaning."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.suite import Suite
 
 REWRITTEN = (".yaml", ".yml", ".jsonl")
-"""Endings of files that are rewritten."""
+"""Suffixes of files that can be rewritten."""
 
 
 class Rewriting(Struct):
     """Files that are rewritten in memory.
 
     Attributes:
-        edits: absolute path → the bytes that will be written.
-        meant: eval file → what it meant.
+        edits: absolute path → bytes to write.
+        meant: eval file → meaning of its suites before any edit.
         reads: eval file → all files that are read for it.
-        faults: other file → how many errors it has.
-        known: file → its diagnostics as it is now, for those that were asked for.
+        faults: other file → number of its errors before any edit.
+        known: file → its current diagnostics, as far as computed.
     """
 
     process_env: Mapping[str, str]
@@ -41,30 +41,30 @@ class Rewriting(Struct):
     registries: Registries = field(default_factory=registries)
 
     def add(self, path: str, suites: Collection[Suite]) -> None:
-        """Keep what an eval file means: its suite, or none of a template."""
+        """Record the meaning of an eval file before it is edited; a template has no suites."""
         self.meant[path] = [meaning(suite) for suite in suites]
         self.reads[path] = {file for suite in suites for file in suite.files}
 
     def request(self, path: str, edits: Mapping[str, bytes] | None = None) -> LoadRequest:
-        """The request for one file, as it is now or with other edits."""
+        """Return the request to load a file with the current edits or with others."""
         edits = self.edits if edits is None else edits
         return LoadRequest((path,), process_env=self.process_env, edits=edits, for_run=False)
 
     def errors(self, path: str, edits: Mapping[str, bytes] | None = None) -> list[Diagnostic]:
-        """What is wrong with a file."""
+        """Return the errors in a file."""
         found = check_file(path, self.request(path, edits), self.registries).diagnostics
         return [one for one in found if one.severity == "error"]
 
     def text(self, path: str) -> str:
-        """The text of a file as it is now."""
+        """Return the current text of a file."""
         data = self.edits.get(path)
         return (Path(path).read_bytes() if data is None else data).decode()
 
     def take(self, path: str, text: str) -> bool:
-        """Put another text into a file, if every suite still means the same and no shared file has a new error.
+        """Replace the text of a file, if every suite keeps its meaning and no shared file gets a new error.
 
         Returns:
-            Whether it was put there.
+            Whether the text was replaced.
         """
         if text == self.text(path):
             return False
@@ -85,7 +85,7 @@ class Rewriting(Struct):
         return True
 
     def rename_in_place(self, found: Iterable[Diagnostic]) -> None:
-        """Keys that are renamed where they stand: those of a file together, else the spellings one after the other."""
+        """Rename keys in place: all of a file at once, or if that fails, one spelling at a time."""
         by_file: dict[str, dict[tuple[str, str], list[Rename]]] = {}
         for one in found:
             if one.span is not None and one.rename is not None:
@@ -102,19 +102,19 @@ class Rewriting(Struct):
 
 
 def fewer(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> dict[str, int]:
-    """File → how many of its diagnostics are gone, where any are."""
+    """Return file → number of its diagnostics that are gone, if any."""
     counts = Counter(one.span.file for one in before if one.span is not None)
     counts.subtract(one.span.file for one in after if one.span is not None)
     return {path: count for path, count in counts.items() if count > 0}
 
 
 def write_all(edits: Mapping[str, bytes]) -> None:
-    """Write files, each in one step; none if one of them cannot be written. A link stays a link.
+    """Write files atomically, and none of them if one cannot be written. Links are followed, not replaced.
 
-    What is new is written to files beside the old ones first: whenever this is killed, every file is whole.
+    New content is first written to files beside the old ones, so that no file is torn if the process is killed.
 
     Args:
-        edits: path → its new bytes.
+        edits: path → new bytes.
 
     Raises:
         OSError: a directory cannot be written, or the disk is full.
@@ -131,7 +131,7 @@ def write_all(edits: Mapping[str, bytes]) -> None:
                 os.fsync(file.fileno())
             beside.chmod(real.stat().st_mode & 0o7777)
         for beside, real in staged:
-            os.replace(beside, real)  # noqa: PTH105  # one step, as the system gives it
+            os.replace(beside, real)  # noqa: PTH105
     finally:
         for beside, _ in staged:
             beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`agentv validate` and `--fix`: every mistake in every file, and older spellings rewritten; nothing runs."""
+"""`agentv validate` and `--fix`: report every mistake in every file, and rewrite older spellings. Nothing runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentv.model.values.values import lazy_pattern
 
 
 class Checked(Struct, frozen=True):
-    """One requested file and its diagnostics, sorted by position; `note` says which tool's file it is, if another's.
+    """A file and its diagnostics, sorted by position; `note` says which tool the file is for, if not agentv.
 
     Mistakes in a shared file, such as a template, are reported with the first file that uses it.
     """
@@ -30,7 +30,7 @@ class Checked(Struct, frozen=True):
 
 
 class Validation:
-    """The files that paths mean, each checked when it is its turn, so that the first mistake is reported at once.
+    """The eval files in paths. Iterating checks them one by one, so that the first mistake is reported at once.
 
     Raises:
         UsageError: a path does not exist, or a directory contains no eval file.
@@ -50,7 +50,7 @@ class Validation:
         )
 
     def __iter__(self) -> Iterator[Checked]:
-        """The files in their order."""
+        """Check the files in order, then look for unused files if no file is invalid."""
         known = registries()
         reported: set[tuple[object, ...]] = set()
         read: set[str] = set()
@@ -64,17 +64,17 @@ class Validation:
             yield Checked(path, tuple(fresh), checked.dialect and Dialect.note(path, checked.dialect))
         if known.warnings:
             yield Checked("", known.warnings)
-        if not failed:  # a file that is wrong may not have come to its includes
+        if not failed:  # includes of an invalid file may not have been read
             for one in unused_in(self._request.paths, read):
                 yield Checked(one.span.file if one.span else "", (one,))
 
 
 _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
-"""The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
+"""The name in a line of a `.env`. Uppercase only, as other text before a `=` may be the end of a base64 key."""
 
 
 def source_of(path: str) -> str | None:
-    """The text of an authored file for an excerpt, or None for any other file. Values in a `.env` are left out."""
+    """Return the text of an authored file for excerpts, with secrets hidden, or None for any other file."""
     if not Path(path).is_file() or path.endswith(TABLES) or _lies_elsewhere(path):
         return None
     try:
@@ -85,19 +85,19 @@ def source_of(path: str) -> str | None:
 
 
 def _lies_elsewhere(path: str) -> bool:
-    """Whether a link leads from a repository to a file outside."""
+    """Whether a path in a repository is a link to a file outside."""
     directory = str(Path(path).parent)
     return not boundary_around(directory, repository_root(directory)).holds(path)
 
 
 def _masked(line: str) -> str:
-    """A line of a `.env` with its value hidden: it may be a secret, and so may a line without a name."""
+    """Hide the value in a line of a `.env`, or the whole line if it has no name, as either may be a secret."""
     name = _NAME.match(line)
     return f"{name[0]}…" if name else "…" if line.strip() else ""
 
 
 def _hidden(line: str) -> str:
-    """A line of any other file, every letter of a secret in it hidden, so that a caret below it points to its place."""
+    """Hide secrets in a line of another file, keeping its length, so that a caret below it stays in place."""
     if "://" in line or "=" in line or ":" in line:
         for found in secrets_in_line(line):
             line = line.replace(found, "*" * len(found))
@@ -108,8 +108,8 @@ class Fixed(Struct, frozen=True):
     """Result of `--fix`.
 
     Attributes:
-        files: absolute path → how many spellings were rewritten in it.
-        left: older spellings that stay: a rewrite would change the meaning of a suite, or they are not in a block.
+        files: absolute path → number of spellings rewritten in it.
+        left: older spellings that remain, since a rewrite would change a suite or they are not in block style.
     """
 
     files: Mapping[str, int]
@@ -117,11 +117,11 @@ class Fixed(Struct, frozen=True):
 
 
 def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
-    """Rewrite the files; a file is written whole or not at all.
+    """Rewrite older spellings in the files; each file is written completely or not at all.
 
     Raises:
         LoadError: a file is invalid, so its meaning is unknown. Nothing was written.
-        UsageError: a path does not exist, or a directory holds no eval file.
+        UsageError: a path does not exist, or a directory contains no eval file.
         OSError: a file cannot be written.
     """
     request = LoadRequest(paths, process_env=process_env, for_run=False)

@@ -1,1 +1,1 @@
-"""Runs against each other: which cases belong together, what their differences show, and why."""
+"""Comparison of runs: match their cases, test the differences, and collect evidence."""

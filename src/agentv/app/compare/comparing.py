@@ -1,4 +1,4 @@
-"""`agentv compare`: a candidate against a base, several runs each against each, or the parts of one run."""
+"""`agentv compare`: two runs, several runs in pairs, or the parts of one run."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class CompareRequest(Struct, frozen=True):
     """Runs to compare, or one run whose targets, prompts and variants are compared.
 
     Attributes:
-        runs: an id, a directory, an `index.jsonl`, or `last`; the base first.
-        targets: one per run, or one for all runs; of one run those to compare, the base first; empty: all.
+        runs: ids, directories, `index.jsonl` files, or `last`; the base first.
+        targets: one per run, or one for all runs; for one run, the targets to compare, the base first; empty: all.
         partial: include runs that are still being written.
     """
 
@@ -55,11 +55,12 @@ class CompareRequest(Struct, frozen=True):
 
 
 class _Run(Struct, frozen=True):
-    """One of them, read; or a part of it.
+    """A run to compare, or a part of one.
 
     Attributes:
-        part: what all of its cases have in common, if they are not all cases of the run.
-        within: it is compared with another part of the same run, which differs in this.
+        missing: number of planned cases without a result.
+        part: the target, prompt or variant of its cases, if they are a part of the run.
+        within: the dimension in which it differs from another part of the same run that it is compared with.
     """
 
     stored: StoredRun
@@ -77,19 +78,19 @@ class _Run(Struct, frozen=True):
         return RunLabel(self.stored.run_id, path, targets, self.cases.distinct, self.missing, variants, prompts)
 
     def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
-        """The trials whose rows begin there."""
+        """Yield the trials whose rows begin at these byte offsets."""
         return read_results_at(self.stored.index, self.stored.root, places)
 
 
 def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:
     """Compare two runs; more than two give a matrix.
 
-    One run gives the comparison of its parts: two of them like two runs; several by `question.by` a matrix; else each
-    with the first.
+    Of one run, the parts are compared: two parts like two runs, several parts by `question.by` as a matrix, otherwise
+    each part with the first.
 
     Raises:
-        UsageError: a run does not exist, is being written or is empty, has no case in common with the base, or is alone
-            and has no parts.
+        UsageError: a run does not exist, is being written or is empty, or has no case in common with the base; or a
+            single run has no parts.
         StoreError: a run cannot be read.
     """
     if len(request.runs) == 1:
@@ -106,7 +107,7 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
 
     Args:
         base: as in `CompareRequest.runs`; unfinished runs are included.
-        candidates: likewise.
+        candidates: as `base`.
         question: without `by`.
 
     Returns:
@@ -163,10 +164,10 @@ def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Com
 
 
 def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -> dict[Dimension, tuple[str, ...]]:
-    """What is compared: target, prompt or variant → its names in the order of the run, of each that has several.
+    """Return the dimensions to compare (target, prompt, variant) that have several names, with these in run order.
 
     Raises:
-        UsageError: nothing has several.
+        UsageError: no dimension has several names.
     """
     found: dict[Dimension, tuple[str, ...]] = {}
     for by in DIMENSIONS:
@@ -176,7 +177,7 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
         _only(run.cases, target, run.stored.run_id)
     if len(targets) > 1:
         found["target"] = tuple(dict.fromkeys(targets))
-    asked: Dimension | None = "target" if question.by is None and len(targets) > 1 else question.by  # type: ignore[assignment]  # others are refused
+    asked: Dimension | None = "target" if question.by is None and len(targets) > 1 else question.by  # type: ignore[assignment]  # _compare_parts rejects others
     several = {by: names for by, names in found.items() if len(names) > 1 and asked in (None, by)}
     if several:
         return several
@@ -191,7 +192,7 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
 
 
 def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]:
-    if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
+    if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # also false for NaN
         raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both must be between 0 and 1")
     if question.by in ("target", "prompt") and len(request.runs) > 1:
         raise UsageError(
@@ -224,7 +225,7 @@ def _read_one(
 
 
 def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
-    """The cases on a target."""
+    """Return the cases on a target, or all cases for None."""
     if target is None:
         return cases
     found = cases.of("target", target)
@@ -250,14 +251,14 @@ def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared:
 def _matched(
     base: _Run, candidate: _Run, question: ComparisonSettings, keyed: tuple[KeyedCases, KeyedCases]
 ) -> Matched:
-    # two prompts are two texts of one case, not an edit
+    # parts of one run differ in the text of a case by their prompts, not by an edit
     if base.within is not None and base.within == candidate.within:
         return match(*keyed, edited=True, errored=question.errored, within=base.within)
     return match(*keyed, edited=question.edited, errored=question.errored)
 
 
 def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Comparison]:
-    """The comparisons with their verdicts, corrected for their number; those of a run with itself are not counted."""
+    """Return the comparisons with verdicts, corrected for their number, not counting those of a run with itself."""
     alone = [place for place, one in enumerate(found) if one.same and matched[place].pairs]
     tested = [place for place, one in enumerate(found) if not one.same and matched[place].pairs]
     wholes: dict[int, Judgement] = {}
@@ -273,7 +274,7 @@ def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Com
 
 
 def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matched: Matched) -> Comparison:
-    """The comparison, without a verdict and without evidence."""
+    """Return the comparison, without verdict and evidence."""
     runs = f"{base.stored.run_id} and {candidate.stored.run_id}"
     if not matched.common:
         hint = f"one run has {_suites_and_targets(base)}; the other has {_suites_and_targets(candidate)}"
@@ -301,7 +302,7 @@ def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matche
 
 
 def _suites_and_targets(run: _Run) -> str:
-    """`the suite refunds on gpt`."""
+    """Describe the suites and targets of a run, such as `the suite refunds on gpt`."""
     suites, targets = (
         dict.fromkeys(names) for names in zip(*((one.suite, one.target) for one in run.cases.places), strict=True)
     )
@@ -310,7 +311,7 @@ def _suites_and_targets(run: _Run) -> str:
 
 
 def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str) -> None:
-    """Every case must have the cluster that was asked for: one without it would be taken for independent."""
+    """Raise if a case lacks the requested cluster, as it would be treated as independent."""
     if not lacking:
         return
     (case_id, suite), *_ = lacking
@@ -319,7 +320,7 @@ def _refuse_lacking(lacking: Sequence[tuple[str, str]], cases: int, cluster: str
 
 
 def worst_first(pairs: Sequence[CasePair]) -> list[int]:
-    """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
+    """Return the indexes of the pairs, ordered: newly failing first, then by difference, newly passing last."""
     keys = []
     for pair in pairs:
         suite, case_id, prompt, target, variant = pair.after_key
@@ -329,7 +330,7 @@ def worst_first(pairs: Sequence[CasePair]) -> list[int]:
 
 
 def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupComparison, ...]:
-    """The comparisons of parts, corrected for their number."""
+    """Return the comparisons by suite, tag or variant, corrected for their number."""
     if question.by is None or not matched.pairs:
         return ()
     both = (matched.pairs, matched.errored)
@@ -349,7 +350,7 @@ def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupCompar
 
 
 def _parts_of(pair: CasePair, question: ComparisonSettings) -> tuple[str, ...]:
-    """The parts that a pair belongs to."""
+    """Return the suites, tags or variants that a pair belongs to."""
     if question.by == "variant":
         return (pair.after_key.variant,) if pair.after_key.variant is not None else ()
     return (pair.after_key.suite,) if question.by == "suite" else pair.after.tags
@@ -369,7 +370,7 @@ def _matrix(runs: Sequence[_Run], question: ComparisonSettings, shared: Containe
 
 
 def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[CaseKey, tuple[float | None, ...]]:
-    """The scores of the cases of the first run that do not score alike in all of them, most apart first."""
+    """Return the scores of the first run's cases that differ between runs, largest difference first."""
     rows: dict[CaseKey, list[float | None]] = {}
     decided = {pair.before_key for other in range(1, runs) for pair in found[0, other].pairs if pair.by_verdict}
     for other in range(1, runs):
@@ -388,11 +389,11 @@ def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[Case
 
 
 Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
-"""From places in the rows of a run, in bytes, to the trials whose rows begin there."""
+"""Reads the trials whose rows begin at byte offsets."""
 
 
 def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:
-    """The pairs with their evidence; only the answers of these pairs are held in memory.
+    """Return the pairs with their evidence, reading only the answers of these pairs.
 
     If a case has several samples, a loss shows the best sample of the base and the worst of the candidate, and a win
     the opposite.
@@ -409,7 +410,7 @@ def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> t
 
 
 def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResult]]:
-    """The trials of each case, read in one pass from the front to the back."""
+    """Return the trials of each case, read in one sequential pass."""
     places = sorted(place for case in cases for place in case.places)
     found = dict(zip(places, read(places), strict=True))
     return [[found[place] for place in case.places] for case in cases]
@@ -420,7 +421,7 @@ def _evidence(result: TrialResult) -> SampleEvidence:
 
 
 def _changes(before: Sequence[Score], after: Sequence[Score]) -> Iterator[CheckChange]:
-    """The assertions that did not end alike, in the candidate's order, then those that it does not have."""
+    """Yield the assertions with different results, in the candidate's order, then those that it lacks."""
     old, new = dict(_numbered(before)), dict(_numbered(after))
     for name in {**new, **old}:
         one, other = old.get(name), new.get(name)
@@ -439,7 +440,7 @@ def _changes(before: Sequence[Score], after: Sequence[Score]) -> Iterator[CheckC
 
 
 def _numbered(scores: Iterable[Score]) -> Iterator[tuple[tuple[str, str, int], Score]]:
-    """Assertions by name, type, and which of several alike they are."""
+    """Yield scores keyed by assertion name, type, and the number among assertions with both the same."""
     seen: Counter[tuple[str, str]] = Counter()
     for score in scores:
         name = (score.entry.name, score.entry.type)
@@ -463,7 +464,7 @@ def _passed(score: Score | None) -> bool | None:
 
 
 def _evidence_of(score: Score) -> str | None:
-    """What an assertion said of its verdict: why it broke, the first check that agrees with it, or its reason."""
+    """Return the evidence of a verdict: the error, else the first check that agrees with it, else the reason."""
     grade = score.grade
     if grade.error is not None:
         return grade.error.message

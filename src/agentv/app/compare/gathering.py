@@ -1,4 +1,4 @@
-"""A run's trials grouped into cases, as rows stream by, and the comparisons of the parts of one run."""
+"""Grouping of a run's rows into cases, in one pass, and comparison of the parts of one run."""
 
 from __future__ import annotations
 
@@ -49,13 +49,12 @@ _PLACE_BITS = 32
 
 
 def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common: Common | None = None) -> RunCases:
-    """The cases of a run.
+    """Group the rows of a run into cases.
 
     Args:
         rows: its finished trials, each with the byte offset of its row.
-        cluster: metadata key whose equal values make cases dependent; None: the key that the run was given,
-            else the conversation.
-        common: values that are already stored for other runs.
+        cluster: metadata key whose equal values make cases dependent; None: the run's own key, else the conversation.
+        common: values shared with other runs.
     """
     gathered = _Gathered(common or Common(), cluster)
     for at, row in rows:
@@ -67,11 +66,11 @@ def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common
 
 
 class _Gathered:
-    """The trials of a run in columns, and the settings of its cases: a plan gives all trials of a case the same."""
+    """The trials of a run and the settings of its cases, in columns. All trials of a case have the same settings."""
 
     def __init__(self, common: Common, cluster: str | None) -> None:
         self.common, self._cluster = common, cluster
-        self._known: dict[int, int] = {}  # keys of one number take half of what pairs take
+        self._known: dict[int, int] = {}  # an int key takes half the memory of a pair
         self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
         self._rules, self._tags, self._clusters = (array("I") for _ in range(3))
         self._gates = NumberedValues[tuple[RequiredGrade, ...]]()
@@ -80,7 +79,7 @@ class _Gathered:
         self._used = [array("d") for _ in RESOURCES]
 
     def add(self, at: int, row: Row) -> None:
-        """Add a trial whose row begins at this offset."""
+        """Add a trial whose row begins at byte offset `at`."""
         common = self.common
         place = common.places.number(CaseScope(row.suite, row.eval_path, row.prompt_id, row.target, row.variant))
         identity = common.ids.number(row.test_id) << _PLACE_BITS | place
@@ -105,12 +104,12 @@ class _Gathered:
         self._rules.append(common.rules.number(Rule(row.repeat, row.threshold, row.aggregate or "mean", row.alpha)))
         self._tags.append(common.tags.number(row.tags))
         self._clusters.append(common.clusters.number(_cluster(row, self._cluster)))
-        # what a conversation sent holds its answers, which differ without an edit
+        # the input of a conversation includes answers, which differ without an edit
         self._inputs.append(0 if row.turns else hash(msgspec.json.encode(row.input)))
         self._checks.append(0)
 
     def outcomes(self) -> Iterator[tuple[CaseScope, str, CaseOutcome]]:
-        """The cases, in the order in which they began."""
+        """Yield the cases, in the order of their first rows."""
         first, following = self._trials()
         for case, identity in enumerate(self._known):
             trials = [first[case]]
@@ -120,7 +119,7 @@ class _Gathered:
             yield place, self.common.ids.values[identity >> _PLACE_BITS], self._outcome(case, trials)
 
     def _trials(self) -> tuple[array[int], array[int]]:
-        """The first trial of each case, and for each trial the next one of its case (0 after the last)."""
+        """Return the first trial of each case, and for each trial the next one of its case (0 after the last)."""
         first, last = array("I"), array("I")
         following = array("I", bytes(4 * len(self._case_of)))
         for trial, case in enumerate(self._case_of):
@@ -168,7 +167,7 @@ class _Gathered:
 
 
 def _cluster(row: Row, key: str | None) -> str | None:
-    """What the case depends on; None: on nothing but itself. A key that is given ranks before the run's own."""
+    """Return the cluster of a row's case, or None if it is independent. A given key overrides the run's own."""
     if key is not None and (key != row.cluster_key or row.cluster is None):
         value = row.metadata.get(key)
         return None if value is None else json.dumps(value, sort_keys=True)
@@ -178,7 +177,7 @@ def _cluster(row: Row, key: str | None) -> str | None:
 
 
 def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
-    """Differences between the runs as sentences, without line ends; names are not escaped."""
+    """Yield notes about different judges and versions of agentv; names in them are not escaped."""
     for what, of in (("judge", _judges), ("agentv", lambda record: str(record.get("agentv") or "unknown"))):
         before, after = of(base), of(candidate)
         if before != after:
@@ -186,14 +185,14 @@ def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
 
 
 def planned_cases(record: JsonObject) -> int:
-    """Number of planned cases, counted once for each target and prompt; 0 if unknown."""
+    """Return the number of planned cases, counted per target and prompt; 0 if unknown."""
     planned = record.get("planned")
     cases = planned.get("cases") if isinstance(planned, Mapping) else None
     return cases if isinstance(cases, int) else 0
 
 
 def in_order_of_run(record: JsonObject, by: Dimension, names: Iterable[str | None]) -> tuple[str | None, ...]:
-    """Names, each once, in the order in which the suites of the run have them; then others, sorted; none comes last."""
+    """Return the distinct names in the order of the run's suites, then other names, sorted, then None."""
     used = dict.fromkeys(names)
     keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
     listed, name = keys.get(by, ("variants", "name"))
@@ -205,7 +204,7 @@ def in_order_of_run(record: JsonObject, by: Dimension, names: Iterable[str | Non
 
 
 def _judges(record: JsonObject) -> str:
-    """The judge that was forced, else those of the suites."""
+    """Return the name of the judge of the command line, else those of the suites."""
     settings = record.get("settings")
     forced = settings.get("judge") if isinstance(settings, Mapping) else None
     named = [forced] if forced else [suite.get("judge") for suite in objects_in(record.get("suites"))]
@@ -213,11 +212,11 @@ def _judges(record: JsonObject) -> str:
 
 
 def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summary:
-    """The totals with the columns of their matrix in the order of the run, and compared; the same without a matrix.
+    """Return the totals with their matrix in run order and its parts compared; unchanged if there is no matrix.
 
     Args:
         summary: of the run.
-        index: its rows.
+        index: path of its rows.
         record: its `run.json`.
 
     Raises:
@@ -226,7 +225,7 @@ def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summa
     if summary.matrix is None or summary.matrix.comparisons is not None:
         return summary
     matrix = in_order(summary.matrix, record)
-    if summary.cut is not None:  # a test for samples of a fixed size does not hold for such a run
+    if summary.cut is not None:  # fixed-sample tests are not valid for such a run
         return replace(summary, matrix=matrix.cut_short())
     cases = cases_of(read_placed_rows(index, replaced_lines(index)))
     names = {by: [name for name in matrix.names(by) if name is not None] for by in DIMENSIONS}
@@ -239,7 +238,7 @@ class ComparedWithin(Struct, frozen=True):
 
     Attributes:
         tests: number of tests that they are corrected for.
-        lost: of each comparison the cases that passed with the base and do not with the candidate.
+        lost: for each comparison, the cases that passed with the base but not with the candidate.
     """
 
     comparisons: tuple[MatrixComparison, ...]
@@ -264,7 +263,7 @@ def compared_within(
     Args:
         cases: of the run.
         names: targets, prompts and variants to compare, the base of each first.
-        settings: of all comparisons together.
+        settings: of the comparisons; `alpha` is for all of them together.
     """
     from agentv.stats.verdicts import Part, judge_parts  # imports numpy
 
@@ -281,10 +280,10 @@ def compared_within(
 
 
 class Parts:
-    """The cases of a run by their place, so that each part is gathered without a look at all cases.
+    """The cases of a run indexed by place, so that a part is found without a scan of all cases.
 
-    They are sorted by id: rows stand in the order in which trials ended, and the last digits of a p-value may depend on
-    the order of the cases.
+    They are sorted by id, as the last digits of a p-value can depend on the order of cases, and rows are in the order
+    in which trials ended.
     """
 
     def __init__(self, chosen: ChosenCases) -> None:
@@ -295,7 +294,7 @@ class Parts:
         self._shared = shared_names([chosen.places])
 
     def pairs(self, by: Dimension, names: Sequence[str], settings: ComparisonSettings) -> Iterator[_Paired]:
-        """Each part with the first one that has cases in common with it; nothing of one that has none."""
+        """Yield each part, matched with the first earlier part that has cases in common with it, if there is one."""
         before: list[tuple[str, KeyedCases]] = []
         for name in names:
             part = KeyedCases(self.part(by, name), self._shared)
@@ -310,7 +309,7 @@ class Parts:
             before.append((name, part))
 
     def part(self, by: Dimension, name: str) -> ChosenCases:
-        """The cases with this target, prompt or variant."""
+        """Return the cases with this target, prompt or variant."""
         places, numbers = self._cases.common.places.values, array("I")
         for place in sorted(self._at, key=lambda place: [part or "" for part in places[place]]):
             if getattr(places[place], by) == name:
@@ -331,7 +330,7 @@ def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixCompariso
 
 
 def in_order(matrix: RunMatrix, record: JsonObject) -> RunMatrix:
-    """The matrix with its targets, prompts and variants in the order of the run instead of sorted."""
+    """Return the matrix with its targets, prompts and variants in the order of the run instead of sorted."""
     names = {by: in_order_of_run(record, by, matrix.names(by)) for by in DIMENSIONS}
     place_of = {by: {name: place for place, name in enumerate(names[by])} for by in DIMENSIONS}
 

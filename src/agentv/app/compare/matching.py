@@ -1,4 +1,4 @@
-"""Matching of cases between two runs, with the reasons for those that are left out."""
+"""Matching of cases between two runs, with the reasons why cases are left out, and compact storage of cases."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
 
 class Matched(Struct, frozen=True):
-    """The pairs of two runs.
+    """The matched cases of two runs.
 
     Attributes:
-        pairs: cases that have a score in both of them.
-        settings: how these were judged and sampled.
-        errored: cases that errored in one of them, and that have no score there.
-        common: how many cases both of them hold.
-        edited: how many of the pairs differ in their text.
-        lost: the cases that passed in the base and do not pass in the candidate: edited and missing ones, too.
+        pairs: cases that have a score in both runs.
+        errored: cases that errored in a run and have no score there, if errors are compared by bounds.
+        common: number of cases in both runs.
+        edited: number of pairs whose texts differ.
+        lost: cases that passed in the base and do not pass in the candidate, including edited and missing cases.
+        settings: how the pairs were judged and sampled.
     """
 
     pairs: Pairs
@@ -53,10 +53,14 @@ def match(
     """Match two runs by suite and case, and by target and prompt if a run has several.
 
     If both runs have one target, the targets' names do not matter; the same applies to the only prompt of a suite, and
-    to the only variant of each run. A case whose text differs is excluded unless `edited`: its two scores answer
-    different questions. `errored` defines how errored samples count.
+    to the only variant of each run.
 
-    `within`: both are parts of one run, such as its cases on two targets: all but that must be the same.
+    Args:
+        base: cases of the base.
+        candidate: cases of the candidate.
+        edited: include cases whose texts differ, although their scores answer different questions.
+        errored: how errored samples count.
+        within: both are parts of one run that differ only in this dimension.
     """
     matching = _Matching(base, candidate, edited=edited, errored=errored)
     if within is None:
@@ -75,7 +79,7 @@ def match(
 
 
 class _Matching:
-    """The pairs so far, by what becomes of them."""
+    """The pairs added so far, by whether and why they are left out."""
 
     def __init__(self, base: KeyedCases, candidate: KeyedCases, *, edited: bool, errored: Errored) -> None:
         self._base, self._candidate = base, candidate
@@ -91,7 +95,7 @@ class _Matching:
         self._common = self._edited = 0
 
     def add(self, before: int, after: int) -> None:
-        """Put a pair where it belongs."""
+        """Add a pair of cases, given by their numbers."""
         pair = paired(self._base, before, self._candidate, after)
         fate = _change_of(pair, edited=self._takes_edited, errored=self._errored)
         if fate == "compared":
@@ -111,7 +115,7 @@ class _Matching:
             lost[pair.after_key] = status
 
     def ended(self, only_base: Sequence[int], only_candidate: Iterable[int]) -> Matched:
-        """The matched pairs, with the cases that only one of the runs has."""
+        """Return the result, given the cases that only one of the runs has."""
         left_out = LeftOut(
             only_base=tuple(map(self._base.key, only_base)),
             only_candidate=tuple(map(self._candidate.key, only_candidate)),
@@ -144,7 +148,7 @@ def _is_edited(pair: CasePair) -> bool:
 
 
 def _changes(pair: CasePair) -> Iterator[Change]:
-    """What an edit touched, as far as rows can say. An errored sample may lack its grades, so it says nothing."""
+    """Yield what an edit changed, as far as rows show. Checks are only compared if both cases were judged."""
     before, after = pair.before, pair.after
     judged = before.judged and after.judged
     touched: dict[Change, bool] = {
@@ -158,11 +162,11 @@ def _changes(pair: CasePair) -> Iterator[Change]:
 def places_in_common(
     base: Mapping[int, CaseKey], candidate: Mapping[int, CaseKey]
 ) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """Number the places of two runs: two places have the same number if all that must match is the same in them."""
+    """Number the places of two runs, so that places whose cases match have the same number."""
     runs = (base.values(), candidate.values())
     across = all(len({place.target for place in places}) == 1 for places in runs)
     single_variant = all(len({place.variant for place in places}) == 1 for places in runs)
-    prompts: list[dict[str, set[str | None]]] = []  # of each run: suite → the prompts that its cases have
+    prompts: list[dict[str, set[str | None]]] = []  # for each run: suite → prompts of its cases
     for places in runs:
         found: dict[str, set[str | None]] = defaultdict(set)
         for place in places:
@@ -183,7 +187,7 @@ def places_in_common(
 def _numbered(
     base: Mapping[int, CaseKey], candidate: Mapping[int, CaseKey], name: Callable[[CaseKey], CaseKey]
 ) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """The number of each place: places of one name have the same."""
+    """Number the places of two runs, so that places with the same name have the same number."""
     known: dict[CaseKey, int] = {}
     old, new = (
         {number: known.setdefault(name(place), len(known)) for number, place in places.items()}
@@ -193,17 +197,17 @@ def _numbered(
 
 
 def without(place: CaseKey, within: Dimension) -> CaseKey:
-    """The key without its target, its prompt or its variant."""
+    """Return the key without its target, prompt or variant."""
     if within == "target":
         return place._replace(target="")
     return place._replace(prompt=None) if within == "prompt" else place._replace(variant=None)
 
 
 class Pairs(Sequence[CasePair]):
-    """Some cases of two runs, two by two.
+    """A sequence of pairs of cases of two runs, stored as numbers and built on access.
 
     Args:
-        base, candidate: the cases.
+        base, candidate: the cases of the runs.
         filled: count errored samples as failed.
     """
 
@@ -212,13 +216,13 @@ class Pairs(Sequence[CasePair]):
         self._before, self._after = array("I"), array("I")
 
     def add(self, before: int, after: int) -> CasePair:
-        """Put in the pair of these cases."""
+        """Add the pair of these cases, and return it."""
         self._before.append(before)
         self._after.append(after)
         return self._pair(before, after)
 
     def chosen(self, places: Iterable[int]) -> Pairs:
-        """Those at these places, in this order."""
+        """Return the pairs at these indexes, in this order."""
         found = Pairs(self._base, self._candidate, filled=self._filled)
         for place in places:
             found._before.append(self._before[place])
@@ -246,7 +250,7 @@ class Pairs(Sequence[CasePair]):
 
 
 def paired(base: KeyedCases, before: int, candidate: KeyedCases, after: int) -> CasePair:
-    """The pair, with verdicts in the place of scores where one side was sampled until decided."""
+    """Return a pair of cases, with verdicts instead of scores if one of them was sampled until decided."""
     pair = CasePair(base.key(before), candidate.key(after), base.outcome(before), candidate.outcome(after))
     if not pair.by_verdict:
         return pair
@@ -254,7 +258,7 @@ def paired(base: KeyedCases, before: int, candidate: KeyedCases, after: int) -> 
 
 
 def _by_verdict(case: CaseOutcome) -> CaseOutcome:
-    if case.status == "errored":  # what the samples that did not error say is no verdict
+    if case.status == "errored":  # the other samples do not give a verdict
         return replace(case, score=None, rate=None, samples=0)
     return replace(case, score=float(case.status == "passed")) if case.judged else case
 
@@ -264,12 +268,12 @@ T = TypeVar("T")
 STATUSES: tuple[Status, ...] = get_args(Status)
 STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
 NONE = float("nan")
-"""A missing number in a column."""
+"""Missing number in a column."""
 
 
 def known(number: float) -> float | None:
-    """A number of a column; None in place of `NONE`."""
-    return None if number != number else number  # noqa: PLR0124  # all but NaN equal themselves
+    """Return a number from a column, with None for `NONE`."""
+    return None if number != number else number  # noqa: PLR0124  # only NaN differs from itself
 
 
 class CaseScope(NamedTuple):
@@ -282,31 +286,31 @@ class CaseScope(NamedTuple):
     variant: str | None = None
 
     def label(self, shared: Container[str]) -> str:
-        """The suite; with its file where several suites share the name."""
+        """Return the suite's name, with its file if several suites share the name."""
         return f"{self.suite} ({self.path})" if self.suite in shared else self.suite
 
 
 class NumberedValues(Generic[T]):
-    """Values that many cases of several runs share: each is stored once, and has a number."""
+    """Values that many cases share; each distinct value is stored once and has a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[T, int] = {}
         self.values: list[T] = []
 
     def number(self, value: T) -> int:
-        """The number of a value, 0, 1, 2, … in the order of first sight."""
+        """Return the number of a value: 0, 1, 2, … in the order of first use."""
         found = self._numbers.setdefault(value, len(self.values))
         if found == len(self.values):
             self.values.append(value)
         return found
 
     def close(self) -> None:
-        """From now on, values are looked up only by number."""
+        """Free the memory for lookups by value; values can then only be read by number."""
         self._numbers.clear()
 
 
 class Common:
-    """Values that several cases share."""
+    """Values that the cases of all compared runs share."""
 
     def __init__(self) -> None:
         self.ids = NumberedValues[str]()
@@ -317,7 +321,7 @@ class Common:
 
 
 class RunCases:
-    """The cases of a run, each known by a number, 0, 1, 2, … in the order in which they were added."""
+    """The cases of a run in columns, each identified by its number: 0, 1, 2, … in the order of addition."""
 
     def __init__(self, common: Common) -> None:
         self.common = common
@@ -353,7 +357,7 @@ class RunCases:
         self._ends.append(len(self._rows))
 
     def outcome(self, number: int) -> CaseOutcome:
-        """Outcome of a case."""
+        """Return the outcome of a case."""
         common, rule = self.common, self.common.rules.values[self._rules[number]]
         return CaseOutcome(
             self.status(number),
@@ -374,19 +378,19 @@ class RunCases:
         )
 
     def status(self, number: int) -> Status:
-        """Verdict of a case."""
+        """Return the verdict of a case."""
         return STATUSES[self._statuses[number]]
 
     def case_id(self, number: int) -> str:
-        """Id of a case in its suite."""
+        """Return the id of a case in its suite."""
         return self.common.ids.values[self._ids[number]]
 
     def place_number(self, number: int) -> int:
-        """Number of a case's group in `common`."""
+        """Return the number of a case's group in `common.places`."""
         return self._places[number]
 
     def place(self, number: int) -> CaseScope:
-        """Group of a case."""
+        """Return the group of a case."""
         return self.common.places.values[self._places[number]]
 
 
@@ -394,8 +398,8 @@ class ChosenCases:
     """Some cases of a run, such as those on one target.
 
     Attributes:
-        numbers: those among `cases`.
-        places: where they belong, each place once, in the order of first sight.
+        numbers: the numbers of the chosen cases in `cases`.
+        places: their distinct groups, in the order of first use.
     """
 
     def __init__(self, cases: RunCases, numbers: Sequence[int]) -> None:
@@ -409,29 +413,29 @@ class ChosenCases:
 
     @property
     def distinct(self) -> int:
-        """Number of distinct cases: one may have several targets, prompts and variants."""
+        """Number of distinct cases, regardless of target, prompt and variant."""
         if len({(place.suite, place.path) for place in self.places}) == len(self.places):
             return len(self.numbers)
         of = self.cases
         return len({(of.case_id(one), of.place(one).suite, of.place(one).path) for one in self.numbers})
 
     def of(self, by: Dimension, name: str) -> ChosenCases:
-        """Those with this target, prompt or variant."""
+        """Return the cases with this target, prompt or variant."""
         return self.among(by, (name,))
 
     def among(self, by: Dimension, names: Container[str]) -> ChosenCases:
-        """Those with one of these targets, prompts or variants."""
+        """Return the cases with one of these targets, prompts or variants."""
         cases, places = self.cases, self.cases.common.places.values
         wanted = {number for number, place in enumerate(places) if getattr(place, by) in names}
         return ChosenCases(cases, array("I", (one for one in self.numbers if cases.place_number(one) in wanted)))
 
 
 class KeyedCases:
-    """Cases of a run with the keys that they have in a comparison.
+    """Cases of a run with their keys in a comparison.
 
     Args:
         chosen: the cases.
-        shared: names that several suites of a run share; they are distinguished by their files.
+        shared: suite names used in several files; the suites are distinguished by file.
     """
 
     def __init__(self, chosen: ChosenCases, shared: Container[str] = ()) -> None:
@@ -447,12 +451,12 @@ class KeyedCases:
         self.places = {number: self._keys[number] for number in used}
 
     def key(self, number: int) -> CaseKey:
-        """The key of a case."""
+        """Return the key of a case."""
         return self._keys[self.place_number(number)]._replace(case_id=self.case_id(number))
 
 
 def shared_names(runs: Iterable[Iterable[CaseScope]]) -> frozenset[str]:
-    """The names that several suites of a run share."""
+    """Return the suite names that occur in several files of a run."""
     return frozenset(name for run in runs for name in _shared_in(run))
 
 

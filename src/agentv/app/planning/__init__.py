@@ -1,1 +1,1 @@
-"""Preparation of a run: settings applied, suites read, trials planned."""
+"""Preparation of a run: apply settings, read suites and plan trials."""

@@ -1,4 +1,4 @@
-"""Answers that a run need not ask for (of a run to regrade, a cassette, the cache), and the store that looks there."""
+"""Stored answers that a run can use instead of calls: of a run to regrade, a cassette, or the cache."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class AnswerSources(Struct, frozen=True):
 
     Attributes:
         earlier: the answers of the run to regrade.
-        works: the work of its agents.
-        cassette: the one that is replayed or recorded.
+        works: stored work of that run's agents.
+        cassette: the cassette that is replayed or recorded.
         cache: the answers of all runs.
-        asks: calls that the cassette lacks are made.
-        records: the cassette is written when the whole run has ended.
-        adds: missing answers are added to the cassette, however the run ends.
-        exchanges: recorded model calls of agents, which run themselves; None: there is no cassette.
+        asks: make the calls that the cassette lacks.
+        records: write the cassette after a complete run.
+        adds: add missing answers to the cassette, even if the run is not completed.
+        exchanges: recorded model calls of agents, for which the agents themselves still run; None: no cassette.
     """
 
     earlier: JournalReader | None = None
@@ -55,7 +55,7 @@ class AnswerSources(Struct, frozen=True):
     exchanges: ModelExchanges | None = None
 
     def answers(self, journal: AnswerArchive) -> Answers:
-        """The store in which answers are looked up and saved."""
+        """Return the store in which answers are looked up and saved."""
         shelves: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
         if not shelves:
             return Answers(journal)
@@ -65,7 +65,7 @@ class AnswerSources(Struct, frozen=True):
         return Answers(store, unanswered, recorded, self.works, exchanges=self.exchanges)
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about the cache, and about replayed agents, for the end of the run."""
+        """Return notes about the cache and about replayed agents for the end of the run."""
         replayed = tuple(self.exchanges.notes()) if self.exchanges is not None else ()
         if self.cache is None:
             return replayed
@@ -73,15 +73,15 @@ class AnswerSources(Struct, frozen=True):
         return (*replayed, *self.cache.notes)
 
     def ended(self, *, interrupted: bool, cut: bool, errored: int) -> tuple[str, bool]:
-        """Write the recorded cassette. Returns a note, possibly empty, and whether it is a failure.
+        """Write the recorded cassette; return a note, possibly empty, and whether it is a failure.
 
         Args:
-            interrupted: Ctrl-C or a signal ended the run.
+            interrupted: the run was stopped by Ctrl-C or a signal.
             cut: some trials did not start, for any reason.
-            errored: number of errored trials: their missing answers are not recorded.
+            errored: number of errored trials, whose answers may be missing.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: the cassette cannot be written.
         """
         cassette = self.cassette
         if cassette is None or not (self.records or self.adds):
@@ -106,13 +106,12 @@ class AnswerSources(Struct, frozen=True):
             instead = f", replacing {before}" if before else ""
             return f"recorded {_counted(now - cassette.trials, cassette.trials)} in {cassette.path}{instead}"
         if not cassette.added and not cassette.added_trials:
-            return ""  # a file that stays as it is need not be written
+            return ""  # do not rewrite an unchanged file
         added = _counted(cassette.added, cassette.added_trials)
         return f"added {added} to {cassette.path}, which now holds {cassette.add()}"
 
 
 def _counted(calls: int, trials: int) -> str:
-    """How many calls, and how many trials of agents."""
     if not trials:
         return plural(calls, "call")
     of_agents = plural(trials, "agent trial")
@@ -121,10 +120,10 @@ def _counted(calls: int, trials: int) -> str:
 
 @contextmanager
 def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
-    """The sources of answers for these settings.
+    """Open the sources of answers that the settings name.
 
     Raises:
-        UsageError: the run does not exist, or has an answer for none of the trials.
+        UsageError: the run to regrade does not exist, or has no answer to any trial.
         StoreError: a journal or a cassette cannot be read.
     """
     settings = prepared.settings
@@ -155,7 +154,7 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
 
 
 def answer_cache(prepared: Prepared) -> AnswerCache:
-    """The cache of the answers of all runs, to be closed."""
+    """Open the cache of the answers of all runs; the caller closes it."""
     from agentv.store.cassettes.cache import AnswerCache, cache_file
 
     place = cache_file(results_of(prepared.suites, of_new_run=True))
@@ -184,11 +183,11 @@ def _regraded(prepared: Prepared) -> Iterator[JournalReader]:
 
 
 class LayeredStore:
-    """A store in front of others. It leaves all of them for their makers to close.
+    """An `AnswerLookup` that combines a run's own answers with other archives. It does not close them.
 
     Args:
-        own: where the run is kept.
-        shelves: looked at in their order for what the run does not hold; each is given every answer.
+        own: the answers of the run.
+        shelves: other archives, searched in order for answers that the run lacks. Each is given every answer.
     """
 
     def __init__(self, own: AnswerArchive, shelves: Sequence[AnswerArchive]) -> None:
@@ -196,13 +195,13 @@ class LayeredStore:
         self._shelves = shelves
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer in the run, and on the shelves."""
+        """Store an answer in the run and in all other archives."""
         self._own.keep(call, answer)
         for shelf in self._shelves:
             shelf.keep(call, answer)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The run's own answer, else the first that is on a shelf."""
+        """Return the run's own answer, else the first in another archive, or None."""
         found = self._own.stored_answer(call)
         if found is not None:
             for shelf in self._shelves:

@@ -1,4 +1,4 @@
-"""The eval files of a command without a path, and the files of an AgentV project (SPEC section 12)."""
+"""Default paths of a command without a path, and the files of an AgentV project (SPEC section 12)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agentv.errors import LoadError, UsageError
 from agentv.model.values.formatting import plural
 
 DIRECTORY = "evals"
-"""Where eval files are looked for without a word of the configuration."""
+"""Directory searched for eval files if the configuration does not set `eval_patterns`."""
 
 _HOW = "give a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
 
@@ -44,8 +44,8 @@ class DefaultPaths(Struct, frozen=True):
     """Paths to use if none is given.
 
     Attributes:
-        paths: as typed in the working directory.
-        notes: which paths were chosen and why, as sentences.
+        paths: as the user would type them in the working directory.
+        notes: which paths were chosen and why.
     """
 
     paths: tuple[str, ...]
@@ -53,15 +53,15 @@ class DefaultPaths(Struct, frozen=True):
 
 
 def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool = False) -> DefaultPaths:
-    """The eval files of a command that names none.
+    """Return the eval files for a command that names none.
 
     Args:
-        working: the directory in which the command was given, absolute.
+        working: the working directory, absolute.
         env: the environment of the process.
-        allow_outside: patterns may leave the repository.
+        allow_outside: patterns may match files outside the repository.
 
     Raises:
-        LoadError: the configuration is wrong, or a pattern leads out of the repository.
+        LoadError: the configuration is invalid, or a pattern leads out of the repository.
         UsageError: there is no eval file.
     """
     reading = library_reading(working, env)
@@ -74,10 +74,10 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         raise LoadError(reading.report.diagnostics)
     if config.eval_patterns is not None:
         return _by_patterns(config, config.eval_patterns, reading, boundary)
-    homes = (os.path.join(parent, DIRECTORY) for parent in upwards(working, root))  # noqa: PTH118  # texts, as in files
+    homes = (os.path.join(parent, DIRECTORY) for parent in upwards(working, root))  # noqa: PTH118
     found = next((path for path in homes if is_directory(path)), None)
     if found is None:
-        others = sorted(name for name in os.listdir(working) if by_name(name))  # noqa: PTH208  # as in files
+        others = sorted(name for name in os.listdir(working) if by_name(name))  # noqa: PTH208
         if others:
             return DefaultPaths(tuple(others), tuple(f"no path given: using {name}" for name in others))
         what = f"no path given, no configuration sets 'eval_patterns', and there is no {DIRECTORY}/"
@@ -113,7 +113,7 @@ def _by_patterns(config: Config, patterns: tuple[str, ...], reading: Reading, bo
 
 
 def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: Boundary) -> Iterator[str]:
-    """The eval files that a pattern names, or that lie below a directory that it names; reports what leads out."""
+    """Yield the eval files that a pattern matches, directly or by a directory; report paths outside the repository."""
     home = "/" if pattern.startswith("/") else base
     written = pattern.strip("/")
     start = os.path.normpath(Path(home) / literal_part(written))
@@ -133,34 +133,34 @@ def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: B
 
 
 NOT_COPIED = PASSED_OVER - {".agentv"}
-"""Directories that belong to no project's source."""
+"""Directories that are not copied with a project, such as `.git`."""
 
 _OF_AGENTV = frozenset({"results", "cache", "logs"})
-"""Directories of `.agentv` that runs write."""
+"""Directories in `.agentv` that runs write."""
 
 _YAML = (".yaml", ".yml")
 
 
 def eval_files_in(directory: Path, process_env: Mapping[str, str]) -> list[str]:
-    """The eval files of a project, absolute: those that a run finds, and those of its `eval_patterns`; none in Python.
+    """Return the absolute paths of a project's eval files, found by name or by `eval_patterns`, except Python files.
 
     Raises:
-        UsageError: it cannot be searched.
+        UsageError: the directory cannot be searched.
     """
     home = directory.absolute()
     found = list(collected(str(directory)))
     for folder, folders, files in os.walk(home):
         folders[:] = [name for name in folders if name not in PASSED_OVER]
-        # JSON Lines files that a YAML file beside them makes a suite
+        # JSON Lines files that form a suite with a YAML file beside them
         beside = (cases_beside(str(Path(folder, name))) for name in files if name.endswith(_YAML))
         found += [path for path in beside if path is not None]
-    with suppress(UsageError, LoadError):  # what is wrong with the configuration is reported with each eval file
+    with suppress(UsageError, LoadError):  # each eval file reports errors of the configuration
         found += list(eval_files(default_paths(str(home), process_env).paths))
     return sorted({path for path in found if not path.endswith(".py") and Path(path).is_relative_to(home)})
 
 
 def project_files(directory: Path) -> list[str]:
-    """The targets, configurations and templates of a project, absolute, wherever in it they are."""
+    """Return the absolute paths of all target, configuration and template files in a project."""
     found: list[str] = []
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if name not in NOT_COPIED]
@@ -172,10 +172,10 @@ def project_files(directory: Path) -> list[str]:
 
 
 def refuse_place(source: Path, out: Path) -> None:
-    """Refuse a directory that is in use, or that one of the two would be inside the other.
+    """Raise if an output directory cannot be used.
 
     Raises:
-        UsageError: it is.
+        UsageError: it is not empty, or one of the two directories is inside the other.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} would be overwritten", "choose another directory with --out, or use --in-place")
@@ -185,12 +185,13 @@ def refuse_place(source: Path, out: Path) -> None:
 
 
 def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
-    """Copy a project; what was left out, as paths from it.
+    """Copy a project, and return the relative paths that were left out.
 
-    Links that lead out of the project are left out, so that nothing outside the copy is ever written; so are pipes.
+    Links that lead out of the project are left out, so that nothing outside the copy is ever written. Pipes, sockets
+    and devices are left out, too.
 
     Raises:
-        OSError: a file cannot be read or written; what was copied is taken away again by `undo`.
+        OSError: a file cannot be read or written; `undo` removes a new directory again.
     """
     left: list[str] = []
     home = source.resolve()
@@ -213,6 +214,6 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
 
 
 def _is_portable_link(link: Path, home: Path) -> bool:
-    """Whether a link leads to a place inside a project, by a way that is right in a copy as well."""
+    """Whether a link leads to a path inside the project and is relative, so that it also works in a copy."""
     target = link.readlink()
     return not target.is_absolute() and link.resolve().is_relative_to(home)

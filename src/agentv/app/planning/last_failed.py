@@ -1,7 +1,7 @@
 """`--last-failed`: the cases that did not pass when they last ran.
 
-As with pytest, a case keeps its last outcome until it runs again: the runs of the same suites are read from the newest
-back, until each planned case has an outcome or a complete run of its suite is found.
+As with pytest, a case keeps its last outcome until it runs again. Runs of the same suites are read, newest first, until
+each planned case has an outcome or a complete run of its suite is found.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from agentv.store.rows.reading import replaced_lines
 from agentv.store.rows.results import read_results
 
 MOST_RUNS = 100
-"""Runs that are read at most."""
+"""Maximum number of runs to read."""
 
 NAMED = 10
-"""Cases that a note names."""
+"""Maximum number of cases in a note."""
 
 SuiteKey = tuple[str, str]
 """Absolute path and name of a suite."""
@@ -43,7 +43,7 @@ class LastFailed(Struct, frozen=True):
     Attributes:
         trials: None if every trial passed.
         run_id: of the newest run that was read; None if these suites have no earlier run.
-        notes: what people should know, such as cases that are left out because they have no earlier outcome.
+        notes: notes for the user, such as cases that are left out because they have no earlier outcome.
     """
 
     trials: FailedTrials | None
@@ -52,13 +52,13 @@ class LastFailed(Struct, frozen=True):
 
 
 def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = None) -> LastFailed:
-    """What did not pass in the last runs of the planned suites.
+    """Return the planned trials that did not pass in the last runs of their suites.
 
     Args:
         plan: of the command, without `--last-failed`.
         results: directory that contains `.agentv/results`.
         root: absolute path of the repository root.
-        tests_from: value of `--tests-from`; the cases of other files are other cases.
+        tests_from: value of `--tests-from`; runs with another value are ignored, as their cases differ.
     """
     outcomes = _Outcomes.of(plan)
     newest: str | None = None
@@ -76,7 +76,7 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
         newest = newest or run.name
         try:
             outcomes.read(past, root)
-        except StoreError as error:  # an older run that passed must not speak for it
+        except StoreError as error:  # do not use an older outcome instead
             notes.append(f"--last-failed runs the cases of the run {run.name} again: {error}")
             outcomes.fail(past)
     failed = _with_dependents(plan, outcomes.failed | (outcomes.cut - outcomes.known))
@@ -87,12 +87,12 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
 
 
 def as_recorded(trials: FailedTrials, root: str) -> list[Json]:
-    """The trials as `run.json` lists them, so that the run can be resumed."""
+    """Return the trials as stored in `run.json`, so that the run can be resumed."""
     return [[key[0].removeprefix(f"{root}/"), *key[1:]] for key in sorted(trials.keys, key=str)]
 
 
 def from_record(recorded: Json, root: str) -> FailedTrials | None:
-    """The trials of a run that is resumed; None: it was not one of `--last-failed`, or ran all cases."""
+    """Return the trials stored in `run.json`, or None if it lists none, as the run was not limited to failed cases."""
     if not isinstance(recorded, list):
         return None
     rows: list[Any] = [one for one in recorded if isinstance(one, list) and len(one) == 6]
@@ -103,10 +103,10 @@ class _PastRun(Struct, frozen=True):
     """A run as its `run.json` describes it.
 
     Attributes:
-        path: its directory.
-        suites: the names of the targets of each suite.
+        path: directory of the run.
+        suites: suite → names of its targets.
         tests_from: value of `--tests-from`.
-        whole: it was to run all cases of its suites.
+        whole: it was planned to run all cases of its suites.
         trials: number of planned trials.
     """
 
@@ -118,10 +118,10 @@ class _PastRun(Struct, frozen=True):
 
     @classmethod
     def of(cls, run: Path, root: str) -> _PastRun:
-        """The run in a directory.
+        """Read the `run.json` of a run.
 
         Raises:
-            StoreError: its `run.json` cannot be read, or agentv did not write it.
+            StoreError: it cannot be read, or agentv did not write it.
         """
         record = read_document(run / RUN)
         settings, planned = record.get("settings"), record.get("planned")
@@ -141,10 +141,10 @@ class _Outcomes(Struct, frozen=True):
     """Last outcomes of planned trials.
 
     Attributes:
-        open: of each suite the trials that have no outcome yet.
-        targets: of each suite the names of its targets.
+        open: suite → its trials without an outcome so far.
+        targets: suite → names of its targets.
         failed: trials that did not pass.
-        cut: trials that a run was to run and did not; an earlier outcome still counts.
+        cut: trials that an incomplete run did not reach; an earlier outcome still counts.
         known: trials with an outcome.
     """
 
@@ -156,7 +156,7 @@ class _Outcomes(Struct, frozen=True):
 
     @classmethod
     def of(cls, plan: Plan) -> _Outcomes:
-        """No outcomes yet of the trials of a plan."""
+        """Start with no outcome for any trial of a plan."""
         waiting: dict[SuiteKey, set[FailedKey]] = {}
         for planned in plan.planned_cases():
             key = _key(*planned)
@@ -184,12 +184,12 @@ class _Outcomes(Struct, frozen=True):
         for suite in run.suites.keys() & self.open.keys():
             of_run = self._of_run(run, suite)
             if complete:
-                self.open[suite] -= of_run  # what is left is newer than the run
+                self.open[suite] -= of_run  # the others were added after the run
             else:
                 self.cut.update(of_run)
 
     def fail(self, run: _PastRun) -> None:
-        """Count all that a damaged run may have an outcome of as failed."""
+        """Count all trials that a damaged run may have run as failed."""
         for suite in run.suites.keys() & self.open.keys():
             of_run = self._of_run(run, suite)
             self.open[suite] -= of_run
@@ -197,13 +197,13 @@ class _Outcomes(Struct, frozen=True):
             self.failed.update(of_run)
 
     def _of_run(self, run: _PastRun, suite: SuiteKey) -> set[FailedKey]:
-        """The trials without an outcome that belong to a run with these targets."""
+        """Return the trials of a suite without an outcome that belong to a run, by its targets."""
         targets, waiting = run.suites[suite], self.open[suite]
         return set(waiting) if self.targets[suite] <= targets else {key for key in waiting if key[4] in targets}
 
 
 def _with_dependents(plan: Plan, failed: set[FailedKey]) -> set[FailedKey]:
-    """The trials, and those that depend on them, which have no row because these did not pass."""
+    """Return the failed trials and all trials that depend on them, which were skipped."""
     found, before = set(failed), -1
     while before < len(found):
         before = len(found)
@@ -221,7 +221,7 @@ def _key(suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) 
 
 
 def _left_out(plan: Plan, known: Container[FailedKey], trials: FailedTrials) -> Iterator[str]:
-    """The note about cases that are left out although nothing says that they pass."""
+    """Yield a note about cases that are left out although they have no earlier outcome."""
     ids: dict[tuple[str, str, str], str] = {}
     for suite, case, target, variant in plan.planned_cases():
         key = _key(suite, case, target, variant)
@@ -235,7 +235,7 @@ def _left_out(plan: Plan, known: Container[FailedKey], trials: FailedTrials) -> 
 
 
 def _suites(record: JsonObject, root: str) -> Iterator[tuple[SuiteKey, frozenset[str] | None]]:
-    """The suites of a run, each with the names of its targets; None: this is no record of a suite."""
+    """Yield the suites in a `run.json` with the names of their targets, or None for an invalid entry."""
     suites = record.get("suites")
     for one in suites if isinstance(suites, list) else [None]:
         suite: JsonObject = one if isinstance(one, dict) else {}
@@ -247,7 +247,7 @@ def _suites(record: JsonObject, root: str) -> Iterator[tuple[SuiteKey, frozenset
 
 
 def _outcomes(run: Path, root: str) -> tuple[dict[FailedKey, bool], int]:
-    """Of each case that ran whether it did not pass, over its samples; and the number of trials of these cases.
+    """Return for each case that ran whether it did not pass, over its samples, and the number of their planned trials.
 
     Raises:
         StoreError: the rows are damaged, or missing.

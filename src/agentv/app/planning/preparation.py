@@ -1,4 +1,4 @@
-"""Preparation of a run: read, check and plan everything; call nothing."""
+"""Preparation of a run: read, check and plan everything, without making a call."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from agentv.engine.draws import Draws
 
 _PROMPTS_SHOWN = 20
-"""Prompts that a hint names."""
+"""Maximum number of prompts in a hint."""
 
 SHOWN = 10
-"""Cases, files or targets that a note names."""
+"""Maximum number of cases, files or targets in a note."""
 
 
 class Prepared(Struct, frozen=True):
     """A plan whose files are all read and valid; no call has been made yet.
 
     Attributes:
-        diagnostics: warnings and hints of the files.
-        counts: number of planned distinct cases, and of trials.
+        diagnostics: warnings and hints about the files.
+        counts: numbers of planned distinct cases and of trials.
         notes: notes about the plan, such as cases that were added as dependencies.
-        chosen: keys of the trials that this command selects from a resumed run; None: all of them.
-        draws: the trials in random order, if the run ends once its comparison is decided.
+        chosen: keys of the trials that this command selects from a resumed run; None: all trials.
+        draws: the trials in random order, if the run is compared with another (`--against`).
     """
 
     settings: EvalSettings
@@ -63,8 +63,8 @@ def prepare(settings: EvalSettings) -> Prepared:
     """Read and check everything that a run needs.
 
     Raises:
-        LoadError: a file is wrong.
-        UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
+        LoadError: a file is invalid.
+        UsageError: the settings are impossible, such as a filter that selects nothing.
     """
     settings.check()
     loaded = load(_request(settings), registries())
@@ -106,7 +106,7 @@ def prepare(settings: EvalSettings) -> Prepared:
 
 
 def _independent(suite: Suite) -> Suite:
-    """The suite without `depends_on`; a case still continues the conversation that it is part of."""
+    """Return the suite without `depends_on`; cases of a conversation still follow each other."""
     links = {name: replace(link, depends_on=()) for name, link in suite.links.items() if link.follows is not None}
     return replace(suite, links=links)
 
@@ -149,18 +149,18 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
 
 
 def seeded(settings: EvalSettings) -> EvalSettings:
-    """The settings with a new seed if they need one and have none."""
+    """Return the settings, with a new seed if they need one and have none."""
     if settings.seed is not None or (settings.sample is None and not settings.shuffle):
         return settings
     return replace(settings, seed=int.from_bytes(os.urandom(4)))
 
 
 def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
-    """The plan of a resumed run: the one it started with, of which this command may choose a part."""
+    """Prepare a resumed run: the plan that it started with, of which the command may select a part."""
     from agentv.app.planning import resume
 
     run = find_run(settings.resume_run or "last", results_of(suites), settings.out)
-    watched = settings.watched is not None  # files come and go while they are edited
+    watched = settings.watched is not None  # suites can be added and removed while files are edited
     added = () if watched else resume.added_suites(run, suites, root_of(suites))
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
@@ -173,7 +173,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
         from agentv.app.planning.last_failed import from_record
 
         settings = replace(settings, failed=from_record(recorded["last_failed"], root_of(suites)))
-    if settings.cluster != cluster:  # which cases have which is found out where they are read
+    if settings.cluster != cluster:  # reading assigns cases to clusters
         suites = load(_request(settings), registries()).suites
     settings = seeded(settings)
     begun = resume.chosen_again(settings, recorded) if flags and recorded else None
@@ -181,7 +181,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     check_early_ends(settings, plan)
     chosen = None
     if begun is not None:
-        shard = None if settings.shard == begun.shard else settings.shard  # which the run has been cut by
+        shard = None if settings.shard == begun.shard else settings.shard  # already applied to the plan
         chosen = resume.chosen_of(_plan(replace(settings, shard=shard), suites), plan, run.name, flags)
     return _prepared(begun or settings, suites, plan, diagnostics, added, chosen)
 
@@ -194,15 +194,15 @@ def _prepared(
     notes: Iterable[str],
     chosen: frozenset[str] | None = None,
 ) -> Prepared:
-    """The plan with its notes, and with no more workers than can have their files open at once."""
+    """Add notes and draws to a plan, and limit its workers by the number of open files."""
     notes = (*notes, *_notes(settings, suites, plan))
     draws = None
     if settings.against is not None:
-        from agentv.app.gates import draws_of  # few runs are compared while they go on
+        from agentv.app.gates import draws_of  # loaded only with --against
 
         draws = draws_of(settings, plan, root_of(suites), results_of(suites))
     prepared = Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, chosen, draws)
-    if settings.executor != LOCAL:  # workers on other machines have limits of their own
+    if settings.executor != LOCAL:  # workers on other machines have their own limits
         return prepared
     targets = (spec for suite in suites for spec in suite.targets)
     workers, note = workers_within(min(workers_of(prepared), prepared.counts[1]), targets)
@@ -212,7 +212,7 @@ def _prepared(
 
 
 def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Iterator[str]:
-    """What people should know of the plan, and of how its files were read."""
+    """Yield notes about the plan and about how its files were read."""
     if added := list(plan.added()):
         yield f"{plural(len(added), 'case')} added as dependencies: {_first(added)}"
     for suite in plan.suites:
@@ -230,11 +230,11 @@ def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Ite
             "it uses; list those files with 'fingerprint: [globs]'"
         )
     unsearched = sorted({name for suite in suites for name in suite.unsearched})
-    if unsearched:  # they look like ordinary text
+    if unsearched:  # values that look like ordinary text
         whose, verb = ("the value of", "is") if len(unsearched) == 1 else ("the values of", "are")
         why = f"shorter than {SHORTEST} characters, or a plain word"
         yield f"{whose} {_first(unsearched)} {verb} not redacted in results: {why}"
-    for suite in suites:  # files that another may come to hide
+    for suite in suites:  # a closer file may shadow these later
         if found := [f"'{written}' is {os.path.relpath(path)}" for written, path in sorted(suite.above.items())]:
             yield f"found in a directory above {os.path.relpath(suite.path)}: {_first(found)}"
     yield from notes_on_workspaces(settings, suites)
@@ -270,7 +270,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
 
 
 _IDS = 5
-"""Ids of cases that a message names."""
+"""Maximum number of case ids in a message."""
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
@@ -296,24 +296,24 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
 
 
 def results_of(suites: tuple[Suite, ...], *, of_new_run: bool = False) -> Path:
-    """The directory that contains `.agentv/results` of the suites. `of_new_run`: that of a new run."""
+    """Return the directory whose `.agentv/results` has the suites' runs, or with `of_new_run`, gets a new run."""
     directory = directory_of(suites)
     return place_of(directory) if of_new_run else place_holding(RESULTS, directory)
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:
-    """The repository root of the first suite with a file, else that of the working directory."""
+    """Return the repository root of the first suite with a file, else of the working directory."""
     return repository_root(directory_of(suites))
 
 
 def directory_of(suites: tuple[Suite, ...]) -> str:
-    """The directory of the first suite with a file, else the working directory."""
+    """Return the directory of the first suite with a file, else the working directory."""
     paths = [suite.path for suite in suites if suite.path]
     return str(Path(paths[0]).parent) if paths else str(Path.cwd())
 
 
 def workers_of(prepared: Prepared) -> int:
-    """Number of concurrent trials."""
+    """Return the number of concurrent trials."""
     if prepared.settings.debug or works_in_existing(prepared.suites):
         return 1
     requested = prepared.settings.workers
@@ -329,7 +329,7 @@ def caches(settings: EvalSettings, suites: tuple[Suite, ...]) -> bool:
 
 
 def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
-    """Budget of the run in US dollars and tokens; None: no limit. The smallest budget of several suites applies."""
+    """Return the budget in US dollars and in tokens, None if unlimited; of several suites, the smallest applies."""
     settings, suites = prepared.settings, prepared.suites
     usd = [suite.run.budget_usd for suite in suites if suite.run.budget_usd is not None]
     tokens = [suite.run.budget_tokens for suite in suites if suite.run.budget_tokens is not None]
@@ -340,21 +340,21 @@ def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
 
 
 def max_errors_of(prepared: Prepared) -> int | None:
-    """After how many errored trials the run stops; None: never."""
+    """Return the number of errored trials after which the run stops, or None for no limit."""
     requested = prepared.settings.max_errors
     of_suites = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
     return requested if requested is not None else min(of_suites, default=None)
 
 
 def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
-    """Refuse what contradicts samples that end early.
+    """Raise for options that conflict with `--until decided`.
 
     Raises:
-        UsageError: there is only one sample of every case; the verdict is to be made in another way than by the pass
-            rate; or cases are not sampled each by itself.
+        UsageError: every case has one sample, the verdict is not based on the pass rate, or cases are not sampled
+            independently.
     """
     if settings.against is not None:
-        return  # it is the cases that end early, not their samples
+        return  # then drawing cases ends early, not their samples
     early = [suite for suite in plan.suites if plan.alpha(suite) is not None]
     if not early:
         if settings.alpha is not None:
@@ -384,11 +384,11 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
 
 
 def check_gates(suites: Iterable[Suite], *, ends_early: bool) -> None:
-    """Refuse gates that cannot decide a run.
+    """Raise for gates that cannot decide a run.
 
     Raises:
-        UsageError: the suite is an exam, its samples are combined by another rule, cases or samples end early, or of
-            two suites of one name only one has a gate.
+        UsageError: two suites with the same name have different gates; or a suite with `gate: corrected` is an exam,
+            combines samples by another rule than the mean, or may end sampling early.
     """
     gates: dict[str, tuple[object, ...]] = {}
     for suite in suites:
@@ -414,24 +414,24 @@ def check_gates(suites: Iterable[Suite], *, ends_early: bool) -> None:
 
 
 PER_CALL = 3
-"""Open files of a trial that asks a server: one connection to its target, one to its judge, one to spare."""
+"""Open files of a trial that calls a server: a connection to its target, one to its judge, and one spare."""
 
 PER_PROGRAM = 8
-"""Open files of a trial that starts a program: its pipes, both ends while it is started."""
+"""Open files of a trial that starts a program: both ends of its pipes during the start."""
 
 RESERVE = 128
-"""Open files of everything else: the run's own, modules that are being imported, what users' code opens."""
+"""Open files of everything else: the run directory, imported modules and users' code."""
 
 _HIGHEST = 10_240
-"""What macOS grants at most where it says that there is no limit (OPEN_MAX)."""
+"""Maximum that macOS allows if it reports no limit (OPEN_MAX)."""
 
 
 def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, str | None]:
-    """The number of workers that the limit on open files allows after raising it, and a note about it.
+    """Raise the limit on open files if needed; return the number of workers that it allows, and a note if fewer.
 
     Args:
         workers: requested number.
-        targets: that they call.
+        targets: the targets that they call.
     """
     programs = any(spec.calls == "program" for spec in targets)
     each = PER_PROGRAM if programs else PER_CALL
@@ -446,7 +446,7 @@ def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, st
 
 
 def _raised(needed: int) -> int:
-    """The limit of open files of this process, raised to what is needed where that is allowed."""
+    """Raise this process's limit on open files as far as needed and allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     if soft in (unlimited, needed) or soft > needed:

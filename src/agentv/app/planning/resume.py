@@ -1,4 +1,4 @@
-"""Resuming a run: the settings that it started with apply, and a command that would make it another run is refused."""
+"""Resuming a run: apply the settings that it started with, and reject commands that would change what it is."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ CHOOSING = {
     **flag_names("filter", "tags", "exclude_tags", "sample", "seed", "limit", "prompts", "shard"),
     "variants": "--variant",
 }
-"""Settings that say which cases take part → their flags."""
+"""Settings that select cases → their flags."""
 
 _LISTED = 10
-"""Suites that are named."""
+"""Maximum number of suites in a message."""
 
 _REPEATED = flag_names("targets", "judge", "tests_from")
-"""Settings without which files would decide otherwise → their flags."""
+"""Settings that a resume must repeat, as the files would choose something else without them → their flags."""
 
 
 def previous_run(run: Path) -> PreviousRun:
-    """The earlier processes of a run directory, read before this process writes to it.
+    """Read what earlier processes of a run left in its directory, before this process writes to it.
 
-    A killed process left no summary: its duration ends with its last row.
+    A killed process wrote no summary; its duration is taken from its last row.
 
     Raises:
         StoreError: `run.json` is damaged.
@@ -51,14 +51,14 @@ def previous_run(run: Path) -> PreviousRun:
         return PreviousRun(run.name)
     processes = record.get("processes", 1)
     summary: JsonObject = {}
-    with suppress(DamagedRecordError):  # it is then computed from the rows, as where it is missing
+    with suppress(DamagedRecordError):  # treated like a missing summary
         if (stored := stored_summary(run)) is not None:
             summary = stored.document
     versions = record.get("agent_versions")
     ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
     if ended is not None:
         duration_ms = _milliseconds(ended)
-    else:  # it was killed: when it last wrote a row, by a clock that no setting of the date moves
+    else:  # it was killed: the time of its last row, by a monotonic clock
         elapsed = (found for line in last_lines(run / JOURNAL) if (found := elapsed_in(line)) is not None)
         duration_ms = max(_milliseconds(record.get("duration_before_ms")), next(elapsed, 0.0))
     return PreviousRun(
@@ -77,7 +77,7 @@ def _milliseconds(found: object) -> float:
 
 
 def recorded_settings(run: Path) -> JsonObject:
-    """The settings in a `run.json`; empty where it cannot be read: who opens the directory says what is wrong."""
+    """Return the settings in `run.json`, or {} if it cannot be read, which opening the directory reports."""
     try:
         found = read_document(run / RUN).get("settings")
     except StoreError:
@@ -86,11 +86,11 @@ def recorded_settings(run: Path) -> JsonObject:
 
 
 def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSettings:
-    """The settings with what the run was begun with, wherever this command does not say otherwise.
+    """Fill in the settings that the run started with, unless this command gives others.
 
     Raises:
-        UsageError: it was begun with a target or judge on the command line, and this command names none; or with
-            another `--cluster`, so that its rows would not agree on which cases depend on each other.
+        UsageError: the run started with a target, judge or data file on the command line and this command has none; or
+            with another `--cluster`, so that its rows would disagree about dependent cases; or without `--shuffle`.
     """
     if settings.cluster is not None and recorded and settings.cluster != (was := recorded.get("cluster")):
         begun = f"with --cluster {was}" if was else "without --cluster"
@@ -120,12 +120,11 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
 
 
 def _is_given(value: object) -> bool:
-    """Whether a command gives a setting."""
     return value is not None and value is not False and value != ()
 
 
 def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
-    """The settings with the choice of cases that the run was begun with; None where this command's is the same."""
+    """Return the settings with the run's original selection of cases, or None if this command has the same."""
     choosing = {name: setting for name, setting in declared_settings().items() if name in CHOOSING}
     begun = {name: setting.read(recorded.get(name)) for name, setting in choosing.items()}
     begun |= {name: () for name, setting in choosing.items() if not setting.optional and begun[name] is None}
@@ -134,16 +133,16 @@ def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings |
 
 
 def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
-    """The keys of the trials that a command chooses among those of the run that it resumes.
+    """Return the keys of the trials that a command selects from the run that it resumes.
 
     Args:
-        narrow: what the command selects; without `--shard`, of all shards, as when a run of one shard began.
-        whole: of the run.
-        run: its id.
-        flags: of the command.
+        narrow: plan of the command's selection; without a new `--shard`, of all shards.
+        whole: plan of the run.
+        run: id of the run.
+        flags: the command's flags that select cases.
 
     Raises:
-        UsageError: it chooses others too, whose rows the run's totals would then be of; or none of a run of one shard.
+        UsageError: the command selects trials that are not part of the run, or no trial of this shard.
     """
     chosen, of_run = frozenset(trial.key for trial in narrow), {trial.key for trial in whole}
     beside = len(chosen - {trial.key for trial in (whole if narrow.settings.shard else whole.unsharded)})
@@ -160,7 +159,7 @@ def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]
 
 
 def flags_of(settings: EvalSettings) -> str:
-    """The flags of a command that choose cases."""
+    """Return the flags of a command that select cases, with their values."""
     given = ((flag, getattr(settings, name)) for name, flag in CHOOSING.items())
     return " ".join(
         f"{flag} {', '.join(value) if isinstance(value, tuple) else value}" for flag, value in given if value
@@ -168,11 +167,11 @@ def flags_of(settings: EvalSettings) -> str:
 
 
 def added_suites(run: Path, suites: tuple[Suite, ...], root: str) -> list[str]:
-    """A resumed run keeps the suites that it started with, so that its totals describe one thing.
+    """Check that a command has all suites of the run that it resumes, so that the run's totals stay meaningful.
 
     Args:
         run: the directory of the run.
-        suites: of this command.
+        suites: of the command.
         root: of the repository.
 
     Returns:
@@ -185,7 +184,7 @@ def added_suites(run: Path, suites: tuple[Suite, ...], root: str) -> list[str]:
         found: Any = read_document(run / RUN)["suites"]
         began = [(one["name"], one["path"]) for one in found]
     except (StoreError, LookupError, TypeError):
-        return []  # whoever opens it says what is wrong with it
+        return []  # opening the directory reports the error
     own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
     new = sorted(own.difference(began))
     missing = [one for one in began if one not in own]

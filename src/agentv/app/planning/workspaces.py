@@ -1,4 +1,4 @@
-"""What flags and this machine make of the workspaces of a run: variants, sandboxes, a directory of the user's own."""
+"""Checks and notes about a run's workspaces: variants, sandboxes, and existing directories to work in."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentv.registry.extensions import PORTS, loaded
 from agentv.work_ports import Sandboxes
 
 MOST_NAMED = 20
-"""Variants that a hint names."""
+"""Maximum number of variants or targets in a message."""
 
 
 def existing_directory(path: str | None) -> str | None:
-    """The directory of `--workspace-path`, absolute; None where the flag is not given.
+    """Return the absolute directory of `--workspace-path`, or None if the flag is not given.
 
     Raises:
         UsageError: there is no such directory.
@@ -32,12 +32,11 @@ def existing_directory(path: str | None) -> str | None:
 
 
 def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
-    """Refuse variants that no suite has, those that a directory of the user's cannot be given, and other machines.
-
-    Model calls of agents are recorded and replayed on this machine only.
+    """Raise for options that workspaces do not support.
 
     Raises:
-        UsageError: there is one.
+        UsageError: no suite has a selected variant; variants are used in an existing directory; or trials with
+            workspaces, or cassettes of agents' model calls, would be on other machines.
     """
     known = list(dict.fromkeys(variant.name for suite in suites for variant in suite.variants))
     for name in settings.variants:
@@ -65,12 +64,12 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
 
 
 def works_in_existing(suites: tuple[Suite, ...]) -> bool:
-    """Whether agents work in a directory of the user's, which one trial at a time can have."""
+    """Whether agents work in an existing directory of the user, which only one trial at a time can use."""
     return any(suite.workspaces.existing for suite in suites)
 
 
 def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    """What people should know of how the agents of a run are confined."""
+    """Yield notes about the workspaces and sandboxes of a run's agents."""
     used = [suite.workspaces for suite in suites if suite.workspaces]
     if not used:
         return
@@ -105,12 +104,12 @@ def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 
 
 def sandboxes_of(suites: tuple[Suite, ...]) -> list[SandboxName]:
-    """What confines the agents of a run on this machine."""
+    """Return the sandboxes that the agents of a run use on this machine."""
     return sorted(set(_chosen_sandboxes(suites).values()))
 
 
 def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...], SandboxName]:
-    """What cases ask for → what of it is used here."""
+    """Return the sandboxes that cases request → the one used on this machine."""
     asked = {one for suite in suites for one in suite.workspaces.sandboxes}
     found = {wanted: _sandboxes().choose(wanted, network) for wanted, network in asked}
     return {wanted: name for wanted, name in found.items() if not isinstance(name, Failure)}

@@ -1,1 +1,1 @@
-"""Runs that are over, or were: found, opened, listed, shown."""
+"""Stored runs: find, open, list, select, merge and delete."""

@@ -1,4 +1,4 @@
-"""`agentv results delete` and `pin`: which runs are meant, and whether they may go."""
+"""`agentv results delete` and `pin`: select runs, check that they can be deleted, delete and pin them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from agentv.store.files.whole_file import write_whole
 from agentv.store.removal import check_removable, remove_run, size_of_run
 
 PINS = "pinned.json"
-"""In the directory of results: `{"runs": [id, …]}`, the newest pin last."""
+"""File in the results directory: `{"runs": [id, …]}`, the newest pin last."""
 
 
 def pinned_runs(results: Path) -> list[str]:
-    """Ids of the pinned runs, the newest pin last.
+    """Return the ids of the pinned runs, the newest pin last.
 
     Raises:
         StoreError: the file cannot be read.
@@ -57,12 +57,12 @@ _ID_TIME = "%Y%m%dT%H%M%SZ"
 
 
 class SelectedRuns(Struct, frozen=True):
-    """Runs that are to be deleted.
+    """Runs to delete.
 
     Attributes:
-        size: of all of them, in bytes.
-        passed_over: why others stay that the choice is also of.
-        refused: some of those cannot be deleted, and are not being written either.
+        size: total size in bytes.
+        passed_over: messages about selected runs that are not deleted.
+        refused: some of these runs cannot be deleted for reasons other than being pinned or still written.
     """
 
     paths: tuple[Path, ...]
@@ -71,7 +71,7 @@ class SelectedRuns(Struct, frozen=True):
     refused: bool = False
 
     def listed(self) -> list[ListedRun]:
-        """The list entry of each run."""
+        """Return the list entry of each run."""
         return [listed_run(path) for path in self.paths]
 
 
@@ -84,11 +84,11 @@ class Deleted(Struct, frozen=True):
 
 
 def named_runs(names: Sequence[str]) -> SelectedRuns:
-    """The runs that a person names.
+    """Return the runs with the given ids or directories.
 
     Raises:
-        UsageError: one is no run, or is still being written.
-        StoreError: one is a link, or not what agentv wrote.
+        UsageError: a run does not exist, or is still being written.
+        StoreError: a run is a link, or was not written by agentv.
     """
     root = place_holding(RESULTS)
     paths = dict.fromkeys(find_run(name, root, action="delete").absolute() for name in names)
@@ -101,7 +101,7 @@ def named_runs(names: Sequence[str]) -> SelectedRuns:
 
 
 def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> SelectedRuns:
-    """The runs of the repository that are older than that, but for the newest `keep` of all, and for pinned ones."""
+    """Return the repository's runs older than `older_than`, except the newest `keep` of all runs and pinned ones."""
     results = results_directory(place_holding(RESULTS))
     found, pinned = runs_in(results, damaged=True), set(pinned_runs(results))
     chosen = found[: max(len(found) - keep, 0)]
@@ -127,7 +127,7 @@ def _selected(paths: Iterable[Path]) -> SelectedRuns:
 
 
 def _begun(path: Path) -> datetime:
-    """When a run began: its id says it, else the time of its `run.json`, else that of its directory."""
+    """Return when a run began, by its id, else by the time of its `run.json`, else of its directory."""
     try:
         return datetime.strptime(path.name.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -136,7 +136,7 @@ def _begun(path: Path) -> datetime:
 
 
 def delete(selected: SelectedRuns) -> Deleted:
-    """Delete runs. One that cannot be deleted does not keep the others."""
+    """Delete runs. An error with one run does not affect the others."""
     deleted, left, errors = 0, list[str](), list[str]()
     for path in selected.paths:
         try:

@@ -1,4 +1,4 @@
-"""`agentv results list`: the runs of a repository, newest first, and the totals of each."""
+"""`agentv results list`: the runs of a repository, newest first, and their totals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agentv.store.totals.summary import summarize, summary_in
 
 
 class RunListing(Struct, frozen=True):
-    """Runs, newest first, and how many there are in all."""
+    """Runs, newest first, and the total number of runs in the results directory."""
 
     runs: Iterator[ListedRun]
     total: int
@@ -30,14 +30,14 @@ class RunListing(Struct, frozen=True):
 
 
 def listed_runs(limit: int | None) -> RunListing:
-    """The newest runs of the working directory's repository. Reads only as many as requested."""
+    """Return the newest runs of the working directory's repository, reading only as many as requested."""
     results = results_directory(place_holding(RESULTS))
     found = runs_in(results)[::-1]
     return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
 def listed_run(path: Path) -> ListedRun:
-    """The list entry of one run, or why its files cannot be read."""
+    """Return the list entry of a run; if its files cannot be read, the entry says why."""
     try:
         record = read_document(path / RUN)
         counts = record.get("planned")
@@ -57,7 +57,7 @@ def listed_run(path: Path) -> ListedRun:
         if is_being_written(path):
             return replace(began, done=count_lines(path / INDEX))
         summary, timed = totals_of(path, record)
-        # rows are counted only where the totals say that some trials did not end: the others have one each
+        # count rows only if some trials did not end; otherwise each trial has one row
         done = count_lines(path / INDEX) if summary.trials.skipped else summary.trials.total
         if summary.trials.errored:
             done -= count_interrupted(path / INDEX)
@@ -65,7 +65,7 @@ def listed_run(path: Path) -> ListedRun:
         whole = planned is not None and done >= planned - spared - summary.held_back
         timing = summary.duration_ms if timed else None
         state: RunState = "finished" if whole else "interrupted"
-        if whole:  # only a part of its suites, on a part of their targets, may have been selected
+        if whole:  # suites and targets may not have been selected
             suites = _ran(began.suites, summary.by_suite)
             began = replace(began, suites=suites, targets=_ran(began.targets, summary.by_target))
         return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
@@ -74,7 +74,7 @@ def listed_run(path: Path) -> ListedRun:
 
 
 def compared_run(path: Path) -> ListedRun:
-    """As `listed_run`, with the comparisons of a run with several targets, prompts or variants."""
+    """Return the list entry of a run, with comparisons if it has several targets, prompts or variants."""
     found = listed_run(path)
     if found.summary is None:
         return found
@@ -85,26 +85,25 @@ def compared_run(path: Path) -> ListedRun:
 
 
 def _ran(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:
-    """Those with results, in their order; all of them where no result has one of these names."""
+    """Return the names with results, or all names if none has results."""
     return tuple(name for name in names if name in results) or names
 
 
 def _names(found: Json) -> Iterator[str]:
-    """The names of the objects of a list."""
     return (name for one in objects_in(found) if isinstance(name := one.get("name"), str))
 
 
 _NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "held_back", "judges", "gates")
-"""Values that cannot be computed from rows."""
+"""Keys of a summary that cannot be computed from rows."""
 
 _SPENT = tuple(
     f"{whose}{what}" for whose in ("", "judge_", "user_") for what in ("cost_usd", "token_usage", "unpriced_trials")
 )
-"""Values that include replaced rows, which are not pushed."""
+"""Keys of a summary that include replaced rows, which are not pushed."""
 
 
 def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
-    """The totals of a run that no process writes to, and whether its duration is known.
+    """Return the totals of a run that no process writes to, and whether its duration is known.
 
     Raises:
         StoreError: its files cannot be read, or rows or `summary.json` were changed after they were written.
@@ -120,7 +119,7 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
 
 
 def compared_totals_of(path: Path, record: JsonObject) -> Summary:
-    """As `totals_of`, with the matrix of a run that has several targets, prompts or variants, and its comparisons.
+    """Return the totals of a run, with comparisons if it has several targets, prompts or variants.
 
     Raises:
         StoreError: as `totals_of`.
@@ -129,7 +128,7 @@ def compared_totals_of(path: Path, record: JsonObject) -> Summary:
 
 
 def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
-    """The totals of a run with the comparisons of its targets, prompts or variants, if it has several.
+    """Add the comparisons of a run's targets, prompts or variants to its totals, if it has several.
 
     Raises:
         StoreError: its rows cannot be read.
@@ -142,14 +141,14 @@ def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
 
 
 def totals_of_upload(path: Path, pushed: bytes) -> bytes:
-    """The `summary.json` to store for a pushed run, with all totals computed from its rows.
+    """Return the `summary.json` to store for a pushed run, with all totals computed from its rows.
 
-    The pushed file may say anything. Only what cannot be computed is taken from it: `_NOT_IN_ROWS`, `cut`, and what the
-    run spent, because replaced rows are not pushed.
+    The pushed file is not trusted. Only values that cannot be computed are taken from it: `_NOT_IN_ROWS`, `cut`, and
+    the run's spending, because replaced rows are not pushed.
 
     Args:
         path: the directory of the run, with its `run.json` and all its rows.
-        pushed: the `summary.json` that was pushed.
+        pushed: content of the pushed `summary.json`.
 
     Raises:
         StoreError: its files cannot be read.
@@ -165,14 +164,14 @@ def totals_of_upload(path: Path, pushed: bytes) -> bytes:
 
 
 def _completed(found: Summary, written: Summary) -> Summary:
-    """The totals of rows, with what only `summary.json` contains."""
+    """Return totals computed from rows, completed by the values that only `summary.json` contains."""
     kept = {name: getattr(written, name) for name in _NOT_IN_ROWS}
     whole = replace(found, **kept, partial=written.partial or found.partial)
     return whole if written.cut is None else whole.cut_short(written.cut)
 
 
 def _from_rows(path: Path, record: JsonObject) -> Summary:
-    """The totals of a run out of its rows."""
+    """Compute the totals of a run from its rows."""
     run_id, planned = str(record.get("run_id", path.name)), planned_counts(record)
     rows, replaced = read_rows(path / INDEX), replaced_rows(path)
     summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)

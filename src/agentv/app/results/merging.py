@@ -1,4 +1,4 @@
-"""`agentv results merge`: one run of the shards of a run (`agentv eval --shard I/N`)."""
+"""`agentv results merge`: combine shards (`agentv eval --shard I/N`) into one run."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from agentv.store.journal.verification import check_rows
 from agentv.store.rows.reading import is_torn, key_in
 
 _NAMED = 5
-"""Files and trials that a message names."""
+"""Maximum number of files or trials in a message."""
 
 _OF_A_SHARD = frozenset(
     {"paths", "workers", "executor", "shard", "timeout_s", "budget_usd", "budget_tokens", "rerun", "cache"}
 )
-"""Settings in which the shards of one run may differ: one may have been resumed with others."""
+"""Settings in which shards of one run may differ, as one may have been resumed with other values."""
 
 
 class _Shard(Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Shard(Struct, frozen=True):
 
     @classmethod
     def read(cls, path: Path) -> _Shard:
-        """The run in a directory.
+        """Read the run in a directory.
 
         Raises:
             StoreError: its files cannot be read, or a row was changed.
@@ -80,7 +80,7 @@ class _Shard(Struct, frozen=True):
 
     @property
     def settings(self) -> dict[str, Json]:
-        """What all shards of a run have in common. The seed of an order is no part of it, that of a sample is."""
+        """Settings that all shards must share, including the seed of `--sample` but not that of `--shuffle`."""
         found = {name: value for name, value in self.record["settings"].items() if name not in _OF_A_SHARD}
         if found.get("sample") is None:
             found.pop("seed", None)
@@ -88,10 +88,10 @@ class _Shard(Struct, frozen=True):
 
 
 class MergedRun(Struct, frozen=True):
-    """The run of several shards.
+    """The merged run of several shards.
 
     Attributes:
-        notes: what it lacks.
+        notes: missing shards and unfinished trials.
     """
 
     path: Path
@@ -99,16 +99,16 @@ class MergedRun(Struct, frozen=True):
 
 
 def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = False) -> MergedRun:
-    """Write the run that shards are the parts of: their rows, answers, totals and artifacts.
+    """Write the run that shards are parts of: rows, answers, totals and artifacts.
 
     Args:
-        named: ids or directories of the runs.
+        named: ids or directories of the shards.
         out: the directory to write to; None: a new one in `.agentv/results`.
         partial: also merge if shards are missing, or did not finish.
 
     Raises:
-        UsageError: they are not the shards of one run, or not all of them.
-        StoreError: a run cannot be read, or the system refuses to write.
+        UsageError: the runs are not shards of one run, or some are missing.
+        StoreError: a run cannot be read, or the new one cannot be written.
     """
     root = place_holding(RESULTS)
     paths = dict.fromkeys(find_run(name, root, action="merge").absolute() for name in named)
@@ -140,7 +140,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
 
 
 def _with_gates(summary: Summary, shards: Sequence[_Shard], run: StoredRun) -> Summary:
-    """The totals with what the gates of the suites come to: of all cases, and not of those of each shard."""
+    """Return the totals with the results of the suites' gates, decided by all cases instead of per shard."""
     suites = list(map(gated_suite, objects_in(run.record["suites"])))
     labels = labelled_runs().of_suites((one.name for one in suites), run.project)
     if labels.problem is not None and any(map(has_gate, suites)):
@@ -161,7 +161,7 @@ def _not_shards(shards: Sequence[_Shard]) -> Iterator[str]:
 
 
 def _differences(shards: Sequence[_Shard]) -> Iterator[str]:
-    """Why runs are not shards of one run, each held against the first."""
+    """Yield the reasons why runs are not shards of one run, comparing each with the first."""
     first, *others = shards
     for one in others:
         ours, theirs, runs = first.settings, one.settings, f"the runs {first.path.name} and {one.path.name}"
@@ -181,7 +181,7 @@ def _shown(value: Json) -> str:
 
 
 def _other_files(suites: list[dict[str, Any]], others: list[dict[str, Any]]) -> Iterator[str]:
-    """The eval files, and what they read, that differ."""
+    """Yield the eval files, and files that they use, that differ."""
     before = {(one["path"], one["name"]): one for one in suites}
     after = {(one["path"], one["name"]): one for one in others}
     for path, name in {**before, **after}:
@@ -195,7 +195,7 @@ def _other_files(suites: list[dict[str, Any]], others: list[dict[str, Any]]) -> 
 
 
 def _duplicates(shards: Sequence[_Shard]) -> Iterator[str]:
-    """Shards that are given twice, and trials with a row in several of them."""
+    """Yield messages about shards that are given twice, and trials that ran in several shards."""
     of: dict[str | None, str] = {}
     for one in shards:
         if one.shard in of:
@@ -234,7 +234,7 @@ def _copy(shards: Sequence[_Shard], path: Path) -> None:
 
 
 def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]:
-    """`run.json` of the whole."""
+    """Return the `run.json` of the merged run."""
     records = [one.record for one in shards]
     planned = {name: sum(one["planned"][name] for one in records) for name in ("cases", "trials")}
     settings = {name: value for name, value in records[0]["settings"].items() if name != "shard"}
@@ -259,7 +259,7 @@ def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]
 
 
 def _partial(shards: Sequence[_Shard], planned: dict[str, int]) -> PartialRun | None:
-    """Which part of the suites the shards are together; None: all of it."""
+    """Return which part of the suites the shards ran together, or None if all."""
     parts = [part for one in shards if (part := partial_in(one.record)) is not None]
     if not parts or planned["trials"] == parts[0].of_trials:
         return None

@@ -1,4 +1,4 @@
-"""Locations of results and cache (SPEC section 13), the runs that lie in one, and what their records say."""
+"""Locations of results and cache (SPEC section 13), the runs in a results directory, and facts from `run.json`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CACHE = "cache"
 
 
 def place_of(directory: str) -> Path:
-    """The directory that contains `.agentv/results` and `.agentv/cache` for an eval file in `directory`.
+    """Return the directory that contains `.agentv/results` and `.agentv/cache` for an eval file in `directory`.
 
-    Inside git, the top of the checkout. Outside, the nearest directory with `.agentv` above the working directory, if
-    it also contains the eval file, so that the user finds the run again; else the nearest above the eval file; else the
-    one of the working directory.
+    Inside a git repository, this is the top of the checkout. Outside, it is the nearest directory with `.agentv` at or
+    above the working directory, if it also contains the eval file, so that the user finds the run again; else the
+    nearest one at or above the eval file; else the project of the working directory, or the working directory.
     """
     top = _top_of_git(directory)
     if top is not None:
@@ -38,14 +38,14 @@ def place_of(directory: str) -> Path:
 
 
 def place_holding(what: str, directory: str | None = None) -> Path:
-    """The directory in which `.agentv/results` or `.agentv/cache` is searched.
+    """Return the directory to read `.agentv/results` or `.agentv/cache` from.
+
+    This is the directory that a run would write to; outside git, if it has no results or cache, the nearest one above
+    that does.
 
     Args:
         what: `RESULTS` or `CACHE`.
-        directory: of the eval file; None: the working directory, when a stored run is named.
-
-    Returns:
-        The directory where a run would write; outside git, if it has none, the nearest one above that has.
+        directory: of the eval file; None: the working directory, to find a stored run.
     """
     at = str(Path.cwd()) if directory is None else directory
     place = place_of(at)
@@ -60,7 +60,7 @@ def _top_of_git(directory: str) -> str | None:
 
 
 def _projects(directory: str) -> Iterator[str]:
-    """Every directory above with `.agentv`, the nearest first; the home directory never."""
+    """Yield the directories with `.agentv` at or above this one, nearest first, except the home directory."""
     home = str(Path.home())
     return (one for one in upwards(directory, "") if one != home and is_directory(str(Path(one, ".agentv"))))
 
@@ -70,11 +70,11 @@ def _holds(place: Path, what: str) -> bool:
 
 
 def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
-    """The directories of all runs that lie in one directory, oldest first; none where it is not there.
+    """Return the directories of all runs in a results directory, oldest first; [] if it does not exist.
 
     Args:
-        results: the directory.
-        damaged: those without a `run.json` too.
+        results: the results directory.
+        damaged: include runs without a `run.json`.
     """
     is_run = holds_run if damaged else lambda run: (run / RUN).is_file()
     found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
@@ -82,21 +82,21 @@ def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
 
 
 def begun(run: Path) -> tuple[str, int]:
-    """When a run began, to the second by its id; within one by what was written last."""
+    """Return a sort key for when a run began: the second in its id, then the file time of its `run.json`."""
     second, _, _ = run.name.partition("-")
     record = run / RUN
     return second, (record if record.exists() else run).stat().st_mtime_ns
 
 
 def planned_counts(record: JsonObject) -> PlannedCounts:
-    """What was planned; 0 where the record does not say it."""
+    """Return the planned counts in a `run.json`, 0 if unknown."""
     planned, settings = record.get("planned"), record.get("settings")
     found = planned if isinstance(planned, Mapping) else {}
     counts = (found.get(name) for name in ("cases", "trials"))
     cases, trials = (number if isinstance(number, int) else 0 for number in counts)
     suites = objects_in(record.get("suites"))
     partial = partial_in(record)
-    selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
+    selected = isinstance(settings, Mapping) and settings.get("last_failed")  # possibly on one of the targets only
     of_suites = (objects_in(one.get("targets")) for one in suites)  # each case runs on all targets of its suite
     rivals = (str(one["name"]) for targets in of_suites if len(targets) > 1 for one in targets if "name" in one)
     return PlannedCounts(
@@ -109,7 +109,7 @@ def planned_counts(record: JsonObject) -> PlannedCounts:
 
 
 def partial_in(record: JsonObject) -> PartialRun | None:
-    """Which part of the suites ran; None: all of them, or the record does not say it."""
+    """Return which part of the suites ran, or None if all did or it is unknown."""
     found = record.get("partial")
     try:
         return None if found is None else msgspec.convert(found, decodable(PartialRun))

@@ -1,4 +1,4 @@
-"""The runs of a project that `agentv view` shows, by their ids: looked up, named and deleted."""
+"""The runs of a project that `agentv view` shows: look up, name and delete them by id."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)
 
 
 class NoSuchRunError(AgentvError):
-    """A run that is not there, or not any more."""
+    """A run does not exist, or was deleted."""
 
     answered = (404, "no-such-run")
 
 
 class Project(Struct, frozen=True):
-    """The directories whose runs are shown.
+    """A project whose runs are shown.
 
     Attributes:
-        root: of the project.
-        named: absolute paths of runs that the user named; empty: all of the results directory.
+        root: directory of the project.
+        named: absolute paths of runs that the user named; empty: all runs in the results directory.
     """
 
     root: Path
@@ -39,7 +39,7 @@ class Project(Struct, frozen=True):
 
     @classmethod
     def of(cls, runs: Sequence[str]) -> Project:
-        """The project of the working directory, and the runs that the user names: ids, directories, or `last`.
+        """Return the project of the working directory, with the runs named by ids, directories, or `last`.
 
         Raises:
             UsageError: there is no such run.
@@ -53,13 +53,13 @@ class Project(Struct, frozen=True):
         return self.root.absolute().name
 
     def runs(self) -> dict[str, Path]:
-        """Directory of each run by its id, newest first. A link in the results directory is no run of it."""
+        """Return run id → directory, newest first. Links in the results directory are ignored."""
         found = self.named
         if not found:
             results = results_directory(self.root)
             try:
                 listed = runs_in(results, damaged=True)
-            except OSError:  # one was deleted at this moment
+            except OSError:  # a run was deleted concurrently
                 listed = runs_in(results, damaged=True)
             found = tuple(path for path in reversed(listed) if not path.is_symlink())
         runs: dict[str, Path] = {}
@@ -71,7 +71,7 @@ class Project(Struct, frozen=True):
         return runs
 
     def run(self, run_id: str) -> Path:
-        """The directory of a run, found by listing: nothing that a request says becomes part of a path.
+        """Return the directory of a run. It is looked up in the listing, so that no request becomes part of a path.
 
         Raises:
             NoSuchRunError: no run has this id.
@@ -83,10 +83,10 @@ class Project(Struct, frozen=True):
 
 
 def check_files(run: Path) -> None:
-    """Refuse a run one of whose files is a link, or no file at all: it could lead anywhere, or never end.
+    """Raise if a file of a run is a link or not a regular file, as it could lead outside or never end.
 
     Raises:
-        StoreError: the text names it.
+        StoreError: with the path of the file.
     """
     for name in _OPENED:
         try:
@@ -100,7 +100,7 @@ def check_files(run: Path) -> None:
 
 
 def stamp_of(run: Path) -> str:
-    """Sizes and times of the files of a run: as long as it stays, so does what they say."""
+    """Return a stamp of the sizes and times of a run's files, which changes when their content does."""
     stamps = []
     for name in _OPENED:
         try:
@@ -112,10 +112,10 @@ def stamp_of(run: Path) -> str:
 
 
 class DeletedRun(Struct, frozen=True):
-    """A run that is gone.
+    """A deleted run.
 
     Attributes:
-        left: files in its directory that are no part of the run, so that the directory stays.
+        left: other files in its directory, which was therefore not removed.
     """
 
     run_id: str
@@ -123,7 +123,7 @@ class DeletedRun(Struct, frozen=True):
 
 
 class NamedRun(Struct, frozen=True):
-    """A run and its name; empty: none."""
+    """A run and its name; "" for no name."""
 
     run_id: str
     name: str
@@ -137,7 +137,7 @@ class RunEditor(Protocol):
 
         Raises:
             NoSuchRunError: no run has this id.
-            UsageError: it cannot have the name, or not now.
+            UsageError: the name is invalid, or the run cannot be named now.
         """
         ...
 
@@ -146,16 +146,16 @@ class RunEditor(Protocol):
 
         Raises:
             NoSuchRunError: no run has this id.
-            UsageError: it is being written.
+            UsageError: the run is being written.
         """
         ...
 
 
 def checked_name(name: str) -> str:
-    """A name on one line.
+    """Return a name with whitespace collapsed.
 
     Raises:
-        UsageError: it is too long, or has control characters.
+        UsageError: the name is too long, or has control characters.
     """
     given = " ".join(name.split())
     if len(given) > LONGEST_NAME:

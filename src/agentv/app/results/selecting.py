@@ -1,4 +1,4 @@
-"""The trials of a stored run that a person chooses, and all answers to the same cases side by side."""
+"""Selection of a stored run's trials, and of all answers to the same cases side by side."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from agentv.store.rows.reading import FileOrder, places_in_order
 from agentv.store.totals.tally import STATUSES
 
 _GUESSED_FROM = 10_000
-"""Names that a slip of the pen is held against."""
+"""Maximum number of names to search for a misspelt one."""
 
 _FLAGS = {"cases": "--case", "suites": "--suite", "targets": "--target", "tags": "--tag"}
 _FAILURES_FIRST: dict[Status, int] = {"failed": 0, "errored": 0, "skipped": 1, "shown": 2, "passed": 3}
 _LAST = (b"\xff" * 32, 0)
-"""Behind the place of any row."""
+"""Sorts after any row."""
 
 
 class SelectedTrials(Struct, frozen=True):
@@ -48,13 +48,13 @@ class SelectedTrials(Struct, frozen=True):
 def choose(
     run: StoredRun, selection: Selection, limit: int | None = None, *, failures_first: bool = False
 ) -> SelectedTrials:
-    """The trials of a run that match a selection, at most `limit`, in the order of the eval files.
+    """Return the trials of a run that match a selection, in the order of the eval files.
 
     Args:
         run: the run.
         selection: of its trials.
-        limit: at most so many; None: all.
-        failures_first: those that failed or errored come first, and those that passed last.
+        limit: maximum number of trials; None: all.
+        failures_first: sort failed and errored trials first and passed ones last.
 
     Raises:
         UsageError: a given name does not occur in the run.
@@ -75,10 +75,10 @@ def choose(
 
 
 def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row]]:
-    """The rows that the names of a selection choose, each after the byte offset of its line.
+    """Yield the rows that match the names of a selection, each after the byte offset of its line.
 
     Raises:
-        UsageError: after the last row, if nothing in the run has one of the names, or all of them.
+        UsageError: after the last row, if one of the names, or their combination, matches nothing in the run.
         StoreError: a row cannot be read.
     """
     given = {kind: patterns for kind in _FLAGS if (patterns := getattr(selection, kind))}
@@ -98,7 +98,7 @@ def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row
         if matches:
             chosen = True
             yield place, row
-    # a name that nothing in the run has is refused, beside others that something has too
+    # a name that matches nothing is an error, even if other names match
     hint = None
     if unused:
         kind, name = next(iter(unused))
@@ -112,16 +112,19 @@ def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)  # `a[locale=de]` is an id, and a pattern too
+    return name == pattern or fnmatchcase(name, pattern)  # an id such as `a[locale=de]` is also a pattern
 
 
 def side_by_side(
     run: StoredRun, selection: Selection, limit: int | None = None, *, different: bool = False
 ) -> SideBySide:
-    """Cases of a run, at most `limit`, with all their answers, in the order of the eval files.
+    """Return cases of a run with all their answers, in the order of the eval files.
 
-    `different` selects cases whose verdicts disagree between columns. Statuses select cases: those with such a trial,
-    of which every answer is shown. Names select trials.
+    Args:
+        run: the run.
+        selection: names select trials; statuses select cases with such a trial, which are shown with all answers.
+        limit: maximum number of cases; None: all.
+        different: select only cases whose verdicts disagree between columns.
 
     Raises:
         UsageError: a given name does not occur in the run.
@@ -162,7 +165,7 @@ def side_by_side(
 
 
 def _different(rows: Iterator[tuple[int, Row]]) -> set[tuple[str, str]]:
-    """Ids and suites of the cases whose columns disagree."""
+    """Return (id, suite) of the cases whose verdicts disagree between columns."""
     cases = cases_of(rows)
     verdicts: dict[tuple[str, str, str | None], set[Status]] = defaultdict(set)
     for number in range(len(cases)):

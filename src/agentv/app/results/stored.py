@@ -1,4 +1,4 @@
-"""A run on disk, found by its id, its directory, or `last`: what commands on stored runs open first."""
+"""Stored runs, found by id, directory, or `last`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import places_in_order, read_placed_rows, replaced_lines
 
 _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
-"""Actions of commands that have --partial."""
+"""Actions whose commands have `--partial`."""
 
 
 class StoredRun(Struct, frozen=True):
-    """A run whose directory exists.
+    """A stored run.
 
     Attributes:
-        path: of its directory, absolute.
+        path: absolute path of its directory.
         root: absolute path of the repository root, which paths in its rows are relative to.
-        record: `run.json`.
-        summary: `summary.json`, of which only what rows do not tell is used; None if the run was killed, or is in
-            progress. `totals_of` has the totals.
+        record: content of `run.json`.
+        summary: content of `summary.json`, used only for values that rows do not have; None if the run was killed or is
+            in progress. For totals, use `totals_of`.
         places: byte offsets of the selected rows in its index; None: all rows.
-        labels: those that count, where they were read before; None: those on the disk.
+        labels: labels that were read before the run; None: use those on disk.
     """
 
     path: Path
@@ -60,51 +60,51 @@ class StoredRun(Struct, frozen=True):
 
     @property
     def project(self) -> Path:
-        """The directory that holds its labels: whose `.agentv/results` it lies in, else the working one."""
+        """The project that has its labels: the one whose results contain it, else that of the working directory."""
         above = self.path.parents
         if len(above) > 2 and results_directory(above[2]) == above[0]:
             return above[2]
         return place_holding(RESULTS)
 
     def results(self) -> Iterator[TrialResult]:
-        """Its finished trials, in the order of the eval files; of a trial that was done again, the newest.
+        """Yield its finished trials, in the order of the eval files, with the newest result of each.
 
         Raises:
-            StoreError: a line is no row; the text names it.
+            StoreError: a line is not a row.
         """
         from agentv.store.rows.results import read_results_at
 
         return read_results_at(self.index, self.root, self.ordered_places())
 
     def ordered_places(self) -> Sequence[int]:
-        """Byte offsets of its rows, in the order of the eval files; of the selected ones if some are.
+        """Return the byte offsets of its rows, or of the selected ones, in the order of the eval files.
 
         Raises:
-            StoreError: a line is no row; the text names it.
+            StoreError: a line is not a row.
         """
         if self.places is not None:
             return self.places
         return places_in_order(self.rows(), self.record)
 
     def rows(self) -> Iterator[tuple[int, Row]]:
-        """All rows that count, each after the byte offset of its line.
+        """Yield all rows that were not replaced, each after the byte offset of its line.
 
         Raises:
-            StoreError: a line is no row; the text names it.
+            StoreError: a line is not a row.
         """
         return read_placed_rows(self.index, replaced_lines(self.index))
 
 
 def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
-    """The run with this name: an id, a directory, or `last`.
+    """Open a run, named by an id, a directory, or `last`.
 
     Args:
         named: an id or `last` is searched under the repository root of the working directory.
-        action: for the message, what the command does with the run.
-        partial: include a run that is still being written.
+        action: what the command does with the run, for messages.
+        partial: allow a run that is still being written.
 
     Raises:
-        UsageError: no such run, or it is still being written.
+        UsageError: there is no such run, or it is still being written.
         StoreError: its files cannot be read, or a row or `summary.json` was changed.
     """
     path = find_run(named, place_holding(RESULTS), action=action).absolute()
@@ -122,16 +122,16 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
 
 
 def refuse_decided(run: StoredRun, action: str) -> None:
-    """Refuse a run that ended when its comparison was decided: its cases are no sample of a fixed size.
+    """Raise if a run stopped when its comparison was decided, as its cases are not a sample of fixed size.
 
-    A test for such samples finds a false difference in a fifth to a third of such runs.
+    Fixed-sample tests report a false difference in a fifth to a third of such runs.
 
     Args:
-        run: as stored.
-        action: for the message, what the command does with the run.
+        run: the stored run.
+        action: what the command does with the run, for the message.
 
     Raises:
-        UsageError: it ended in this way.
+        UsageError: the run stopped early.
     """
     if run.summary is None or run.summary.get("cut") != "decided":
         return
@@ -140,14 +140,14 @@ def refuse_decided(run: StoredRun, action: str) -> None:
 
 
 _LISTED = 5
-"""Runs that a message names."""
+"""Maximum number of runs in a message."""
 
 
 def find_run(named: str, root: Path, out: str | None = None, *, action: str = "resume") -> Path:
-    """The directory of a run: an id, a directory, or `last`.
+    """Return the directory of a run, named by an id, a directory, or `last`.
 
     Raises:
-        UsageError: no such run, or its `run.json` was removed; such a run can still be deleted.
+        UsageError: there is no such run, or its `run.json` was removed and the action is not `delete`.
     """
     results = results_directory(root)
     if named == "last":
@@ -160,7 +160,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
             return candidate if action == "delete" else _recorded(candidate)
-    from agentv.app.results.listing import listed_run  # which reads totals
+    from agentv.app.results.listing import listed_run  # imported here, as it reads totals
     from agentv.reports.runs import run_words
 
     newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
@@ -172,7 +172,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
 
 
 def whole_or_last(root: Path) -> str:
-    """The id of the newest run of whole suites, if there is one; else `last`."""
+    """Return the id of the newest run that was not limited to a part of its suites, or `last` if there is none."""
     for path in reversed(runs_in(results_directory(root))):
         with suppress(StoreError):
             if read_document(path / RUN).get("partial") is None:
@@ -181,7 +181,7 @@ def whole_or_last(root: Path) -> str:
 
 
 def _recorded(run: Path) -> Path:
-    """The run, which must still say what it was."""
+    """Return the run, or raise if it has no `run.json`."""
     if (run / RUN).is_file():
         return run
     raise UsageError(without_record(run), f"restore {RUN}, or give another run by its id")
