@@ -1,1 +1,1 @@
-"""Pure numbers: no files, no rows, no targets."""
+"""Statistics on plain numbers, without access to files, rows or targets."""

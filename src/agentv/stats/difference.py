@@ -1,22 +1,22 @@
-"""The mean difference of two runs over the same cases: the one test behind every comparison, of scores or of verdicts.
+"""Test of the mean difference between two runs over the same cases. Every comparison of scores or verdicts uses it.
 
-The test reweights the clusters at random, with weights that are uniform on the simplex, and adds one cluster that was
-not seen, moved against what is claimed as far as scores can move. The one-sided p-value of "the mean difference is at
-most μ" is the probability that the reweighted mean is at most μ. The unseen cluster is the price for cases that a
-sample does not hold: where 20 of 20 cases rise a little, up to 17 % of others may get much worse.
+The test reweights the clusters at random, with weights that are uniform on the simplex, and adds one unseen cluster
+that moves against the claim as far as scores can move. The one-sided p-value of "the mean difference is at most μ" is
+the probability that the reweighted mean is at most μ. The unseen cluster accounts for cases that the sample does not
+contain: if 20 of 20 cases rise a little, up to 17 % of others may still get much worse.
 
-- Of verdicts it is McNemar's exact test.
-- Where all differences are alike it is Clopper and Pearson's bound of the share of others.
-- With many clusters it comes to the paired t test, corrected for skewness.
-- Swapping the runs, or turning every score round (1 - score), turns the result; pairs without a difference change
-  nothing; a cluster weighs as what it holds.
+- For verdicts, it is McNemar's exact test.
+- If all differences are equal, it is Clopper and Pearson's bound on the share of cases that differ otherwise.
+- With many clusters, it approaches the paired t test, corrected for skewness.
+- Swapping the runs, or inverting every score (1 - score), mirrors the result. Pairs without a difference have no
+  effect. A cluster weighs as much as the cases in it.
 
 Sources: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
 variable", Mathematical Methods of Statistics 14 (2005), 451-467; E. Learned-Miller, P. S. Thomas, "A new confidence
 interval for the mean of a bounded random variable" (2019), arXiv:1905.06208, who conjecture that it holds its level for
 every bounded distribution; D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981), 130-134.
 
-Numpy is imported by what this uses, so no module of `agentv eval` may import this one.
+This module imports numpy, so no module that `agentv eval` loads may import it.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from agentv.stats.intervals.means import mean_interval
 from agentv.stats.rule import Evidence
 
 ROUNDING = 1e-9
-"""Differences up to this are rounding."""
+"""Differences up to this size are rounding errors."""
 MOST_KINDS = 1000
-"""Different clusters above which their means are rounded to as many steps."""
+"""Number of distinct clusters above which their means are rounded to this many steps."""
 FAR = 9.0
-"""Standard normal quantile beyond which a probability is as good as 0."""
+"""Standard normal quantile beyond which a probability is treated as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters of paired differences, alike ones together.
+    """Clusters of paired differences, with identical clusters counted together.
 
     Attributes:
-        sums, sizes: of each kind of cluster the sum of its differences, and its number of cases or their weight.
-        counts: clusters of each kind.
-        reach: how far a case that was not seen may move, 0..1.
-        together: how many such cases move together.
+        sums, sizes: sum of the differences and number (or weight) of the cases, for each kind of cluster.
+        counts: number of clusters of each kind.
+        reach: how far an unseen case may move, 0..1.
+        together: how many unseen cases move together.
     """
 
     sums: Numbers
@@ -71,7 +71,7 @@ class Clusters:
 
     def _tail(self, values: Numbers, null: float) -> float:
         if null <= -1:
-            return 0.0  # no mean lies below
+            return 0.0  # no mean is below -1
         unseen = -self.together * (self.reach + null)
         order = np.argsort(values, kind="stable")
         kept = order[values[order] != 0]
@@ -80,12 +80,12 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Differences:
-    """One measure of paired cases, before and after.
+    """Values of one measure for paired cases, before and after.
 
     Attributes:
-        before, after: of each case, 0..1; at least one.
-        clusters: for each case, the cluster that it belongs to.
-        weights: of each case; None: all weigh the same.
+        before, after: value of each case, 0..1; at least one case.
+        clusters: cluster of each case.
+        weights: weight of each case, or None if all weigh the same.
     """
 
     before: Sequence[float]
@@ -95,13 +95,13 @@ class Differences:
 
     @cached_property
     def values(self) -> list[float]:
-        """Differences, candidate less base; those that are only rounding are 0."""
+        """Candidate minus base for each case, with rounding errors set to 0."""
         pairs = zip(self.before, self.after, strict=True)
         return [new - old if abs(new - old) > ROUNDING else 0.0 for old, new in pairs]
 
     @cached_property
     def mean(self) -> float:
-        """Mean difference of all cases."""
+        """Mean difference over all cases."""
         sums, sizes = self._sums
         return fsum(sums) / fsum(sizes)
 
@@ -112,12 +112,12 @@ class Differences:
 
     @cached_property
     def moved(self) -> int:
-        """Clusters whose differences do not sum to zero."""
+        """Number of clusters whose differences do not sum to zero."""
         return sum(one != 0 for one in self._sums[0])
 
     @cached_property
     def kinds(self) -> Clusters:
-        """The clusters, for tests."""
+        """The clusters by kind: the input of the test."""
         sums, sizes = (np.array(one) for one in self._sums)
         found = Counter(zip(sums.tolist(), sizes.tolist(), strict=True))
         if len(found) > MOST_KINDS:
@@ -137,26 +137,26 @@ class Differences:
     def interval(self, level: float) -> tuple[float, float]:
         """Confidence interval of the mean difference, within -1..1: the values that the test does not reject.
 
-        It excludes 0 exactly if `p()` is at most 1 - level.
+        The interval excludes 0 exactly if `p()` is at most 1 - level.
         """
         low = _end(self.kinds.above, self.mean, (1 - level) / 2)
         high = -_end(lambda null: self.kinds.below(-null), -self.mean, (1 - level) / 2)
         return low, high + 0.0
 
     def plain_interval(self, level: float) -> tuple[float, float] | None:
-        """Student's interval of the mean difference, which allows for no case that was not seen; None: one cluster."""
+        """Student's t interval of the mean difference, without an allowance for unseen cases; None for one cluster."""
         found = mean_interval(self.values, self.clusters, level=level)
         return (max(-1.0, found.low), min(1.0, found.high)) if found.clusters > 1 else None
 
     def evidence(self, measure: Measure, margin: float) -> Evidence:
-        """What the differences say about a margin."""
+        """The evidence for and against a difference beyond the margin."""
         borders = (-margin, margin) if margin else (0.0,)
         above, below = map(self.kinds.above, borders), map(self.kinds.below, borders)
         return Evidence(measure, self.mean, self.moved, tuple(above), tuple(below))
 
     @cached_property
     def _sums(self) -> tuple[list[float], list[float]]:
-        """Sum of the differences of each cluster, and its size, whatever the order of its cases."""
+        """Sum of the differences and size of each cluster, independent of the order of the cases."""
         weights = self.weights if self.weights is not None else [1.0] * len(self.values)
         members: dict[Hashable, list[tuple[float, float]]] = {}
         for value, weight, cluster in zip(self.values, weights, self.clusters, strict=True):
@@ -167,7 +167,7 @@ class Differences:
 
     @property
     def _ways(self) -> Iterator[tuple[float, ...]]:
-        """What `unseen` sums, of each case that moved."""
+        """The terms that `unseen` needs summed, for each case that moved."""
         weights = self.weights if self.weights is not None else [1.0] * len(self.values)
         yield (0.0,) * 6
         for old, new, by, weight in zip(self.before, self.after, self.values, weights, strict=True):
@@ -176,20 +176,20 @@ class Differences:
 
 
 def unseen(ways: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) -> tuple[Numbers, Numbers]:
-    """How far a case that was not seen may move, and how many such cases move together; of each row.
+    """For each row, how far an unseen case may move, and how many unseen cases move together.
 
-    The first is 1 for verdicts. For scores it is the mean way to the end of the range, of the cases that moved,
-    weighted by the way itself: the largest of up and down, before and after, so that it is the same if runs are swapped
-    or scores turned round. The second is 1 for cases that stand alone. In clusters it is the design effect of the
-    differences, the sum of the squares of their clusters' sums over that of their own squares, averaged with one
-    cluster that moves as a whole. Cases without a difference change neither.
+    The first is 1 for verdicts. For scores, it is the mean distance to the end of the range over the cases that moved,
+    weighted by that distance. It is the largest of four such means (up and down, before and after), so that swapping
+    the runs or inverting the scores does not change it. The second is 1 for cases without clusters. For clustered
+    cases, it is the design effect of the differences (the sum of the squared cluster sums over the sum of the squared
+    differences), averaged with one cluster that moves as a whole. Cases without a difference affect neither.
 
     Args:
-        ways: number of cases that moved, and of these the sums of the values before, of their squares, of the values
-            after, of their squares, and of the squares of the differences.
-        squares: sum of the squares of the clusters' sums.
+        ways: number of cases that moved, and over these the sums of the values before, of their squares, of the values
+            after, of their squares, and of the squared differences.
+        squares: sum of the squared cluster sums.
         moved: number of clusters that moved.
-        largest: cases, or weight, of the largest cluster.
+        largest: number of cases, or weight, of the largest cluster.
     """
     count, *sides, own = ways.T
     reach = np.zeros(len(ways))
@@ -201,7 +201,7 @@ def unseen(ways: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) ->
 
 
 def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:
-    """Lower end of an interval: where the one-sided p-value, which rises with the hypothesis, is `alpha`."""
+    """Lower end of an interval: the null value whose one-sided p-value, which rises with it, is `alpha`."""
     normal = NormalDist()
     wanted = normal.inv_cdf(alpha)
 
@@ -213,7 +213,7 @@ def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:
     below, above = excess(low), excess(high)
     if below >= 0 or above <= 0:
         return low if below >= 0 else high
-    if low < 0 < high:  # whether 0 is inside is known exactly
+    if low < 0 < high:  # start at 0, so that whether the interval excludes 0 is exact
         at_zero = excess(0.0)
         low, high, below, above = (0.0, high, at_zero, above) if at_zero <= 0 else (low, 0.0, below, at_zero)
     for _ in range(100):
@@ -223,7 +223,7 @@ def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:
         value = excess(found)
         if abs(value) < 1e-9 or high - low < ROUNDING / 10:
             return found
-        if value < 0:  # Illinois: an end that stays counts half
+        if value < 0:  # Illinois method: halve the value at the end that stays
             low, below, above = found, value, above / 2
         else:
             high, above, below = found, value, below / 2
@@ -233,21 +233,21 @@ def _end(tail: Callable[[float], float], mean: float, alpha: float) -> float:
 Numbers = NDArray[np.float64]
 
 STEP = 0.2
-"""Of the trapezoidal rule, in the argument of sinh."""
+"""Step of the trapezoidal rule, in the argument of sinh."""
 AT_ONCE = 16
-"""Nodes that are evaluated before a look at whether the rest matters."""
+"""Nodes to evaluate before checking whether the rest is negligible."""
 NOTHING = 1e-17
 NEWTON = 60
 NEAR = 0.03
-"""Relative distance to a level within which an approximation decides nothing."""
+"""Relative distance to a level within which an approximate p-value is computed exactly."""
 
 
 def not_above_zero(values: Numbers, counts: Numbers) -> float:
-    """The probability that Σ G_k · values_k is at most 0, G_k being independent and Gamma(counts_k).
+    """Probability that Σ G_k · values_k is at most 0, for independent G_k with a Gamma(counts_k) distribution.
 
     Args:
-        values: one a kind; sort them, so that the same kinds in another order give the same last digit.
-        counts: above 0.
+        values: one value per kind, sorted, so that the last digit does not depend on the order of the kinds.
+        counts: shape of each G_k, above 0.
     """
     lowest, highest = float(values.min()), float(values.max())
     if highest <= 0 or lowest >= 0:
@@ -258,9 +258,9 @@ def not_above_zero(values: Numbers, counts: Numbers) -> float:
 
 
 def _below(values: Numbers, counts: Numbers) -> float:
-    """As `not_above_zero`, where the mean of the sum is at least 0."""
+    """`not_above_zero` for a sum whose mean is at least 0."""
     scaled = values / -values.min()
-    lowest, highest, point = -1.0, 0.0, -0.5  # the saddle point of K(s) - log(-s) lies between
+    lowest, highest, point = -1.0, 0.0, -0.5  # bounds of the saddle point of K(s) - log(-s), and a first guess
     for _ in range(NEWTON):
         parts = scaled / (1 - point * scaled)
         slope = float((counts * parts).sum()) - 1 / point
@@ -272,10 +272,10 @@ def _below(values: Numbers, counts: Numbers) -> float:
             break
     deviation = curve**-0.5
     parts = scaled / (1 - point * scaled)
-    area, begin, last = -0.5, 0, 1.0  # the first node counts half, and is 1
+    area, begin, last = -0.5, 0, 1.0  # the first node has the value 1 and half the weight
     while last > NOTHING:
         steps = np.arange(begin, begin + AT_ONCE) * STEP
-        up = deviation * np.sinh(steps)  # from the saddle point
+        up = deviation * np.sinh(steps)  # distance from the saddle point
         turns = up[:, None] * parts
         away = np.log1p(turns * turns) @ counts / 2 - 1j * (np.arctan(turns) @ counts)
         heights = np.exp(-away) / (1 + 1j * up / point) * np.cosh(steps)
@@ -286,14 +286,14 @@ def _below(values: Numbers, counts: Numbers) -> float:
 
 
 def not_above_zero_each(values: Numbers, counts: Numbers, levels: Numbers) -> Numbers:
-    """As `not_above_zero` for each row; exact where it is near one of the levels, else right to about 2 %.
+    """`not_above_zero` for each row: exact near one of the levels, otherwise accurate to about 2 %.
 
-    Where the mean of the sum is not above zero it is 1: that probability is not near any level.
+    The result is 1 for sums whose mean is not above zero, since their probability is not near any level.
 
     Args:
-        values: one row a sum, with as many kinds in each.
-        counts: of each kind; may be 0.
-        levels: probabilities that somebody compares the results with.
+        values: one row per sum, all with the same number of kinds.
+        counts: count of each kind in each row; may be 0.
+        levels: probabilities that the caller compares the results with.
     """
     values = np.where(counts > 0, values, 0.0)
     lowest, highest = values.min(axis=1), values.max(axis=1)
@@ -309,7 +309,7 @@ def not_above_zero_each(values: Numbers, counts: Numbers, levels: Numbers) -> Nu
 
 
 def _approximated(values: Numbers, counts: Numbers, lowest: Numbers, highest: Numbers) -> Numbers:
-    """Lugannani and Rice's approximation in Barndorff-Nielsen's form; each sum may be below and above zero."""
+    """Lugannani and Rice's approximation in Barndorff-Nielsen's form, for sums that can be below and above zero."""
     from scipy.special import ndtr
 
     left, right = 1 / lowest, 1 / highest
@@ -335,17 +335,18 @@ def _approximated(values: Numbers, counts: Numbers, lowest: Numbers, highest: Nu
 
 
 ALPHA = 0.05
-"""The chance of any false claim in a series."""
+"""Probability of any false claim in a series of runs."""
 EXPONENT = 2 / 3
-"""How fast the parts fall."""
+"""Rate at which the level falls with the position in the series."""
 CONFIDENCE = 0.95
-"""Of each interval alone."""
+"""Confidence level of each interval alone."""
 
 
 def level_at(position: int, *, from_baseline: bool = False) -> float:
-    """The level of a comparison of the run at this position, from 1 on.
+    """Significance level for a comparison of the run at this position (from 1) in a series.
 
-    A quarter is for the comparison with the baseline. At position 1 that is the one with the run before.
+    A quarter of the position's share of `ALPHA` goes to the comparison with the baseline. At position 1, the baseline
+    is the run before, so the only comparison gets the whole share.
     """
     part: float = ALPHA * (position**-EXPONENT - (position + 1) ** -EXPONENT)
     return part if position == 1 else part / 4 if from_baseline else part * 3 / 4
@@ -354,14 +355,14 @@ def level_at(position: int, *, from_baseline: bool = False) -> float:
 def difference_at(
     before: str, found: Differences, level: float, bounds: tuple[Differences, Differences] | None = None
 ) -> RunDifference:
-    """The difference of a run of the series from an earlier one.
+    """Difference between a run of a series and an earlier one.
 
     Args:
         before: id of the earlier run.
         found: the paired differences.
-        level: of `level_at`.
+        level: significance level, from `level_at`.
         bounds: the differences in the worst and in the best case for the later run, if samples errored. A difference
-            is shown only if it is shown in the case that speaks against it, too.
+            is shown only if the case that speaks against it shows it too.
     """
     seen = _shown(found, level)
     direction = seen

@@ -1,4 +1,4 @@
-"""The power of comparisons: how many cases and samples show a difference, by simulation with the rule of `compare`."""
+"""Power of comparisons: how many cases and samples show a difference, simulated with the decision rule of `compare`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agentv.stats.difference import Differences, Numbers, not_above_zero_each, u
 from agentv.stats.rule import ROUNDING, Evidence, decided, fewest_moved
 
 SIZES = (0.25, 0.5, 1, 2, 4, 10)
-"""Parts of the planned cases that a table has lines for."""
+"""Numbers of cases in the rows of a table, as multiples of the planned number."""
 LEAST_CASES = 2
 USUAL_CASES = 200
 POOL = 8000
-"""Cases of which the population of a plan consists."""
+"""Number of cases in the population of a plan."""
 GRID = 512
 NEAR = 1e-9
-"""Least weight of a beta distribution."""
+"""Smallest weight (sum of both parameters) of a beta distribution."""
 
 Way = Literal["drop", "rise"]
 WAYS: tuple[Way, ...] = ("drop", "rise")
@@ -34,24 +34,24 @@ WAYS: tuple[Way, ...] = ("drop", "rise")
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What is taken for granted of two runs that do not exist yet.
+    """Assumptions about two planned runs.
 
     One verdict of a run with the pass rate P has the variance P · (1 - P). A part of it, `alike` (the intraclass
-    correlation), lies between the cases: some are hard, some easy. The rest lies within them. Of the hardness of a case
-    a part, `shared`, is the same in both runs. The true rates of the cases have a beta distribution.
+    correlation), is between the cases, since some are hard and some easy. The rest is within the cases. A part of the
+    difficulty of a case, `shared`, is the same in both runs. The true rates of the cases have a beta distribution.
 
     Source: E. Miller, "Adding error bars to evals" (2024), arXiv:2411.00640, sections 3 and 5.
 
     Attributes:
-        rate: the pass rate before, or the mean score; above 0 and below 1.
-        alike: how much of the variance lies between cases: 0 where all are equally hard, 1 where samples agree.
-        shared: how much of what makes a case hard is so in both runs.
+        rate: pass rate or mean score of the base, strictly between 0 and 1.
+        alike: share of the variance between cases: 0 if all are equally hard, 1 if all samples of a case agree.
+        shared: share of a case's difficulty that is the same in both runs.
         alpha: false-positive rate.
-        power: how often a difference that is there shall be seen.
-        margin: a loss up to this does not matter; 0: any does.
-        cluster_size, correlation: cases of one cluster, and how alike they are.
-        deviation: standard deviation of the score of one sample; None: scores are verdicts.
-        threshold: of a score, to pass.
+        power: probability of showing a true difference.
+        margin: largest loss that does not matter; 0 if any loss matters.
+        cluster_size, correlation: number of cases per cluster, and their correlation.
+        deviation: standard deviation of the score of one sample, or None if scores are verdicts.
+        threshold: score from which a sample passes.
     """
 
     rate: float = 0.8
@@ -67,11 +67,11 @@ class Assumptions:
 
     @property
     def fewest(self) -> int:
-        """Cases below which nothing can be shown, whatever comes out."""
+        """Smallest number of cases that can show a difference, whatever the results."""
         return fewest_moved(self.alpha) * self.cluster_size
 
     def population(self, repeat: int, difference: float) -> Population:
-        """Pairs of cases whose mean differs by this, candidate less base."""
+        """Simulated pairs of cases with this mean difference, candidate minus base."""
         chance = np.random.Generator(np.random.PCG64(0))
         clusters, mean = POOL // self.cluster_size, min(1.0, max(0.0, self.rate + difference))
         own, other, turns = (self._places(chance, clusters) for _ in range(3))
@@ -84,14 +84,14 @@ class Assumptions:
         return Population.drawn([*measures, ("pass rate", passed_before, passed_after)]).tilted(difference)
 
     def _places(self, chance: np.random.Generator, clusters: int) -> Numbers:
-        """A number of 0..1 for each case, alike within clusters."""
+        """Uniform numbers in 0..1, one per case, correlated within clusters."""
         drawn = chance.standard_normal((clusters, self.cluster_size))
         common = chance.standard_normal((clusters, 1))
         places: Numbers = special.ndtr(sqrt(self.correlation) * common + sqrt(1 - self.correlation) * drawn)
         return places
 
     def _sampled(self, chance: np.random.Generator, mean: float, hard: Numbers, repeat: int) -> tuple[Numbers, Numbers]:
-        """Mean score of each case's samples, and the share that passed."""
+        """Mean score of each case's samples, and the share of them that passed."""
         if self.deviation is None:
             rates = np.clip(_rates(mean, self.alike, hard), 0.0, 1.0)
             passed = chance.binomial(repeat, rates) / repeat
@@ -103,7 +103,7 @@ class Assumptions:
 
 
 def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
-    """The true rates of cases so hard, by how much of the variance of a verdict lies between them."""
+    """True pass rates of cases with these quantiles, if a share `alike` of a verdict's variance is between cases."""
     if mean in {0.0, 1.0} or alike == 0:
         return np.full(hard.shape, mean)
     if alike == 1:
@@ -113,9 +113,9 @@ def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
 
 @lru_cache(maxsize=64)
 def _quantiles(mean: float, variance: float) -> tuple[Numbers, Numbers]:
-    """Places of 0..1 and the values there, of the beta distribution with this mean and variance.
+    """Probabilities and quantiles of the beta distribution with this mean and variance.
 
-    Where no value of 0..1 varies so much around the mean, as much as any does.
+    The variance is capped at the largest that is possible for values in 0..1 with this mean.
     """
     weight = max(NEAR, mean * (1 - mean) / variance - 1)
     places = (np.arange(GRID) + 0.5) / GRID
@@ -124,11 +124,12 @@ def _quantiles(mean: float, variance: float) -> tuple[Numbers, Numbers]:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """Two runs of the same cases.
+    """Two planned runs of the same cases.
 
     Attributes:
-        cases: how many, at least 2.
+        cases: number of cases, at least 2.
         repeat: samples of each case in each run.
+        assumed: assumptions about the runs.
     """
 
     cases: int
@@ -136,15 +137,15 @@ class ComparisonPlan:
     assumed: Assumptions
 
     def room(self, way: Way) -> float:
-        """The largest difference that is possible."""
+        """The largest possible difference in this direction."""
         return self.assumed.rate if way == "drop" else 1 - self.assumed.rate
 
     def ways(self, difference: float) -> tuple[Way, ...]:
-        """The ways in which the rate can differ so much."""
+        """The directions in which a difference of this size is possible."""
         return tuple(way for way in WAYS if difference <= self.room(way) + NEAR)
 
     def chance(self, difference: float, way: Way = "drop", cases: int | None = None) -> float:
-        """How often a difference is shown, 0..1; of none, how often it is shown that no loss above the margin is."""
+        """Probability of showing a difference; for 0, of showing that there is no loss above the margin."""
         assumed = self.assumed
         clusters = round((cases or self.cases) / assumed.cluster_size)
         if not difference:
@@ -152,7 +153,7 @@ class ComparisonPlan:
         return self._population(difference, way).chance(clusters, BETTER, assumed.alpha, assumed.margin)
 
     def needed(self, difference: float, way: Way = "drop") -> int | None:
-        """About how many cases it takes to show it as often as asked for; None: more than anybody runs."""
+        """Approximate number of cases that show the difference with the assumed power, or None if it is impractical."""
         assumed = self.assumed
         population = self._population(difference, way) if difference else assumed.population(self.repeat, 0.0)
         wanted = BETTER if difference else NOT_WORSE
@@ -160,7 +161,7 @@ class ComparisonPlan:
         return None if clusters is None else clusters * assumed.cluster_size
 
     def least(self, way: Way = "drop", cases: int | None = None, guess: float | None = None) -> float:
-        """The smallest difference that is shown as often as asked for; inf: none is."""
+        """The smallest difference that is shown with the assumed power, or inf if none is."""
         cases = cases or self.cases
         if cases < self.assumed.fewest:
             return inf
@@ -171,11 +172,11 @@ class ComparisonPlan:
         )
 
     def least_each(self) -> dict[Way, float]:
-        """The smallest difference that is shown, each way."""
+        """The smallest difference that is shown, in each direction."""
         return {way: self.least(way) for way in WAYS}
 
     def table(self) -> dict[int, dict[Way, float]]:
-        """Cases → way → the smallest difference that is shown, around what is planned; inf: none is."""
+        """The smallest difference that is shown (or inf), by number of cases around the plan and by direction."""
         sizes = sorted({max(LEAST_CASES, round(self.cases * size)) for size in SIZES})
         found: dict[int, dict[Way, float]] = {}
         guesses: dict[Way, float] = {}
@@ -186,22 +187,22 @@ class ComparisonPlan:
         return dict(sorted(found.items()))
 
     def _population(self, difference: float, way: Way) -> Population:
-        """Turned so that what differs is better: a fall of one run is a rise of the other."""
+        """The population with the difference, mirrored if it is a drop, so that the candidate is always better."""
         population = self.assumed.population(self.repeat, -difference if way == "drop" else difference)
         return population.turned if way == "drop" else population
 
 
 POWER = 0.8
-"""How often a difference that is called detectable is shown."""
+"""Power with which a detectable difference is shown."""
 ROUNDS = 600
-"""The standard error of a chance of 80 % is 1.6 points."""
+"""Simulated comparisons; the standard error of a power of 80 % is then 1.6 points."""
 CLOSE = 0.02
 """Tolerance for reaching the requested power."""
 TRIES = 7
 KINDS = 40
-"""Different differences of one measure above which they are rounded to as many steps."""
+"""Number of distinct differences of one measure above which they are rounded to this many steps."""
 MOST = 1_000_000
-"""Clusters that somebody might collect."""
+"""Largest number of clusters to recommend."""
 BETTER: frozenset[Verdict] = frozenset({"better"})
 NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
 
@@ -214,12 +215,12 @@ class Population:
     """Kinds of clusters of paired differences, and how often each occurs.
 
     Attributes:
-        measures: one or two.
-        sums: of each kind (rows) and measure, the sum of the differences.
-        sizes: of each kind, its number of cases.
-        ways: of each kind and measure what `unseen` sums.
-        shares: how often each kind occurs; they sum to 1.
-        observed: number of clusters that these are known from.
+        measures: one or two measures.
+        sums: sum of the differences of each kind (rows) and measure (columns).
+        sizes: number of cases of each kind.
+        ways: terms that `unseen` needs summed, for each kind and measure.
+        shares: relative frequency of each kind; they sum to 1.
+        observed: number of clusters from which the kinds are estimated.
     """
 
     measures: tuple[Measure, ...]
@@ -231,7 +232,7 @@ class Population:
 
     @classmethod
     def of(cls, measures: Sequence[tuple[Measure, Differences]]) -> Population:
-        """The clusters of a comparison, each as often as it occurs there."""
+        """Create the population from the clusters of a comparison, with the frequencies observed there."""
         known: dict[Hashable, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in measures[0][1].clusters])
         found = [_of_cases(np.array(one.before), np.array(one.after), np.array(one.values)) for _, one in measures]
@@ -239,7 +240,7 @@ class Population:
 
     @classmethod
     def drawn(cls, measures: Sequence[tuple[Measure, Numbers, Numbers]]) -> Population:
-        """Clusters of one size, given the values before and after: one row a cluster, one column a case."""
+        """Create the population from the values before and after, with a row per cluster and a column per case."""
         clusters, size = measures[0][1].shape
         found = [_of_cases(before.ravel(), after.ravel(), (after - before).ravel()) for _, before, after in measures]
         numbers = np.repeat(np.arange(clusters), size)
@@ -247,7 +248,7 @@ class Population:
 
     @classmethod
     def gathered(cls, measures: tuple[Measure, ...], cases: Numbers, numbers: NDArray[np.int64]) -> Population:
-        """Clusters by kind: those that differ by less than a fortieth of the range are one, with their mean."""
+        """Create the population with similar clusters merged into their mean: those within 1/40 of the range."""
         count = int(numbers.max()) + 1
         clusters = _summed(cases, numbers, count)
         sizes = np.bincount(numbers).astype(np.float64)
@@ -258,13 +259,13 @@ class Population:
         kinds = _kinds(sizes, *steps.T)[1]
         counts = np.bincount(kinds).astype(np.float64)
         means = _summed(clusters, kinds, counts.size) / counts[:, None, None]
-        for place, column in enumerate(steps.T):  # of each measure, its own kinds keep their mean
+        for place, column in enumerate(steps.T):  # for each measure, keep the means of its own kinds
             own = _kinds(sizes, column)[1]
             of_own = np.bincount(own, weights=clusters[:, place, 0]) / np.bincount(own)
             means[kinds, place, 0] = of_own[own]
         of_kind = np.bincount(kinds, weights=sizes)
         sums: Numbers = means[:, :, 0].round(12)
-        sums += 0.0  # no negative zeros: the seed comes from these bytes
+        sums += 0.0  # no negative zeros, since the seed is computed from these bytes
         return cls(measures, sums, of_kind / counts, means[:, :, 1:], counts / count, count)
 
     @property
@@ -274,13 +275,13 @@ class Population:
 
     @property
     def turned(self) -> Population:
-        """The same with the two runs swapped."""
+        """The population with the two runs swapped."""
         order = slice(None, None, -1)
         ways = self.ways[order][:, :, [0, 3, 4, 1, 2, 5]]
         return replace(self, sums=0.0 - self.sums[order], sizes=self.sizes[order], ways=ways, shares=self.shares[order])
 
     def tilted(self, difference: float) -> Population:
-        """The clusters that give another mean difference of the first measure with the least change.
+        """The population reweighted, with the least change, to this mean difference of the first measure.
 
         Source: B. Efron, "Nonparametric standard errors and confidence intervals", Canadian Journal of Statistics 9
         (1981), 139-158, section 11: exponential tilting.
@@ -297,7 +298,7 @@ class Population:
 
     @property
     def spread(self) -> Population:
-        """With half a cluster that gets wholly better and half one wholly worse, so that all may be tilted."""
+        """The population plus half a cluster of the largest gain and half of the largest loss, so that it tilts."""
         size, measures = self.sizes.max(), len(self.measures)
         loss, gain = [size, size, size, 0.0, 0.0, size], [size, 0.0, 0.0, size, size, size]
         down, up = (np.broadcast_to(np.array(way), (1, measures, 6)) for way in (loss, gain))
@@ -316,13 +317,13 @@ class Population:
         return crc32(b"".join(parts))
 
     def chance(self, clusters: int, wanted: Container[Verdict], alpha: float, margin: float = 0.0) -> float:
-        """How often a comparison of so many clusters ends with one of these verdicts, 0..1."""
+        """Probability that a comparison of this many clusters ends with one of the `wanted` verdicts."""
         if clusters < 1:
             return 0.0
         counts = self._rounds(clusters)
         levels = alpha / 2 / np.arange(1, len(self.measures) + 1)
         found = [self._evidence(place, counts, levels, margin) for place in range(len(self.measures))]
-        # only what lies between which levels decides, so that rounds that are alike in that are decided once
+        # a verdict depends only on which levels its p-values are between: decide once for all rounds alike in that
         bounds = np.sort(levels) * (1 + ROUNDING)
         alike = [np.minimum(moved, fewest_moved(alpha)) for _, moved, _ in found]
         alike += [np.searchsorted(bounds, tail) for _, _, tails in found for tail in tails]
@@ -339,7 +340,7 @@ class Population:
         return Evidence(self.measures[place], float(means[row]), int(moved[row]), above, below)
 
     def _rounds(self, clusters: int) -> Numbers:
-        """Of each round (rows) how often each kind was drawn."""
+        """Number of draws of each kind (columns) in each round (rows)."""
         chance, kinds = np.random.Generator(np.random.PCG64(self._seed)), self.shares.size
         if clusters >= kinds:
             return chance.multinomial(clusters, self.shares, size=ROUNDS).astype(np.float64)
@@ -347,10 +348,10 @@ class Population:
         return np.bincount(drawn.ravel(), minlength=ROUNDS * kinds).reshape(ROUNDS, kinds).astype(np.float64)
 
     def _evidence(self, place: int, counts: Numbers, levels: Numbers, margin: float) -> Found:
-        """Of one measure in each round: its mean, clusters that moved, and p-values, first those of above."""
+        """Mean, number of clusters that moved, and p-values (first those of `above`) of one measure in each round."""
         own = self.sums[:, place]
         columns = np.column_stack((own != 0, own**2, self.ways[:, place]))
-        summed = np.einsum("rk,kc->rc", counts, columns)  # not @, for which BLAS would start threads
+        summed = np.einsum("rk,kc->rc", counts, columns)  # not @, because BLAS would start threads
         moved, largest = summed[:, 0], np.where(counts > 0, self.sizes, 0).max(axis=1)
         reach, together = unseen(summed[:, 2:], summed[:, 1], moved, largest)
         first, kind_of = _kinds(own, self.sizes)
@@ -367,7 +368,7 @@ class Population:
         return counts @ sums / (counts @ sizes), moved, tails
 
     def needed(self, wanted: Container[Verdict], alpha: float, margin: float = 0.0, power: float = POWER) -> int | None:
-        """About how many clusters show it with this power; None: more than anybody collects."""
+        """Approximate number of clusters that show a wanted verdict with this power, or None if it is above `MOST`."""
         distance = abs(abs(self.mean) - margin)
         deviation = sqrt(float(self.shares @ (self.sums[:, 0] - self.mean * self.sizes) ** 2))
         size = float(self.shares @ self.sizes)
@@ -390,7 +391,7 @@ class Population:
         return high if high <= MOST else None
 
     def detectable(self, clusters: int, alpha: float, power: float = POWER) -> float:
-        """The smallest difference of the first measure that so many such clusters show, up or down; inf: none."""
+        """The smallest difference of the first measure that this many clusters show, up and down; inf if none."""
         found = []
         for one in (self.spread, self.spread.turned):
             deviation = sqrt(float(one.shares @ one.sums[:, 0] ** 2) / clusters) / float(one.shares @ one.sizes)
@@ -404,9 +405,9 @@ def _chance_tilted(population: Population, clusters: int, alpha: float, differen
 
 
 def least_shown(chance: Callable[[float], float], guess: float, largest: float, power: float) -> float:
-    """The smallest difference up to `largest` that is shown with this power; inf: none is."""
+    """The smallest difference up to `largest` that is shown with this power, or inf if none is."""
     normal = NormalDist()
-    goal = 2 + normal.inv_cdf(power)  # about: what a claim takes, and what lies beyond it so often
+    goal = 2 + normal.inv_cdf(power)  # approximate effect size: the critical value, plus the quantile of the power
     low, high = 0.0, largest
     difference = min(guess, largest)
     for _ in range(TRIES):
@@ -423,7 +424,7 @@ def least_shown(chance: Callable[[float], float], guess: float, largest: float, 
 
 
 def _kinds(*columns: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of rows with these columns: the first row of each kind, sorted, and the kind of each row."""
+    """The index of the first row of each distinct combination of the columns, and the combination of each row."""
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         values, numbers = np.unique(column, return_inverse=True)
@@ -433,7 +434,7 @@ def _kinds(*columns: Numbers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _summed(values: Numbers, numbers: NDArray[np.int64], count: int) -> Numbers:
-    """Sums of the rows with each number."""
+    """Sums of the rows by their number."""
     columns = values.reshape(len(values), -1).T
     found: Numbers = np.stack(
         [np.bincount(numbers, weights=column, minlength=count) for column in columns], axis=1, dtype=np.float64
@@ -442,7 +443,7 @@ def _summed(values: Numbers, numbers: NDArray[np.int64], count: int) -> Numbers:
 
 
 def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
-    """Of each case its difference, and what `unseen` sums."""
+    """The difference of each case, and the terms that `unseen` needs summed."""
     moved = (values != 0).astype(np.float64)
     return np.column_stack((values, moved, *(moved * one for one in (before, before**2, after, after**2)), values**2))
 
@@ -450,18 +451,18 @@ def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
 Advice = Literal["more cases", "a steadier judge"]
 
 NOTHING = 1e-12
-"""A variance up to which it is rounding and no noise."""
+"""Variance up to which it is a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The variance of a score, split. Each part is 0 or more, in squared scores; None where the data cannot tell it.
+    """Variance components of a score, each 0 or more in squared scores, or None if the data cannot determine it.
 
     Attributes:
-        cases: between the cases: how far their true scores differ.
-        target: between the answers to one case. Where no answer was judged twice it holds the judge's part too.
-        judge: between the votes on one answer; None where none was judged twice.
-        counts: how many cases, answers and votes there were.
+        cases: variance between the true scores of cases.
+        target: variance between the answers to one case. It includes the judge's part if no answer was judged twice.
+        judge: variance between the votes on one answer; None if no answer was judged twice.
+        counts: numbers of cases, answers and votes.
     """
 
     cases: float | None
@@ -471,16 +472,16 @@ class Noise:
 
     @property
     def of_mean(self) -> tuple[float, float, float]:
-        """What cases, target and judge each add to the variance of the run's mean score, of cases of one size."""
+        """Contributions of cases, target and judge to the variance of the mean score, for cases of equal size."""
         parts = (self.cases or 0.0, self.target or 0.0, self.judge or 0.0)
         cases, answers, votes = (part / count for part, count in zip(parts, self.counts, strict=True))
         return cases, answers, votes
 
     def advice(self) -> Advice | None:
-        """What narrows the interval of the mean most; None: no noise.
+        """What narrows the interval of the mean most, or None if there is no noise.
 
-        With as many calls, more cases narrow it at least as much as more samples of each, which only reduce the
-        target's part.
+        For the same number of calls, more cases narrow it at least as much as more samples of each case, which only
+        reduce the target's part.
         """
         cases, target, judge = self.of_mean
         if max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0) <= NOTHING:
@@ -489,19 +490,19 @@ class Noise:
 
 
 def split(votes: Iterable[tuple[Hashable, Hashable, float]]) -> Noise:
-    """The parts of the variance, by analysis of variance of votes within answers within cases.
+    """Variance components, by nested analysis of variance of votes within answers within cases.
 
-    Mean squares are set equal to what they are on average, level by level, for any numbers of answers and votes; a part
-    that comes out below 0 is 0. Where all cases have as many answers, and all answers as many votes, and no part is
-    below 0, these are also the REML estimates: R's `VarCorr(lmer(score ~ 1 + (1 | case/answer)))`.
+    Mean squares are equated with their expectations, level by level, for any numbers of answers and votes. Negative
+    estimates become 0. For balanced data without negative estimates, these are also the REML estimates: R's
+    `VarCorr(lmer(score ~ 1 + (1 | case/answer)))`.
 
     Source: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), section 5.3 and appendix F.1.
 
     Args:
-        votes: the case, the answer (its sample number), and the score that one vote gave.
+        votes: case, answer (its sample number) and score of each vote.
 
     Raises:
-        ValueError: no votes.
+        ValueError: there are no votes.
     """
     answers: dict[Hashable, dict[Hashable, list[float]]] = {}
     for case, answer, score in votes:

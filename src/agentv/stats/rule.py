@@ -1,9 +1,9 @@
-"""From p-values to a verdict (better, worse, equivalent, non-inferior, inconclusive), and which decisions are kept.
+"""From p-values to a verdict (better, worse, equivalent, non-inferior, inconclusive), and which decisions hold.
 
-A claim is a one-sided test at a border of the margin, at half the level: two claims that exclude each other share it.
-`better`: the mean difference lies above +margin; `worse`: below -margin; `equivalent`: between both; `non-inferior`:
-above -margin. With a margin of 0 nothing is equivalent or non-inferior. Swapping the two runs swaps better and worse;
-equivalent and inconclusive stay.
+A claim is a one-sided test at -margin or +margin, at half the level, since two mutually exclusive claims share it. The
+mean difference is above +margin (`better`), below -margin (`worse`), between them (`equivalent`) or above -margin
+(`non-inferior`). With a margin of 0, nothing is equivalent or non-inferior. Swapping the two runs swaps better and
+worse; equivalent and inconclusive stay the same.
 
 Source: G. Piaggio et al., "Reporting of noninferiority and equivalence randomized trials: extension of the CONSORT 2010
 statement", JAMA 308 (2012), 2594-2604, figure 1.
@@ -18,23 +18,24 @@ from math import ceil, inf, log2
 from agentv.model.run.matrix import Measure, Verdict, Withheld
 
 ROUNDING = 1e-9
-"""Of a p-value; that of six of six verdicts is 1/32, which a level may be, too."""
+"""Relative tolerance of a p-value: that of six of six verdicts is 1/32, which can also be the level."""
 
 
 def fewest_moved(alpha: float) -> int:
-    """Clusters that must move, all the same way, to be rarer than alpha by chance: six at 0.05."""
+    """Smallest number of clusters that is significant at alpha if all move in the same direction: six at 0.05."""
     return ceil(1 - log2(alpha))
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the differences of one measure say about a margin.
+    """Evidence from the differences of one measure for and against a difference beyond the margin.
 
     Attributes:
-        mean: of the differences.
-        moved: clusters whose differences do not sum to zero.
-        above, below: one-sided p-values that refute a mean at most, and at least, -margin and +margin; one where the
-            margin is 0.
+        measure: the measure.
+        mean: mean difference.
+        moved: number of clusters whose differences do not sum to zero.
+        above, below: one-sided p-values for the claims that the mean is above, or below, -margin and +margin; a single
+            value each if the margin is 0.
     """
 
     measure: Measure
@@ -44,10 +45,10 @@ class Evidence:
     below: tuple[float, ...]
 
     def may_claim(self, alpha: float) -> bool:
-        """Whether a measure can show anything: one that changed in too few clusters is not corrected for.
+        """Whether the measure counts as a test in the correction: without a margin, enough clusters must have moved.
 
-        At a margin, one that did not change at all can show equivalence. A pass rate that did not is not counted beside
-        its mean score, since a verdict takes both.
+        With a margin, a measure that did not change at all can show equivalence. Only a pass rate that did not change
+        is not counted in addition to its mean score, since a verdict requires both.
 
         Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522.
         """
@@ -57,18 +58,18 @@ class Evidence:
 
     @property
     def p(self) -> float:
-        """Two-sided p-value of the hypothesis that the difference is at most the margin, either way."""
+        """Two-sided p-value of the hypothesis that the difference is within the margin."""
         return min(1.0, 2 * min(self.above[-1], self.below[0]))
 
     def claim(self, level: float) -> Verdict:
-        """What is shown at a two-sided level."""
+        """The verdict at a two-sided level."""
         for verdict in ("better", "worse", "equivalent", "non-inferior"):
             if self.p_of(verdict) <= level * (1 + ROUNDING):
                 return verdict
         return "inconclusive"
 
     def p_of(self, verdict: Verdict) -> float:
-        """The p-value of a verdict; of an inconclusive one that of any difference."""
+        """The p-value of a verdict; for `inconclusive`, that of any difference."""
         if verdict == "inconclusive":
             return self.p
         if verdict in ("equivalent", "non-inferior") and len(self.above) == 1:
@@ -83,7 +84,10 @@ class Evidence:
 
 
 def levels(found: Sequence[Evidence], alpha: float) -> list[float]:
-    """The level of each measure by Holm's procedure; one that is not counted has that of the mean score before it."""
+    """Level of each measure by Holm's procedure.
+
+    A measure that does not count as a test gets alpha; at a margin, such a pass rate gets the level of its mean score.
+    """
     claiming = [place for place, one in enumerate(found) if one.may_claim(alpha)]
     held = dict(zip(claiming, rejection_levels([found[place].p for place in claiming], alpha), strict=True))
     shown: list[float] = []
@@ -94,7 +98,7 @@ def levels(found: Sequence[Evidence], alpha: float) -> list[float]:
 
 
 def together(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
-    """The verdict of one or two measures, by what each shows; nothing where they contradict each other."""
+    """The combined verdict of one or two measures, and why it is withheld if they contradict each other."""
     if "worse" in shown or "better" in shown:
         if {"worse", "better"} <= {*shown}:
             return "inconclusive", "measures"
@@ -105,23 +109,23 @@ def together(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
 
 
 def decided(found: Sequence[Evidence], alpha: float) -> Verdict:
-    """The verdict of the measures of one comparison."""
+    """The verdict of one comparison from the evidence of its measures."""
     return together([one.claim(level) for one, level in zip(found, levels(found, alpha), strict=True)])[0]
 
 
 def rejection_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
-    """Of each test the level at which Holm's procedure holds it: it is rejected exactly when p is at most that level.
+    """Level of each test by Holm's procedure: its hypothesis is rejected exactly if p is at most that level.
 
-    The smallest of k p-values is held against alpha / k; if it is rejected, the next against alpha / (k - 1), and so
-    on. From the first that is not rejected, the rest are held against the same level as that one. The chance that even
-    one true null hypothesis is rejected stays below alpha, however the comparisons hang together.
+    The smallest of k p-values is compared with alpha / k; if it is rejected, the next with alpha / (k - 1), and so on.
+    After the first that is not rejected, all others are compared with the same level. The probability of rejecting any
+    true null hypothesis is at most alpha, whatever the dependence between the tests.
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
     (1979), 65–70.
 
     Args:
-        p_values: uncorrected, each 0..1.
-        alpha: of all of them together, inside 0..1.
+        p_values: uncorrected p-values, each 0..1.
+        alpha: familywise error rate, strictly between 0 and 1.
     """
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     levels = [alpha] * len(p_values)
@@ -135,15 +139,15 @@ def rejection_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ..
 
 
 def evidence_needed(evidence: Sequence[float], cases: int, level: float) -> float:
-    """The evidence from which decisions are kept; inf where none is.
+    """Smallest e-value at which a decision holds at this false discovery rate, or inf if none does.
 
     Args:
-        evidence: of every decision that was made, its e-value; 0 or more.
-        cases: of all that were looked at, decided or not.
-        level: the share of wrong ones among those that are kept, inside 0..1.
+        evidence: e-value of every decision, 0 or more.
+        cases: number of all cases, decided or not.
+        level: false discovery rate, strictly between 0 and 1.
 
     Raises:
-        ValueError: there are more decisions than cases, or `level` is not inside 0..1.
+        ValueError: there are more decisions than cases, or `level` is out of range.
     """
     if len(evidence) > cases or not 0 < level < 1:
         raise ValueError(f"{len(evidence)} decisions on {cases} cases at the level {level}")
@@ -153,6 +157,6 @@ def evidence_needed(evidence: Sequence[float], cases: int, level: float) -> floa
 
 
 def kept_of(evidence: Sequence[float], cases: int, level: float) -> int:
-    """Number of decisions that are kept; same arguments as `evidence_needed`."""
+    """Number of decisions that hold; same arguments as `evidence_needed`."""
     needed = evidence_needed(evidence, cases, level)
     return sum(one >= needed for one in evidence)

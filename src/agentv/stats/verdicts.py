@@ -1,7 +1,7 @@
 """Verdicts over pairs of cases: better, worse, equivalent, non-inferior, or inconclusive (SPEC section 10).
 
-The mean score and the pass rate both decide. A mean may rise while every case starts to fail, by a gate that
-has little weight or a threshold that is just missed; and it may fall while all cases still pass. Errored samples are
+The mean score and the pass rate both decide. A mean can rise while every case starts to fail, because of a gate with
+little weight or a threshold that is just missed, and it can fall while all cases still pass. Errored samples give
 bounds: a verdict is given only if it holds whether they would have failed or passed.
 """
 
@@ -34,28 +34,28 @@ from agentv.stats.intervals.means import mean_interval
 from agentv.stats.rule import levels, together
 
 LIKELY_CHANCE = 0.5
-"""A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
+"""P-value above which the number of cases needed is not reported, since the difference is more likely chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The pairs that are judged together: of two runs, or of a suite or tag of theirs.
+    """Pairs of two runs, or of one suite or tag of them, that are judged together.
 
     Attributes:
         pairs: cases with a score in both runs; some of their samples may have errored.
-        errored: cases without a score in one of them, because it errored.
+        errored: cases without a score in one of the runs, because of an error.
     """
 
     pairs: Sequence[CasePair]
     errored: Sequence[CasePair] = ()
 
     def filled(self, before: Fill, after: Fill) -> Iterator[CasePair]:
-        """All pairs, as if every errored sample had these scores."""
+        """All pairs, as if every errored sample had the score `before` in the base and `after` in the candidate."""
         return (pair.filled(before, after) for pair in chain(self.pairs, self.errored))
 
 
 class _Side:
-    """What one run comes to over some pairs: of each case a number."""
+    """Scores, pass rates and usage of the cases of one run over some pairs."""
 
     def __init__(self) -> None:
         self.scores, self.rates = array("d"), array("d")
@@ -75,16 +75,16 @@ class _Side:
 
 
 class _Tally:
-    """What the judgement of some pairs is based on; they pass by once.
+    """Totals of pairs that a judgement is based on, collected in one pass.
 
     Attributes:
-        cases: number of distinct cases in them.
-        clusters: for each of them the number of its cluster.
-        by_verdict: all are compared by their verdicts.
-        unsettled: some are, though the two runs decided them by different rules.
-        same_rate: the pass rates of both runs can be compared.
-        same_rule: both took verdicts from samples alike.
-        errored: of how many a sample errored.
+        cases: number of distinct cases.
+        clusters: number of the cluster of each pair.
+        by_verdict: whether all pairs are compared by their verdicts.
+        unsettled: whether some of them are, though the two runs decided them by different rules.
+        same_rate: whether the pass rates of both runs can be compared.
+        same_rule: whether both runs derive verdicts from samples by the same rules.
+        errored: number of pairs with an errored sample.
     """
 
     def __init__(self, pairs: Iterable[CasePair]) -> None:
@@ -120,7 +120,7 @@ class _Tally:
 
     @cached_property
     def measurements(self) -> list[Measurement]:
-        """The mean score and the pass rate, which are one where every score is 1 or 0 as its verdict."""
+        """The mean score and, unless every score equals its verdict or the rates cannot be compared, the pass rate."""
         measure: Measure = "share of cases that passed" if self.by_verdict else "mean score"
         score = Measurement(measure, Differences(self.before.scores, self.after.scores, self.clusters))
         as_one = self.before.scores == self.before.rates and self.after.scores == self.after.rates
@@ -129,7 +129,7 @@ class _Tally:
         return [score, Measurement("pass rate", Differences(self.before.rates, self.after.rates, self.clusters))]
 
     def usage(self, level: float) -> Iterator[UsageDifference]:
-        """What a case took on both sides; its cost also if only tokens are known."""
+        """Usage per case in both runs; cost is listed as unknown if only tokens are known."""
         counts_tokens = not all(map(isnan, chain(self.before.usage["tokens"], self.after.usage["tokens"])))
         for resource in RESOURCES:
             columns = self.before.usage[resource], self.after.usage[resource], self.clusters
@@ -148,14 +148,14 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """What some pairs show, before errors are taken into account."""
+    """Verdict over some pairs, before errors are taken into account."""
 
     measures: tuple[MeasureResult, ...]
     verdict: Verdict
     withheld: Withheld | None
 
     def shown_by(self, verdict: Verdict) -> tuple[Measure, ...]:
-        """The measures that show a verdict."""
+        """The measures that support the verdict."""
         if verdict == "inconclusive":
             return ()
         claims = ("better", "worse")
@@ -163,19 +163,19 @@ class _Decision:
 
 
 def judge(pairs: Sequence[CasePair], question: ComparisonSettings, errored: Sequence[CasePair] = ()) -> Judgement:
-    """Judge one or more pairs."""
+    """Judge the pairs of one comparison, at least one."""
     return judge_parts([Part(pairs, errored)], question)[0]
 
 
 def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Judgement]:
-    """Judge each part; the error rate over all parts is at most alpha. Each part has at least one pair.
+    """Judge each part, with an error rate of at most alpha over all parts. Each part has at least one pair.
 
-    Only a comparison that is made alone gets a plan.
+    Only a single part gets a plan (the detectable difference and the number of cases needed).
     """
     question = replace(question, plan=question.plan and len(parts) == 1)
     tallies = [_Tally(part.pairs) for part in parts]
     judged = _decided(tallies, question)
-    # cases of which an errored sample could change the outcome
+    # numbers of cases whose outcome an errored sample could change
     unknown = [tally.errored + len(part.errored) for tally, part in zip(tallies, parts, strict=True)]
     if question.errored != "bounds" or not any(unknown):
         return [_judgement(*each, None, question) for each in zip(tallies, unknown, judged, strict=True)]
@@ -188,20 +188,20 @@ def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Jud
 
 
 def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_Decision]:
-    """What each part shows; the p-values of all of them are corrected together."""
+    """The decision of each part, with the p-values of all parts corrected together."""
     intervals = iter(measured([one for tally in tallies for one in tally.measurements], question))
     return [_settled(tuple(next(intervals) for _ in tally.measurements), tally) for tally in tallies]
 
 
 def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
-    """The verdict of one or two measures."""
+    """The decision from one or two measures."""
     if tally.unsettled:
-        return _Decision(measures, "inconclusive", "settings")  # their scores are verdicts, which the rule moves
+        return _Decision(measures, "inconclusive", "settings")  # their scores are verdicts, which depend on the rule
     return _Decision(measures, *together([one.verdict for one in measures]))
 
 
 _NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
-"""What the worst case for the candidate must show, for it to be non-inferior."""
+"""Verdicts in the candidate's worst case that make it non-inferior."""
 
 
 def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict, Withheld | None]:
@@ -255,7 +255,7 @@ def _judgement(
 
 
 def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureResult]:
-    """The measures, each with what it would be in the worst and in the best case for the candidate."""
+    """The measures, each with its difference in the worst and in the best case for the candidate."""
     by_name = [{each.measure: each for each in bound.measures} for bound in bounds]
     return [
         replace(each, bounds=(ends[0], ends[1]))
@@ -265,7 +265,7 @@ def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureRes
 
 
 def cluster_of_pair(pair: CasePair) -> Hashable:
-    """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
+    """Cluster of a pair: its conversation or the cluster that the user named, else its case on all targets."""
     return pair.before.cluster or _case(pair)
 
 
@@ -274,9 +274,9 @@ def _case(pair: CasePair) -> Hashable:
 
 
 def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> tuple[float | None, int | None]:
-    """The smallest difference that so many cases show, and how many would show the observed one; by simulation.
+    """The smallest difference that this many cases show, and the number that would show the observed one, simulated.
 
-    The latter is None where a difference is likelier chance, and where no practical number would do.
+    The second is None if the difference is more likely chance, or if no practical number of cases would show it.
     """
     if verdict != "inconclusive" or not question.plan or tally.unsettled:
         return None, None
@@ -292,18 +292,18 @@ def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> t
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measure of the pairs of one comparison."""
+    """Paired differences of one measure of a comparison."""
 
     measure: Measure
     differences: Differences
 
 
 def measured(found: Sequence[Measurement], question: ComparisonSettings) -> list[MeasureResult]:
-    """Verdicts and p-values of these measures, with an error rate of at most alpha over all of them (Holm).
+    """Verdicts and p-values of the measures, with an error rate of at most alpha over all of them (Holm).
 
     Args:
-        found: measures of one comparison, or of several made together.
-        question: its alpha applies to all of them together.
+        found: measures of one comparison, or of several comparisons made together.
+        question: settings of the comparison; its alpha applies to all measures together.
     """
     evidence = [one.differences.evidence(one.measure, question.margin) for one in found]
     tests = max(1, sum(one.may_claim(question.alpha) for one in evidence))
@@ -334,12 +334,15 @@ _CONSEQUENCES = {
     "repeat": "case verdicts are not compared",
     "aggregate": "case verdicts are not compared",
 }
-"""A lower threshold passes more of the same answers. More samples can turn a case that passes six times in ten from a
-coin toss into a failure without any change of the target."""
+"""What is not compared if a setting differs.
+
+A lower threshold passes more of the same answers. More samples can turn a case that passes six times in ten from a coin
+toss into a failure although the target is the same.
+"""
 
 
 class Settings:
-    """Settings by which the cases of some pairs were judged and sampled, with the number of pairs for each."""
+    """The combinations of judging and sampling settings of some pairs, with the number of pairs of each."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], tuple[CasePair, int]] = {}
@@ -355,11 +358,11 @@ class Settings:
         self._found[settings] = one, number + 1
 
     def __iter__(self) -> Iterator[CasePair]:
-        """A pair of each kind."""
+        """Iterate over one pair for each combination."""
         return (pair for pair, _ in self._found.values())
 
     def notes(self) -> Iterator[str]:
-        """Sentences on settings that differ between the two runs, and on what is therefore not compared."""
+        """Sentences on settings that differ between the two runs, and on what is not compared as a result."""
         pairs = sum(number for _, number in self._found.values())
         for what, of in _SETTINGS.items():
             found: Counter[tuple[str, str]] = Counter()
@@ -380,7 +383,7 @@ class Settings:
 
 
 def same_rate(pair: CasePair) -> bool:
-    """Whether the pass rates of both runs are comparable: of samples, or of the verdicts of decided cases."""
+    """Whether the pass rates of both runs are comparable: those of samples, or of the verdicts of decided cases."""
     return same_rule(pair) if pair.by_verdict else _threshold(pair.before) == _threshold(pair.after)
 
 

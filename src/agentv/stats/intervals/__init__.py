@@ -1,1 +1,1 @@
-"""Confidence intervals of rates and means, clustered or not."""
+"""Confidence intervals of rates and means, with or without clusters."""

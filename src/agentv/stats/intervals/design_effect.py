@@ -1,22 +1,23 @@
-"""Uncertainty of a rate or a mean of clustered observations. Every interval of a level comes from here.
+"""Uncertainty of a rate or a mean of clustered observations. Every interval of a rate or mean score comes from here.
 
-Samples of one case, cases of one conversation or of one customer are alike, so that a hundred of them tell less than a
-hundred independent ones. How much less is the design effect: the variance of the mean as the clusters show it, over the
-variance that as many independent observations would have (L. Kish, "Survey Sampling", 1965, section 8.2).
+Samples of one case, or cases of one conversation or one customer, are correlated, so a hundred of them carry less
+information than a hundred independent ones. The design effect measures the loss: it is the variance of the mean as
+estimated from the clusters, over the variance that as many independent observations would have (L. Kish, "Survey
+Sampling", 1965, section 8.2).
 
-1. The variance of the mean is the cluster-robust CR2, with Satterthwaite's degrees of freedom (`clustered.cr2`).
-2. The effective sample size is n / design effect, times (t[n − 1] / t[degrees of freedom])², since few clusters tell
-   the variance badly. It is never above n: that clusters differ by less than chance is itself chance.
+1. The variance of the mean is the cluster-robust CR2, with Satterthwaite's degrees of freedom (`means.cr2`).
+2. The effective sample size is n / design effect, times (t[n − 1] / t[degrees of freedom])², since few clusters
+   estimate the variance poorly. It is never above n: clusters that differ by less than chance do so by chance.
 3. The interval is Wilson's at that size. Source of 2 and 3: E. L. Korn, B. I. Graubard, "Confidence intervals for
    proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24 (1998),
    193–201.
 
-Near 0 and 1 clusters cannot show how much they differ: where all passed, the variance is 0 whatever it would be. So the
-design effect is drawn towards the largest that these clusters could have (every cluster ends alike, Σ size² / n), with
-the weight of half a cluster against those that tell: the clusters with a pass or those with a failure, whichever are
-fewer. Scores other than 0 and 1 have the interval of `bounded_mean`.
+Near 0 and 1, clusters cannot show how much they differ: if everything passed, the estimated variance is 0 whatever the
+true one is. So the design effect is shrunk towards the largest possible one for these clusters (all observations of a
+cluster are equal, Σ size² / n). That prior weighs half a cluster, against the number of informative clusters: those
+with a pass or those with a failure, whichever are fewer. Scores other than 0 and 1 use `bounded_mean_interval`.
 
-Clusters of one observation each have a design effect of 1, and their rate Wilson's own interval.
+Clusters of one observation each have a design effect of 1, and their rate has Wilson's own interval.
 """
 
 from __future__ import annotations
@@ -31,31 +32,31 @@ from msgspec import Struct
 from agentv.stats.intervals.proportion import USUAL, interval_at
 
 DRAWN = 0.5
-"""Clusters' worth of weight with which the design effect is drawn towards the largest possible."""
+"""Weight, in clusters, with which the design effect is shrunk towards the largest possible one."""
 
 _SAME = 1e-9
-"""How far a sum of zeros and ones may be from that of its squares, by rounding."""
+"""Rounding error allowed between a sum of zeros and ones and the sum of their squares."""
 
 
 class ClusterSum(NamedTuple):
-    """One cluster: how many observations it has, above 0, and the sum of their values, each 0..1."""
+    """One cluster: its number of observations (above 0) and the sum of their values, each 0..1."""
 
     size: int
     total: float
 
 
 Sums = Iterable[ClusterSum | tuple[int, float]] | Mapping[tuple[int, float], int]
-"""The clusters one by one, or how many there are of each kind: thousands often are of few."""
+"""The clusters one by one, or the number of clusters of each kind: thousands are often of few kinds."""
 
 
 class Estimate(Struct, frozen=True):
     """A rate or a mean of values in 0..1.
 
     Attributes:
-        mean: over all observations.
-        interval: (low, high); None for a single cluster of several observations.
-        observations, clusters: how many there are.
-        effective: of a rate, the number of independent trials that would tell as much; 0 without an interval.
+        mean: mean over all observations.
+        interval: (low, high), or None for a single cluster of several observations.
+        observations, clusters: their numbers.
+        effective: effective sample size of a rate; 0 for a mean and without an interval.
     """
 
     mean: float
@@ -69,10 +70,10 @@ def estimated_rate(sums: Sums, level: float = USUAL, samples: float = 1.0) -> Es
     """The share of passes, with its interval.
 
     Args:
-        sums: of each cluster how many observations, and how many of them passed; of observations that are shares of
-            several samples each, the sum of these shares.
-        level: the confidence, inside 0..1.
-        samples: of an observation, the harmonic mean: so many independent samples would the mean of the shares be of.
+        sums: number of observations and number of passes of each cluster. If an observation is itself a share of
+            several samples, the sum of these shares instead of the passes.
+        level: confidence level, strictly between 0 and 1.
+        samples: harmonic mean of the number of samples per observation.
 
     Raises:
         ValueError: no observations.
@@ -92,11 +93,11 @@ def estimated_rate(sums: Sums, level: float = USUAL, samples: float = 1.0) -> Es
 
 
 def estimated_mean(sums: Sums, level: float = USUAL) -> Estimate:
-    """The mean of scores in 0..1, with its interval (`bounded_mean`); that of a rate if all are single zeros and ones.
+    """The mean of scores in 0..1, with its interval; treated as a rate if all clusters are a single 0 or 1.
 
     Args:
-        sums: of each cluster how many observations, and the sum of their scores.
-        level: the confidence, inside 0..1.
+        sums: number of observations and sum of scores of each cluster.
+        level: confidence level, strictly between 0 and 1.
 
     Raises:
         ValueError: no observations.
@@ -119,7 +120,7 @@ def are_verdicts(total: float, squares: float) -> bool:
 
 
 class _Observed:
-    """Clusters by their kinds, in an order that does not depend on the one in which they came."""
+    """Clusters by kind, sorted, so that results do not depend on the order of the input."""
 
     def __init__(self, sums: Sums) -> None:
         counted = sums if isinstance(sums, Mapping) else Counter((size, total) for size, total in sums)
@@ -135,12 +136,12 @@ class _Observed:
 
     @property
     def largest_effect(self) -> float:
-        """Design effect if all observations of each cluster were equal: the upper bound."""
+        """Upper bound of the design effect: all observations of each cluster are equal."""
         return sum(size * size * number for size, _, number in self._kinds) / self.observations
 
     def variance(self) -> tuple[float, float]:
-        """The variance of the mean, and the degrees of freedom that it is known with."""
-        from agentv.stats.intervals.means import cr2  # runs whose cases stand alone do not need it
+        """The variance of the mean, and its degrees of freedom."""
+        from agentv.stats.intervals.means import cr2  # runs without clusters do not need it
 
         return cr2(((size, total - self.mean * size, number) for size, total, number in self._kinds), self.observations)
 
@@ -152,12 +153,12 @@ class _Observed:
 
     @property
     def kinds(self) -> dict[tuple[int, float], int]:
-        """How many clusters there are of each size and sum."""
+        """Number of clusters of each size and sum."""
         return {(size, total): number for size, total, number in self._kinds}
 
 
 def _for_few(freedom: float, count: float, level: float) -> float:
-    """How much smaller a sample is whose variance is known from few clusters; 1 at most."""
+    """Factor on the sample size, at most 1, for a variance that is estimated from few clusters."""
     from agentv.stats.intervals.means import t_quantile
 
     return min(1.0, (t_quantile(count - 1, level) / t_quantile(freedom, level)) ** 2)

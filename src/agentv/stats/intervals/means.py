@@ -1,25 +1,25 @@
-"""Interval of the mean of scores in 0..1, which allows for scores that the sample does not hold.
+"""Interval of the mean of scores in 0..1 that allows for scores the sample does not contain.
 
 Twenty scores near 0.9 do not show that no case scores 0, and one such case in twenty lowers the mean by 0.045. So the
 lower end takes one more cluster into account, with the score 0, and the upper end one with the score 1. The clusters
-are reweighted at random, with weights that are uniform on the simplex; the lower end is the mean that the reweighted
-one is below with the chance (1 - level) / 2. A cluster weighs as what it holds, the one that was not seen as the
-cluster of an observation does on average.
+are reweighted at random, with weights that are uniform on the simplex. The reweighted mean is below the lower end with
+probability (1 - level) / 2. A cluster weighs as much as its observations. The unseen cluster weighs as much as the
+cluster of a random observation does on average.
 
-- Where all scores are alike, and where all are 0 or 1, it is Clopper and Pearson's interval.
-- With many clusters it comes to Student's.
-- Of scores turned round (1 - score) it is the same turned round.
+- If all scores are equal, or all are 0 or 1, it is Clopper and Pearson's interval.
+- With many clusters, it approaches Student's t interval.
+- Inverting the scores (1 - score) mirrors the interval.
 
 Betting intervals (I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of the
-Royal Statistical Society B 86 (2024), 1-27) allow for the same and are proven to hold; they are 15 to 50 % wider at
-every number of cases (`benchmarks/coverage_levels.py scores`).
+Royal Statistical Society B 86 (2024), 1-27) make the same allowance and have proven coverage, but are 15 to 50 % wider
+at every number of cases (`benchmarks/coverage_levels.py scores`).
 
 Sources: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
-variable", Mathematical Methods of Statistics 14 (2005), 451-467, which `stats.comparison.difference` uses, too;
+variable", Mathematical Methods of Statistics 14 (2005), 451-467, which `stats.difference` uses too;
 R. Lugannani, S. Rice, "Saddle point approximation for the distribution of the sum of independent random variables",
 Advances in Applied Probability 12 (1980), 475-490, in Barndorff-Nielsen's form.
 
-Plain Python: every run with scores sums up with it, and importing numpy would take longer than that.
+Plain Python: the summary of every run with scores uses it, and importing numpy would take longer than computing it.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from math import copysign, erfc, exp, fsum, inf, isnan, lgamma, log, log1p, pi, 
 from agentv.stats.intervals.proportion import USUAL, quantile
 
 MOST_KINDS = 128
-"""Different clusters above which those with nearly the same mean are taken together."""
+"""Number of distinct clusters above which those with nearly the same mean are merged."""
 FAR = 9.0
-"""Standard normal quantile beyond which a chance is as good as 0 or 1."""
+"""Standard normal quantile beyond which a probability is treated as 0 or 1."""
 
 NOTHING = 1e-9
-"""Of a mean."""
+"""Precision of a mean."""
 
 Kinds = Sequence[tuple[float, float, float]]
-"""Size, sum and number of clusters that are alike."""
+"""Size, sum and number of identical clusters."""
 
 
 def bounded_mean_interval(clusters: Mapping[tuple[int, float], int], level: float) -> tuple[float, float]:
     """Confidence interval of the mean of all observations.
 
     Args:
-        clusters: (size, sum of the values, each 0..1) → how many clusters are like that.
-        level: the confidence, inside 0..1.
+        clusters: (size, sum of the values, each 0..1) → number of such clusters.
+        level: confidence level, strictly between 0 and 1.
     """
     kinds = _gathered(sorted((size, total, float(number)) for (size, total), number in clusters.items()))
     count = fsum(size * number for size, _, number in kinds)
@@ -60,7 +60,7 @@ def bounded_mean_interval(clusters: Mapping[tuple[int, float], int], level: floa
 
 
 def _gathered(kinds: Kinds) -> Kinds:
-    """At most about `MOST_KINDS` kinds of each size, with the same sum."""
+    """The clusters merged to about `MOST_KINDS` kinds per size, with the total sum unchanged."""
     if len(kinds) <= MOST_KINDS:
         return kinds
     found: dict[tuple[float, int], list[tuple[float, float]]] = {}
@@ -74,7 +74,7 @@ def _gathered(kinds: Kinds) -> Kinds:
 
 
 def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
-    """The mean at which the chance that the reweighted one is not above it is that of a normal quantile."""
+    """The mean that the reweighted mean does not exceed with the probability of the normal quantile `wanted`."""
     counts = [*(number for _, _, number in kinds), 1.0]
 
     def excess(null: float) -> float:
@@ -101,7 +101,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
         found = excess(null)
         if abs(found) < 1e-6:
             return null
-        again = steep and found * before > 0  # Illinois: an end that stays twice counts half
+        again = steep and found * before > 0  # Illinois method: halve the value at an end that stays twice
         if found < 0:
             low, below, above = null, found, above / 2 if again else above
         else:
@@ -111,7 +111,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
 
 
 def _chance(values: Sequence[float], counts: Sequence[float]) -> float:
-    """The normal quantile of the chance that Σ G · value is at most 0, where G is Gamma(count)."""
+    """Normal quantile of the probability that Σ G · value is at most 0, for independent G ~ Gamma(count)."""
     lowest, highest = min(values), max(values)
     if lowest >= 0 or highest <= 0:
         return -FAR if lowest >= 0 else FAR
@@ -146,7 +146,7 @@ class MeanInterval:
 
     Attributes:
         low, high: −inf and inf for a single cluster, which has no interval; JSON cannot represent them.
-        clusters: how many there were.
+        clusters: number of clusters.
     """
 
     mean: float
@@ -156,11 +156,11 @@ class MeanInterval:
 
 
 def mean_interval(values: Sequence[float], clusters: Sequence[Hashable], *, level: float = USUAL) -> MeanInterval:
-    """The mean of all values, with an interval that holds though values of one cluster are alike.
+    """The mean of all values, with an interval that is valid if values of one cluster are correlated.
 
-    The variance is the cluster-robust CR2 (exactly unbiased where observations are independent), the quantile that of
-    Student's t with Satterthwaite's degrees of freedom; with clusters of one size that is the t interval of the
-    clusters' means with clusters − 1 degrees of freedom. R: `clubSandwich::conf_int(lm(y ~ 1), vcov = "CR2", cluster =
+    The variance is the cluster-robust CR2, which is unbiased for independent observations. The quantile is that of
+    Student's t with Satterthwaite's degrees of freedom. For clusters of equal size, the result is the t interval of the
+    cluster means with clusters − 1 degrees of freedom. R: `clubSandwich::conf_int(lm(y ~ 1), vcov = "CR2", cluster =
     g, test = "Satterthwaite")`.
 
     Source: R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
@@ -170,11 +170,11 @@ def mean_interval(values: Sequence[float], clusters: Sequence[Hashable], *, leve
 
     Args:
         values: the observations; at least one.
-        clusters: for each of them, what it belongs to.
-        level: the confidence, inside 0..1.
+        clusters: cluster of each observation.
+        level: confidence level, strictly between 0 and 1.
 
     Raises:
-        ValueError: there are no values, not as many clusters as values, or `level` is not inside 0..1.
+        ValueError: there are no values, `clusters` has another length, or `level` is out of range.
     """
     if not values or len(values) != len(clusters) or not 0 < level < 1:
         raise ValueError(f"no mean: {len(values)} values, {len(clusters)} clusters, level {level}")
@@ -188,15 +188,15 @@ def mean_interval(values: Sequence[float], clusters: Sequence[Hashable], *, leve
 
 
 def cr2(clusters: Iterable[tuple[float, float, int]], count: float) -> tuple[float, float]:
-    """The cluster-robust variance CR2 of a mean, and Satterthwaite's degrees of freedom of it.
+    """The cluster-robust variance CR2 of a mean, and its degrees of freedom by Satterthwaite.
 
-    For a mean CR2 only divides by one minus the share of a cluster. The degrees of freedom are (Σ P_gg)² / Σ P_gh² in
+    For a mean, CR2 divides by one minus the share of a cluster. The degrees of freedom are (Σ P_gg)² / Σ P_gh² in
     closed form: P_gg is size / count², P_gh is √(b_g · b_h) / count³ with b = size² / (1 − size / count).
 
     Args:
-        clusters: size, sum of the deviations from the mean of all, and how many clusters there are like that; two
-            clusters at least.
-        count: of all observations.
+        clusters: size, sum of the deviations from the overall mean, and number of such clusters; at least two clusters
+            in all.
+        count: number of all observations.
     """
     summed = leverage = leverages = sizes = 0.0
     for size, deviation, number in clusters:
@@ -218,10 +218,10 @@ def _by_cluster(values: Sequence[float], clusters: Sequence[Hashable], mean: flo
 
 
 _MANY = 400.0
-"""Degrees of freedom from which the quantile's expansion around the normal one is right to 12 digits."""
+"""Degrees of freedom from which the expansion around the normal quantile is accurate to 12 digits."""
 
 _NORMAL = 1e6
-"""Degrees of freedom from which the distribution is the normal one, to 7 digits; logarithms of gamma cancel there."""
+"""Degrees of freedom from which the normal distribution is accurate to 7 digits, while `lgamma` loses precision."""
 
 
 @lru_cache(maxsize=512)
@@ -232,10 +232,10 @@ def t_quantile(freedom: float, level: float = USUAL) -> float:
 
     Args:
         freedom: degrees of freedom, above 0; Satterthwaite's are fractional.
-        level: the confidence, inside 0..1.
+        level: confidence level, strictly between 0 and 1.
 
     Raises:
-        ValueError: `freedom` is not above 0, or `level` not inside 0..1.
+        ValueError: `freedom` is not above 0, or `level` is out of range.
     """
     if isnan(freedom) or freedom <= 0:
         raise ValueError(f"degrees of freedom must be above 0, found {freedom}")
@@ -249,7 +249,7 @@ def t_quantile(freedom: float, level: float = USUAL) -> float:
     for _ in range(200):
         excess = t_tails(found, freedom) - (1 - level)
         low, high = (found, high) if excess > 0 else (low, found)
-        step = found + excess / (2 * _density(found, freedom))  # Newton's, where it stays within what is known
+        step = found + excess / (2 * _density(found, freedom))  # Newton's step, if it stays within the bounds
         after = step if low < step < high else (low + high) / 2
         if abs(after - found) <= 1e-13 * found:
             return after
@@ -258,7 +258,7 @@ def t_quantile(freedom: float, level: float = USUAL) -> float:
 
 
 def t_tails(value: float, freedom: float) -> float:
-    """The two-sided p-value of a t statistic: the chance that |T| is at least |value|.
+    """The two-sided p-value of a t statistic: the probability that |T| is at least |value|.
 
     scipy: `2 * t.sf(abs(value), df)`.
     """

@@ -1,4 +1,4 @@
-"""Confidence interval of a proportion, and what cases that were all alike say of the others."""
+"""Confidence interval of a proportion, bounds on unseen cases, and counts of a binary classification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USUAL = 0.95
 
 
 USUAL_QUANTILE = 1.9599639845400536
-"""What `statistics.NormalDist` gives for it, to the last bit."""
+"""Quantile for `USUAL`, equal to that of `statistics.NormalDist` to the last bit."""
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> tuple[float, float]:
@@ -23,10 +23,10 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927),
     209–212; method 3 in R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in
-    Medicine 17 (1998), 857–872, whose table I the tests hold it to.
+    Medicine 17 (1998), 857–872, whose table I is in the tests.
 
     Raises:
-        ValueError: there are no trials, more successes than trials, or `confidence` is not inside 0..1.
+        ValueError: there are no trials, more successes than trials, or `confidence` is out of range.
     """
     if not 0 <= successes <= trials or not trials:
         raise ValueError(f"no proportion: {successes} of {trials}")
@@ -37,15 +37,15 @@ def interval_at(share: float, effective: float, confidence: float = USUAL) -> tu
     """Wilson's interval of a share with this effective sample size: (low, high), both in 0..1.
 
     Args:
-        share: 0..1; a rate, or the mean of scores that lie there.
-        effective: the effective sample size, above 0; it need not be whole.
-        confidence: inside 0..1.
+        share: a rate or a mean score, 0..1.
+        effective: effective sample size, above 0, not necessarily whole.
+        confidence: strictly between 0 and 1.
     """
     z = quantile(confidence)
     scale = 1 + z * z / effective
     centre = (share + z * z / (2 * effective)) / scale
     reach = z * sqrt(share * (1 - share) / effective + z * z / (4 * effective * effective)) / scale
-    # at the ends the formula gives exactly 0 and 1, up to rounding
+    # at the ends, the formula gives 0 and 1 up to rounding
     low = 0.0 if share <= 0 else max(0.0, centre - reach)
     high = 1.0 if share >= 1 else min(1.0, centre + reach)
     return low, high
@@ -56,7 +56,7 @@ def quantile(confidence: float) -> float:
     """The two-sided quantile of the standard normal distribution: 1.96 for 0.95."""
     if confidence == USUAL:
         return USUAL_QUANTILE
-    from statistics import NormalDist  # 5 ms, and every run sums up at the usual confidence
+    from statistics import NormalDist  # takes 5 ms, and every summary uses the usual confidence
 
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, found {confidence}")
@@ -64,9 +64,10 @@ def quantile(confidence: float) -> float:
 
 
 def unseen_share(seen: int, level: float = USUAL) -> float:
-    """The largest share of other cases that fits with `seen` cases which were all alike: 1 − ((1 − level)/2)^(1/seen).
+    """Upper bound on the share of different cases after `seen` cases that were all the same.
 
-    It is the upper end of the exact interval of 0 of `seen`; at level 0.95 about 3.7 divided by `seen`. R:
+    The bound is 1 − ((1 − level)/2)^(1/seen), the upper end of the exact interval of 0 of `seen`. At level 0.95, it is
+    about 3.7 divided by `seen`. R:
     `binom.test(0, seen, conf.level = level)$conf.int[2]`.
 
     Source: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
@@ -78,22 +79,22 @@ def unseen_share(seen: int, level: float = USUAL) -> float:
 
 
 def cases_for_share(share: float, level: float = USUAL) -> int:
-    """How many cases must be seen, all alike, until at most such a share of others can be unlike them.
+    """Number of cases, all the same, that bound the share of different cases by `share`: the inverse of `unseen_share`.
 
     Args:
-        share: above 0; from 1 on one case will do.
-        level: as of `unseen_share`, which this turns around.
+        share: above 0; one case is enough for a share of 1 or more.
+        level: confidence level, as in `unseen_share`.
     """
     return 1 if share >= 1 else ceil(log((1 - level) / 2) / log(1 - share))
 
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """The four counts of a yes-or-no question with known answers.
+    """The confusion counts of a binary classification.
 
     Attributes:
-        true_positives, false_positives: yes was said, rightly and wrongly.
-        false_negatives, true_negatives: no was said, wrongly and rightly.
+        true_positives, false_positives: cases classified as yes, rightly and wrongly.
+        false_negatives, true_negatives: cases classified as no, wrongly and rightly.
     """
 
     true_positives: int = 0
@@ -103,19 +104,19 @@ class Classified:
 
     @property
     def total(self) -> int:
-        """All that was judged."""
+        """Number of all classified cases."""
         return self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
 
     def precision(self, confidence: float = USUAL) -> MeasuredShare | None:
-        """TP / (TP + FP): how often yes was right. None where yes was never said."""
+        """TP / (TP + FP), or None if nothing was classified as yes."""
         return _share(self.true_positives, self.true_positives + self.false_positives, confidence)
 
     def recall(self, confidence: float = USUAL) -> MeasuredShare | None:
-        """TP / (TP + FN): how much of what is yes was found. None where nothing is."""
+        """TP / (TP + FN), or None if there are no positives."""
         return _share(self.true_positives, self.true_positives + self.false_negatives, confidence)
 
     def f1(self, confidence: float = USUAL) -> MeasuredShare | None:
-        """2·TP / (2·TP + FP + FN). None where yes was never said and nothing is: there is nothing to be found."""
+        """2·TP / (2·TP + FP + FN), or None if there are no positives and nothing was classified as yes."""
         union = self.true_positives + self.false_positives + self.false_negatives
         jaccard = _share(self.true_positives, union, confidence)
         if jaccard is None:
@@ -124,22 +125,22 @@ class Classified:
         return MeasuredShare(_f1_of(jaccard.value), (low, high))
 
     def of_skill(self, skill: str) -> SkillShares:
-        """The counts and the measures, for queries that load this skill, or should."""
+        """The counts and measures of a skill: positives are the queries that should load it."""
         counts = (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
         return SkillShares(skill, *counts, self.precision(), self.recall(), self.f1())
 
 
 Query = tuple[str | None, Collection[str]]
-"""The skill that a query should load, or None, and those that it loaded."""
+"""The skill that a query should load (None for no skill), and the skills that it loaded."""
 
 
 def activation_of(suite: str, queries: Iterable[Query], skills: Iterable[str]) -> Activation:
-    """What judged queries show of each skill.
+    """Measures of each skill and the confusion matrix, from judged queries.
 
     Args:
-        suite: name of what they were asked about.
-        queries: each once.
-        skills: all that could be loaded.
+        suite: name of the suite or prompt.
+        queries: each query once.
+        skills: all skills that could be loaded.
     """
     found = list(queries)
     shares = [

@@ -1,1 +1,1 @@
-"""Several samples of a case, and when to stop sampling."""
+"""Statistics of repeated samples of a case, and rules for when to stop sampling."""

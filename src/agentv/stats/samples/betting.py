@@ -1,18 +1,18 @@
-"""The mean of paired differences, watched while cases are drawn: evidence and bounds that hold at every look.
+"""Sequential test of the mean of paired differences: evidence and bounds that are valid at every look.
 
-Somebody bets against "the mean is at most μ". Before each case a part b of the capital is put on a difference above μ;
-what the capital is multiplied by is
+A bettor bets against "the mean is at most μ". Before each case, a fraction b of the capital is bet on a difference
+above μ. The capital is multiplied by
 
-    1 + b · (d − μ) / (1 + μ)        for a difference d of −1..1, which is 0 or more
+    1 + b · (d − μ) / (1 + μ)        for a difference d of −1..1, so that the factor is 0 or more
 
-Cases that depend on each other are drawn together, and are one bet: of n cases whose differences sum to s, where the
-largest such group has M, it is 1 + b · (s − n·μ) / M / (1 + μ). Where the mean is at most μ no such game is favourable:
-the capital is a nonnegative supermartingale that begins at 1. So the chance that it ever reaches 2/α is α/2 at most,
-however often one looks and whenever one stops (Ville, 1939). Several b are played side by side, each with an equal
-share of the capital, since nobody knows the best one before.
+Dependent cases are drawn together and form one bet: for n cases whose differences sum to s, where the largest such
+group has M cases, the factor is 1 + b · (s − n·μ) / M / (1 + μ). If the mean is at most μ, no such bet is favourable,
+and the capital is a nonnegative supermartingale that begins at 1. So the probability that it ever reaches 2/α is at
+most α/2, however often one looks and whenever one stops (Ville, 1939). Several values of b are bet in parallel, each
+with an equal share of the capital, since the best one is not known in advance.
 
-The capital falls as μ rises. So the bounds of the mean are those μ at which either game has 2/α, and a bound excludes a
-value exactly where the game against that value is won: the interval and the claims cannot disagree.
+The capital falls as μ rises. The bounds of the mean are the values of μ at which the capital of either bet is 2/α. So a
+bound excludes a value exactly if the bet against that value is won: the interval and the claims cannot disagree.
 
 Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting", Journal of the Royal
 Statistical Society B 86 (2024), 1–27, arXiv:2010.09686, sections 4 and B.
@@ -30,23 +30,23 @@ from msgspec import Struct, field
 Claim = Literal["better", "worse", "non-inferior"]
 
 Drawn = tuple[float, float]
-"""Of one bet: the sum of its differences, and how many cases it is of, both divided by the most cases of any."""
+"""One bet: the sum of its differences and its number of cases, both divided by the largest number of any bet."""
 
 PARTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8)
-"""Of the capital, that are put on each case: small ones win of small differences, large ones of large differences."""
+"""Fractions of the capital to bet on each case: small ones gain from small differences, large ones from large ones."""
 
 DIGITS = 12
-"""Of a difference; those that are alike but for rounding are one."""
+"""Digits to which differences are rounded, so that equal ones are counted together."""
 
 _HALVINGS = 50
 
 
 def evidence_above(differences: Mapping[Drawn, int], null: float) -> float:
-    """The capital of a bet against "the mean is at most `null`": 1 for no evidence, 2/α and more for enough.
+    """The capital of a bet against "the mean is at most `null`": 1 is no evidence, 2/α or more is enough.
 
     Args:
-        differences: what was drawn → how often.
-        null: above −1, below 1.
+        differences: bet → how often it was drawn.
+        null: strictly between −1 and 1.
     """
     capitals = [sum(count * log(_factor(part, one, null)) for one, count in differences.items()) for part in PARTS]
     return sum(exp(min(capital, 700.0)) for capital in capitals) / len(PARTS)
@@ -58,19 +58,19 @@ def _factor(part: float, drawn: Drawn, null: float) -> float:
 
 
 def confidence_bounds(low: Mapping[Drawn, int], high: Mapping[Drawn, int], alpha: float) -> tuple[float, float]:
-    """Bounds of a mean difference that hold at all looks at once, both together with a chance of 1 − `alpha` at least.
+    """Bounds of a mean difference that hold at all looks together with a probability of at least 1 − `alpha`.
 
     Args:
-        low: the differences at their worst, where some are known within bounds only.
-        high: the same ones at their best.
-        alpha: inside 0..1.
+        low: the differences in their worst case, if some are only known within bounds.
+        high: the same differences in their best case.
+        alpha: error rate, strictly between 0 and 1.
     """
     mirrored = {(-total, weight): count for (total, weight), count in high.items()}
     return _lower_bound(low, alpha / 2), 0.0 - _lower_bound(mirrored, alpha / 2)
 
 
 def mean_of(differences: Mapping[Drawn, int]) -> float:
-    """The mean difference of the cases that were drawn; 0 where there were none."""
+    """The mean difference of the drawn cases, or 0 if there are none."""
     cases = sum(weight * count for (_, weight), count in differences.items())
     return sum(total * count for (total, _), count in differences.items()) / cases if cases else 0.0
 
@@ -87,18 +87,18 @@ def _lower_bound(differences: Mapping[Drawn, int], alpha: float) -> float:
 
 
 class PairedBets(Struct):
-    """Paired differences in the order in which cases were drawn, and what they show at the latest look.
+    """A sequential test of paired differences, in the order in which their cases are drawn.
 
-    With a margin of 0 the mean is claimed to be above 0 (`better`) or below it (`worse`). With another, `better` is
-    above +margin, `worse` below −margin, and `non-inferior` above −margin. The first claim stays: the chance that it is
-    wrong is `alpha` at most, whatever the mean truly is.
+    With a margin of 0, the claims are that the mean is above 0 (`better`) or below it (`worse`). Otherwise, `better` is
+    above +margin, `worse` below −margin, and `non-inferior` above −margin. The first claim is final: the probability
+    that it is wrong is at most `alpha`, whatever the true mean is.
 
     Attributes:
-        alpha: inside 0..1.
-        margin: 0..1; the largest loss that does not matter.
-        claim: the first one that was shown; None: nothing yet.
-        drawn: how many bets there were when it was, or so far.
-        low, high: what was drawn, at its worst and at its best, and how often.
+        alpha: error rate, strictly between 0 and 1.
+        margin: largest loss that does not matter, 0..1.
+        claim: the first claim that was shown, or None if there is none yet.
+        drawn: number of bets until the claim, or so far.
+        low, high: how often each bet was drawn, in the worst and in the best case.
     """
 
     alpha: float = 0.05
@@ -112,15 +112,15 @@ class PairedBets(Struct):
     _spared: list[float] = field(default_factory=lambda: [0.0] * len(PARTS))
 
     def add(self, low: float, high: float | None = None, weight: float = 1.0) -> Claim | None:
-        """One more difference, of the case that was drawn next; what is shown now.
+        """Add the difference of the next case, and return the claim so far.
 
-        A difference that is not known, since something errored, is given by its bounds: no claim leans on the better of
-        them. What comes after a claim is passed over.
+        A difference that is unknown because of an error is given by its bounds; each claim uses the less favourable
+        one. Differences after a claim are ignored.
 
         Args:
-            low: candidate less base, −weight..weight; at its worst.
-            high: at its best; None: it is known.
-            weight: of cases that are drawn together, how many there are, as a part of the most that any group has.
+            low: candidate minus base in the worst case, −weight..weight.
+            high: candidate minus base in the best case, or None if the difference is known.
+            weight: number of cases drawn together, divided by the size of the largest group.
         """
         if self.claim is not None:
             return self.claim
@@ -145,7 +145,7 @@ class PairedBets(Struct):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Of the mean difference: right at all looks with a chance of 1 − alpha at least."""
+        """Bounds of the mean difference that hold at all looks with a probability of at least 1 − alpha."""
         return confidence_bounds(self.low, self.high, self.alpha)
 
 
@@ -155,6 +155,6 @@ def _bet(capitals: list[float], drawn: Drawn, null: float) -> None:
 
 
 def _total(capitals: list[float]) -> float:
-    """The logarithm of the sum."""
+    """Logarithm of the summed capital, from the logarithms of its parts."""
     largest = max(capitals)
     return largest + log(sum(exp(one - largest) for one in capitals))

@@ -1,6 +1,6 @@
-"""Several samples of each case of a run: rates, flaky cases, pass@k and pass^k (SPEC section 10).
+"""Statistics of a run with several samples of each case: rates, flaky cases, pass@k and pass^k (SPEC section 10).
 
-Imported where a case has several: most runs do not pay for it.
+Imported only if a case has several samples, since most runs do not need it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 
 class CaseSamples(NamedTuple):
-    """Of one case on one target: how many samples were judged, and how many of them passed."""
+    """Numbers of judged and passed samples of one case on one target."""
 
     test_id: str
     suite: str
@@ -31,21 +31,21 @@ class CaseSamples(NamedTuple):
 
 
 Chance = Callable[[int, int, int], float]
-"""Of so many judged samples and so many that passed, the chance at k."""
+"""A function of the number of judged samples, the number that passed, and k: pass@k or pass^k."""
 
 LISTED = 1000
-"""Cases that the summary holds one by one."""
+"""Cases that the summary lists one by one."""
 
 
 class SamplesTally(Struct):
-    """Takes in cases, and holds a bounded number of them."""
+    """Totals over the samples of cases. Only a bounded number of cases is kept."""
 
     _pairs: Counter[tuple[int, int]] = field(default_factory=Counter)
     _clusters: dict[int, tuple[tuple[int, int], ...]] = {}
     _listed: list[CaseSamples] = []
 
     def add(self, case: CaseSamples, cluster: int) -> None:
-        """Add a case with its cluster; one without graded samples is skipped."""
+        """Add a case with its cluster; cases without graded samples are ignored."""
         if not case.judged:
             return
         pair = (case.judged, case.passed)
@@ -56,7 +56,7 @@ class SamplesTally(Struct):
             self._cut()
 
     def samples(self) -> Samples | None:
-        """The totals of repeated cases; None if there was none."""
+        """The totals of the cases, or None if there are none."""
         if not self._pairs:
             return None
         self._cut()
@@ -85,7 +85,7 @@ class SamplesTally(Struct):
         )
 
     def _usual_number(self) -> int:
-        """The number of graded samples that most cases have; the larger one of two."""
+        """The most frequent number of graded samples per case; the larger one if two are equally frequent."""
         cases: Counter[int] = Counter()
         for (judged, _), number in self._pairs.items():
             cases[judged] += number
@@ -97,7 +97,7 @@ class SamplesTally(Struct):
 
 
 Kinds = Mapping[tuple[tuple[int, int], ...], int]
-"""Clusters by what their cases came to, (judged, passed) of each, and how many there are like that."""
+"""The (judged, passed) counts of the cases of a cluster → number of such clusters."""
 
 
 def _over(
@@ -105,7 +105,7 @@ def _over(
     value: Callable[[tuple[int, int]], float | None],
     estimated: Callable[[Sums], Estimate] = estimated_mean,
 ) -> Estimate | None:
-    """The mean of a value of each case over all of them, where it has one; None where none has."""
+    """The mean of `value` over the cases that have one, or None if no case has."""
     sums: Counter[tuple[int, float]] = Counter()
     for pairs, number in kinds.items():
         found = [one for pair in pairs if (one := value(pair)) is not None]
@@ -115,7 +115,7 @@ def _over(
 
 
 def _rate_of_samples(kinds: Kinds) -> Estimate | None:
-    """pass@1 where all cases have as many samples: the pass rate, with its interval. None where they differ."""
+    """pass@1 (the pass rate) with its interval, or None if cases differ in their number of samples."""
     if len({judged for pairs in kinds for judged, _ in pairs}) > 1:
         return None
     sums: Counter[tuple[int, float]] = Counter()
@@ -125,7 +125,7 @@ def _rate_of_samples(kinds: Kinds) -> Estimate | None:
 
 
 def _chance(chance: Chance, k: int, full: int, pair: tuple[int, int]) -> float | None:
-    """The chance at k of a complete case: means over different cases for each k would not fit together."""
+    """pass@k or pass^k of a complete case, so that the means for every k are over the same cases; None otherwise."""
     return chance(*pair, k) if pair[0] >= full else None
 
 
@@ -142,7 +142,7 @@ def _intervals(found: Mapping[int, Estimate | None]) -> dict[int, Interval]:
 
 
 def _rank(case: CaseSamples) -> tuple[object, ...]:
-    """Flaky ones come first, then the worst; what is alike in that by its name, whatever ended first."""
+    """Sort key: flaky cases first, then by pass rate, lowest first, then by name."""
     named = (case.suite, case.test_id, case.prompt_id or "", case.target)
     return (not is_flaky(case.judged, case.passed), case.passed / case.judged, *named)
 
@@ -165,48 +165,48 @@ def _of_case(case: CaseSamples, chance: Chance) -> Mapping[int, float]:
 
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:
-    """pass@k, the chance that at least one of k samples passes, 0..1: 1 − C(samples − passed, k) / C(samples, k).
+    """pass@k, the probability that at least one of k samples passes: 1 − C(samples − passed, k) / C(samples, k).
 
-    Unbiased, unlike 1 − (1 − rate)^k, which says too little. Over several cases it is the mean of theirs.
+    Unbiased, unlike 1 − (1 − rate)^k, which is too low. For several cases, take the mean.
 
     Source: M. Chen et al., "Evaluating large language models trained on code" (2021), arXiv:2107.03374, equation 1.
 
     Args:
-        samples: of one case, that were judged.
-        passed: those that passed.
+        samples: judged samples of one case.
+        passed: samples that passed.
         k: 1..samples.
 
     Raises:
-        ValueError: no such samples.
+        ValueError: the numbers do not fit together.
     """
     return 1 - all_fail(samples, passed, k)
 
 
 def pass_hat_k(samples: int, passed: int, k: int) -> float:
-    """pass^k, the chance that all of k samples pass, 0..1: C(passed, k) / C(samples, k).
+    """pass^k, the probability that all of k samples pass: C(passed, k) / C(samples, k).
 
-    Unbiased, unlike rate^k, which says too much. Over several cases it is the mean of theirs.
+    Unbiased, unlike rate^k, which is too high. For several cases, take the mean.
 
     Source: S. Yao et al., "τ-bench: a benchmark for tool-agent-user interaction in real-world domains" (2024),
     arXiv:2406.12045, section 3.
 
     Args:
-        samples: of one case, that were judged.
-        passed: those that passed.
+        samples: judged samples of one case.
+        passed: samples that passed.
         k: 1..samples.
 
     Raises:
-        ValueError: no such samples.
+        ValueError: the numbers do not fit together.
     """
     return all_fail(samples, samples - passed, k)
 
 
 def at_k_interval(samples: int, passed: int, k: int) -> tuple[float, float]:
-    """The interval of one case's pass@k: (low, high), with the estimate in it.
+    """Confidence interval of one case's pass@k: (low, high), always containing the estimate.
 
-    Samples of one case are independent, so that its rate has Wilson's interval; pass@k is 1 − (1 − rate)^k, which only
-    grows, so that the ends carry over with their coverage. The unbiased estimate is 1 wherever fewer than k samples
-    failed, and lies above that; the interval is then stretched up to it.
+    Samples of one case are independent, so its rate has Wilson's interval. pass@k is 1 − (1 − rate)^k, which is
+    monotonic, so the transformed ends keep their coverage. The unbiased estimate is 1 if fewer than k samples failed,
+    which is above that interval; the interval is then extended to it.
     """
     low, high = wilson_interval(passed, samples)
     found = pass_at_k(samples, passed, k)
@@ -214,7 +214,7 @@ def at_k_interval(samples: int, passed: int, k: int) -> tuple[float, float]:
 
 
 def hat_k_interval(samples: int, passed: int, k: int) -> tuple[float, float]:
-    """The interval of one case's pass^k, rate^k, likewise; where fewer than k passed it goes down to the estimate."""
+    """Confidence interval of one case's pass^k, like `at_k_interval`; extended to 0 if fewer than k samples passed."""
     low, high = at_k_interval(samples, samples - passed, k)
     return 1 - high, 1 - low
 
@@ -225,10 +225,10 @@ def tells_at_k(samples: int, passed: int, k: int) -> bool:
 
 
 def all_fail(samples: int, passed: int, k: int) -> float:
-    """The chance that k samples, drawn out of these without putting one back, all failed.
+    """Probability that k samples, drawn from these without replacement, all failed.
 
     Raises:
-        ValueError: no such samples.
+        ValueError: the numbers do not fit together.
     """
     if not 0 <= passed <= samples or not 1 <= k <= samples:
         raise ValueError(f"no samples: {passed} of {samples} passed, k is {k}")
@@ -247,10 +247,10 @@ def is_flaky(samples: int, passed: int) -> bool:
 
 
 def disagreement(samples: int, passed: int) -> float:
-    """The chance that two samples of the case disagree: 2 · passed · failed / (samples · (samples − 1)), 0..1.
+    """Probability that two samples of the case disagree: 2 · passed · failed / (samples · (samples − 1)).
 
-    The unbiased estimator of 2p(1 − p), which is 0 for a case that always ends alike and 0.5 for a coin. Unlike the
-    share of flaky cases it does not grow with the number of samples.
+    It is the unbiased estimator of 2p(1 − p), which is 0 for a case that always has the same result and 0.5 for a coin
+    toss. Unlike the share of flaky cases, it does not grow with the number of samples.
 
     Source: C. Gini's index of diversity, in the unbiased form of E. H. Simpson, "Measurement of diversity", Nature 163
     (1949), 688, for two kinds.
@@ -264,13 +264,11 @@ def disagreement(samples: int, passed: int) -> float:
 
 
 def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> MeasuredShare | None:
-    """The chance that two samples of a case disagree, over all cases, with the interval of a mean of scores.
-
-    None where no case has two samples.
+    """Mean probability that two samples of a case disagree, with its interval; None if no case has two samples.
 
     Args:
-        cases: of each how many samples were judged, and how many of them passed.
-        confidence: of the interval, inside 0..1.
+        cases: numbers of judged and of passed samples of each case.
+        confidence: confidence level of the interval, strictly between 0 and 1.
     """
     shares = Counter((1, disagreement(samples, passed)) for samples, passed in cases if samples > 1)
     if not shares:

@@ -1,22 +1,22 @@
-"""Verdict of a case from samples that may end early: when to stop, what follows, and an unbiased rate.
+"""Verdict of a case whose sampling may end early: when to stop, the verdict, and an unbiased rate.
 
-The bounds of a rate are watched while samples come in. An ordinary interval holds for a number of samples that was
-fixed before. Looked at after every sample, until it says what one waits for, it is wrong far more often than it claims.
-The bounds here hold at all times at once, so that one may stop whenever they say enough (Ville, 1939; Robbins,
-"Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard,
-Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics
-49, 2021).
+The bounds of a pass rate are checked after every sample. An ordinary interval is valid for a number of samples that was
+fixed in advance. Checked after every sample until it shows a result, it is wrong far more often than its level. The
+bounds here hold at all times together, so that sampling may stop at any time (Ville, 1939; Robbins, "Statistical
+methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard, Ramdas,
+McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49, 2021).
 
-The evidence that a rate p lies above θ, after s passes and f failures, is the likelihood ratio
+The evidence that a rate p is above θ, after s passes and f failures, is the likelihood ratio
 
     E = ½ · ∫ q^s (1−q)^f dq / (1−θ) / (θ^s (1−θ)^f)  +  ½ · 1{f = 0} / θ^s        the integral from θ to 1
 
-a bet on all rates above θ alike, and as much on a rate of 1: many cases always pass, or never. For every p ≤ θ it is a
-nonnegative supermartingale that begins at 1, since (p·q/θ + (1−p)·(1−q)/(1−θ)) ≤ 1 for every q ≥ θ. So the chance that
-it ever reaches 1/α is α at most. Below θ it is the same with passes and failures exchanged. Of the two errors that are
-possible a rate allows only one, so that the chance of a wrong verdict is α at most.
+Half of the bet is spread uniformly over all rates above θ and half is on a rate of 1, because many cases always pass or
+always fail. For every p ≤ θ, E is a nonnegative supermartingale that begins at 1, since (p·q/θ + (1−p)·(1−q)/(1−θ)) ≤ 1
+for every q ≥ θ. So the probability that it ever reaches 1/α is at most α. The evidence that p is below θ is the same
+with passes and failures exchanged. For any rate, only one of the two errors is possible, so the probability of a wrong
+verdict is at most α.
 
-The integral is one of the binomial distribution: with X the passes among s + f + 1 draws at θ,
+The integral follows from the binomial distribution: with X the passes among s + f + 1 draws at θ,
 ∫ q^s (1−q)^f dq / ((1−θ) θ^s (1−θ)^f) = P(X ≤ s) / ((f + 1) · P(X = s)).
 """
 
@@ -39,10 +39,10 @@ Side = Literal["above", "below"]
 
 @lru_cache(maxsize=1 << 14)
 def side(passed: int, failed: int, threshold: float, alpha: float) -> Side | None:
-    """On which side of a threshold the rate lies, by samples so far; None where they do not tell yet.
+    """The side of the threshold on which the pass rate is, or None if the samples so far do not show it.
 
-    Asked after every sample, the first answer that is not None is wrong with a chance of `alpha` at most: `above` for a
-    rate that is lower than the threshold, or `below` for one that is not.
+    If this is checked after every sample, the first result is wrong with a probability of at most `alpha`: `above` for
+    a rate below the threshold, or `below` for a rate that is not.
     """
     if evidence_above(passed, failed, threshold) * alpha >= 1:
         return "above"
@@ -50,16 +50,16 @@ def side(passed: int, failed: int, threshold: float, alpha: float) -> Side | Non
 
 
 def evidence_for(found: Side, passed: int, failed: int, threshold: float) -> float:
-    """The evidence that the rate lies on that side of the threshold."""
+    """The evidence that the pass rate is on the given side of the threshold."""
     if found == "above":
         return evidence_above(passed, failed, threshold)
     return evidence_above(failed, passed, 1 - threshold)
 
 
 def evidence_above(passed: int, failed: int, threshold: float) -> float:
-    """The evidence that a rate lies above a threshold, as in the module's docstring: 1 for none, ≥ 1/α for enough.
+    """The evidence E that a rate is above a threshold (see the module's docstring): 1 is none, ≥ 1/α is enough.
 
-    A rate of 1 or more has nothing above it, and one of 0 everything but itself, which no sample can tell apart.
+    No rate is above a threshold of 1, so the evidence is 0. A single pass shows that the rate is above 0.
     """
     if threshold >= 1:
         return 0.0
@@ -72,9 +72,9 @@ def evidence_above(passed: int, failed: int, threshold: float) -> float:
 
 
 def confidence_sequence(passed: int, failed: int, alpha: float) -> tuple[float, float]:
-    """Bounds of a rate: each of them holds at all times with a chance of 1 − `alpha` at least.
+    """Lower and upper bound of a rate, each valid at all times with a probability of at least 1 − `alpha`.
 
-    The lowest rate that the samples do not refute as too low, and the highest that they do not refute as too high.
+    They are the lowest and the highest rate that the samples do not refute.
     """
     return _lower(passed, failed, alpha), 1 - _lower(failed, passed, alpha)
 
@@ -96,7 +96,7 @@ def _lower(passed: int, failed: int, alpha: float) -> float:
 def _mixture(passed: int, failed: int, threshold: float) -> float:
     """P(X ≤ passed) / ((failed + 1) · P(X = passed)) for X of passed + failed + 1 draws at the threshold.
 
-    Summed from the last term down, each by its ratio to the one above it, so that nothing is too small to be held.
+    The terms are summed from the last one down, each relative to the one above it, so that none underflows.
     """
     draws, odds = passed + failed + 1, (1 - threshold) / threshold
     ratio = total = 1.0
@@ -115,13 +115,13 @@ _SMALL = 1e-18
 
 
 class Rule(Struct, frozen=True):
-    """How the samples of a case become its verdict.
+    """Rule by which the samples of a case determine its verdict.
 
     Attributes:
-        repeat: samples that it gets; at most, where they may end early.
-        threshold: 0..1; of the mean score, and where samples may end early of the pass rate.
-        alpha: samples end where they show on which side of the threshold the pass rate lies, wrongly with this chance
-            at most; None: all of them are run.
+        repeat: number of samples, or the largest number if sampling may end early.
+        threshold: threshold of the mean score, or of the pass rate if sampling may end early; 0..1.
+        aggregate: how the samples are combined if all of them are run.
+        alpha: error rate of the decision that ends sampling early, or None to run all samples.
     """
 
     repeat: int
@@ -131,23 +131,23 @@ class Rule(Struct, frozen=True):
 
 
 def rule_of(trial: Trial) -> Rule:
-    """How the samples of a trial's case become its verdict."""
+    """The rule of a trial's case."""
     return Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
 
 
 def verdict_over(samples: Sequence[Sample], rule: Rule) -> Status:
-    """The verdict of a case; `skipped` where samples are missing, `errored` where one errored.
+    """The verdict of a case: `errored` if a sample errored, `skipped` if samples are missing.
 
     Args:
-        samples: in the order in which they were made.
-        rule: of the case.
+        samples: samples in the order in which they ran.
+        rule: the rule of the case.
     """
     if rule.alpha is None:
         return case_verdict(samples, repeat=rule.repeat, threshold=rule.threshold, aggregate=rule.aggregate)
     stopped = stopped_by(samples, rule)
     if any(sample.status == "errored" for sample in samples):
         return "errored"
-    if stopped is None or stopped.why == "errored":  # no sample errored, as asked above: one was not run
+    if stopped is None or stopped.why == "errored":  # no sample errored (checked above), so one did not run
         return "skipped"
     counted = list(_judged(samples))[: stopped.samples]
     shown = {"above": True, "undecided": reaches(stopped.passed / stopped.samples, rule.threshold)}
@@ -155,9 +155,9 @@ def verdict_over(samples: Sequence[Sample], rule: Rule) -> Status:
 
 
 def stopped_by(samples: Sequence[Sample], rule: Rule) -> SamplingStop | None:
-    """Why the case gets no more samples; None where it gets another one.
+    """Why the case gets no more samples, or None if it gets another one.
 
-    What was decided once stays decided, whatever samples come after: those that were under way, or of another order.
+    The first decision is final: later samples, such as those already in progress, do not change it.
     """
     if rule.alpha is None:
         return None
@@ -192,16 +192,13 @@ _Row = Sequence[float | None]
 
 
 def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repeat: int) -> float | None:
-    """An unbiased estimate of a case's pass rate, 0..1, with the samples up to where they ended.
+    """An unbiased estimate of the pass rate of a case whose sampling ended early, or None if a sample errored.
 
     Args:
-        stopped: how they ended.
-        threshold: of the rule that ended them.
-        alpha: likewise.
-        repeat: the most samples that the case could get.
-
-    Returns:
-        None where a sample errored: what it would have come to is not known.
+        stopped: how sampling ended.
+        threshold: threshold of the rule.
+        alpha: error rate of the rule.
+        repeat: largest number of samples of the case.
     """
     if stopped.why == "errored" or not stopped.samples:
         return None
@@ -215,9 +212,9 @@ def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repe
 
 @lru_cache(maxsize=16)
 def _beginnings(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
-    """Samples → passes → the share of paths there that begin with a pass; None if there is no path.
+    """Share of the paths that begin with a pass, by number of samples and of passes; None if there is no path.
 
-    No way goes through a place where the samples end. The ways are counted row by row, as shares of a row's most.
+    A path ends where sampling stops. The paths are counted row by row, relative to the largest count of the row.
     """
     rows: list[_Row] = [[None]]
     every, begun = [1.0], [0.0]
@@ -236,7 +233,7 @@ def _beginnings(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
 
 
 def _step(ways: Sequence[float]) -> list[float]:
-    """The ways to each number of passes after one more sample."""
+    """Number of paths to each number of passes after one more sample."""
     return [
         (ways[passed] if passed < len(ways) else 0.0) + (ways[passed - 1] if passed else 0.0)
         for passed in range(len(ways) + 1)

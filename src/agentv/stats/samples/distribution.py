@@ -1,4 +1,4 @@
-"""Mean and percentiles of measurements. Plain Python: reports of runs use it."""
+"""Mean and percentiles of measurements, in plain Python so that reports of runs need not import numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Figures over `count` values. `percentiles` are those of `PERCENTILES`, in their order."""
+    """Mean and percentiles of `count` values. `percentiles` has the order of `PERCENTILES`."""
 
     count: int
     mean: float
@@ -20,13 +20,13 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Figures of a run.
+    """Distributions of the measures of a run.
 
     Attributes:
-        trials: that were looked at.
-        measures: name → its distribution; None where no trial has it.
-        unread: why traces could not be read, with the trial.
-        partial: trials whose trace is partial; their tool calls are not counted.
+        trials: number of trials that were read.
+        measures: name of a measure → its distribution, or None if no trial has the measure.
+        unread: trials whose traces could not be read, each with the reason.
+        partial: number of trials with a partial trace, whose tool calls are not counted.
     """
 
     trials: int
@@ -36,7 +36,7 @@ class RunFigures:
 
 
 def distribution_of(values: Iterable[float]) -> Distribution | None:
-    """Mean and percentiles; None where there are no values.
+    """Mean and percentiles of the values, or None if there are none.
 
     Percentiles by linear interpolation between order statistics: method 7 of R. J. Hyndman and Y. Fan, "Sample
     quantiles in statistical packages", The American Statistician 50 (1996), 361–365, the default of numpy and R.
