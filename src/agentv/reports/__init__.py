@@ -1,1 +1,1 @@
-"""Reports for people and programs. Renderers are pure: a view in, text out."""
+"""Reports for people and programs. Renderers are pure functions from a view to text."""

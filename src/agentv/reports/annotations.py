@@ -1,4 +1,4 @@
-"""Diagnostics for CI: what did not pass in a run, at its assertions, and any diagnostics as SARIF 2.1.0.
+"""Diagnostics for CI: failures of a run, placed at their assertions, and any diagnostics as SARIF 2.1.0.
 
 Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
 """
@@ -23,22 +23,22 @@ from agentv.reports.run.view import FailureWords, RunView
 from agentv.reports.text import one_line, safe
 
 SHOWN = 50
-"""Trials that SARIF has one by one."""
+"""Trials that a SARIF log lists one by one."""
 
 CAUSES = 10
-"""Causes that are annotated: GitHub shows ten errors of a step."""
+"""Causes that are annotated: GitHub shows ten errors per step."""
 
 CUT_ANSWER = "cut-answer"
-"""The code of an answer that was cut at its token limit and passed: no mistake of a file, as `CASE_FAILED`."""
+"""Code of an answer that passed but was cut at its token limit. It is no error in a file, so it is not catalogued."""
 
 _KINDS: tuple[Kind, Kind] = ("errored", "failed")
 _SEVERITY: dict[bool, Severity] = {True: "hint", False: "error"}
 
 
 def cause_diagnostics(view: RunView, *, passed: bool = False) -> list[Diagnostic]:
-    """An error for each of the first `CAUSES` causes, at its first trial's assertion; a warning for cut answers.
+    """An error for each of the first `CAUSES` causes, at its first trial's assertion, and a warning for cut answers.
 
-    In a run that passed, by a gate or by other samples, the causes are hints.
+    The causes are hints if the run passed because of a gate or of other samples.
     """
     words = FailureWords.of(view)
     causes = [replace(_of_cause(group, words), severity=_SEVERITY[passed]) for group in ran_groups(view)[:CAUSES]]
@@ -51,7 +51,7 @@ def cause_diagnostics(view: RunView, *, passed: bool = False) -> list[Diagnostic
 
 
 def ran_groups(view: RunView) -> list[FailureGroup]:
-    """The causes of failures and errors, without that of trials that did not run."""
+    """The groups of failures and errors, without those of trials that did not run."""
     return [group for group in view.failure_groups() if group.status != "skipped"]
 
 
@@ -65,9 +65,9 @@ def _of_cause(group: FailureGroup, words: FailureWords) -> Diagnostic:
 
 
 def run_diagnostics(view: RunView, *, passed: bool = False) -> list[Diagnostic]:
-    """Errors for the first `SHOWN` trials that did not pass, errored ones first; warnings for cut answers.
+    """Errors for the first `SHOWN` trials that did not pass, errored ones first, and warnings for cut answers.
 
-    In a run that passed, by a gate or by other samples, the trials are hints.
+    The errors are hints if the run passed because of a gate or of other samples.
     """
     trials = [trial for kind in _KINDS for trial in view.trials(kind)][:SHOWN]
     targets = view.several_targets
@@ -101,25 +101,25 @@ def _notes(finding: Finding) -> tuple[str, ...]:
 
 
 def _start_of(place: tuple[str, int] | None) -> Span | None:
-    """The beginning of a line: a finding knows no columns."""
+    """The start of the line, since a finding has no column."""
     return Span(place[0], place[1], 1, place[1], 1) if place is not None else None
 
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
-"""What relative addresses begin with, as readers of SARIF call it."""
+"""Base id of relative URIs, by the name that SARIF readers know."""
 
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "hint": "note"}
 
 
 def render_sarif(found: Sequence[Diagnostic], rules: Mapping[str, Explanation], *, root: str, version: str) -> str:
-    """One SARIF log with one run.
+    """A SARIF log with a single run.
 
     Args:
-        found: in any order.
+        found: diagnostics in any order.
         rules: code → explanation, for the codes that have one.
-        root: absolute path of the repository; files in it get addresses relative to it.
-        version: of agentv.
+        root: absolute path of the repository; files in it get relative URIs.
+        version: version of agentv.
     """
     ordered = sorted(found, key=lambda one: one.order)
     codes = list(dict.fromkeys(one.code for one in ordered))
@@ -155,7 +155,7 @@ def _result(found: Diagnostic, rule: int, root: str) -> dict[str, Json]:
             "startLine": found.span.line,
             "startColumn": found.span.column,
             "endLine": found.span.end_line,
-            "endColumn": found.span.end_column,  # exclusive, as ours
+            "endColumn": found.span.end_column,  # exclusive in SARIF too
         }
         place: Json = {"artifactLocation": _address(found.span.file, root), "region": region}
         result["locations"] = [{"physicalLocation": place}]
@@ -163,7 +163,7 @@ def _result(found: Diagnostic, rule: int, root: str) -> dict[str, Json]:
 
 
 def _address(path: str, root: str) -> dict[str, Json]:
-    """A relative address within the repository, an absolute one outside; both percent-encoded."""
+    """The location of a file: a relative URI inside the repository, otherwise an absolute one."""
     inside = PurePosixPath(path)
     if inside.is_relative_to(root):
         return {"uri": quote(os.fsencode(str(inside.relative_to(root)))), "uriBaseId": ROOT}

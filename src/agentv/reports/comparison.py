@@ -1,4 +1,4 @@
-"""`agentv compare`: a verdict that a person can act on, the cases that moved, and what was left out."""
+"""The report of `agentv compare`: the verdict, the cases that moved, and those that were left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 from agentv.stats.rule import fewest_moved
 
 _LONGEST = 200
-"""Characters of an answer, or of a check's evidence, that are shown."""
+"""Characters shown of an answer or of a check's evidence."""
 
 _STYLES: dict[str, str] = {
     "better": "passed",
@@ -41,7 +41,7 @@ _CANDIDATE = "the candidate"
 
 
 def render_comparison(found: Comparison, *, color: bool = False, verbose: bool = False) -> str:
-    """A sentence; the runs, the verdict and its basis; groups, moved and excluded cases; the method if `verbose`."""
+    """The headline, runs, verdict and its basis, groups, moved and excluded cases, and the method if `verbose`."""
     blocks = (
         [one for one in [headline(found)] if one],
         runs_lines((found.base, found.candidate), ("base", "candidate")),
@@ -65,7 +65,7 @@ def runs_lines(runs: Sequence[RunLabel], names: Sequence[str]) -> Iterator[str]:
 
 
 def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
-    """Cells with the variants and the prompt of a run, where any of the runs has some."""
+    """Cells with the variants and the prompts of a run, if any of the runs has some."""
     if any(one.variants for one in runs):
         yield listed(run.variants)
     if any(one.prompts for one in runs):
@@ -73,7 +73,7 @@ def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
 
 
 def headline(found: Comparison) -> str:
-    """What a person can do with the verdict: one sentence or two. Empty if nothing was compared."""
+    """The result in one or two sentences, or an empty string if nothing was compared."""
     one = found.whole
     if found.same or one is None:
         return ""
@@ -84,7 +84,7 @@ def headline(found: Comparison) -> str:
 
 
 def _sides(found: Comparison) -> tuple[str, str]:
-    """The names of what differs between two parts of one run, such as its variants; else `the base, the candidate`."""
+    """Names of both sides: what differs within one run, such as its variants, else `the base` and `the candidate`."""
     for by in ("variants", "prompts", "targets"):
         base, candidate = (getattr(run, by) for run in (found.base, found.candidate))
         if found.base.path == found.candidate.path and base != candidate:
@@ -93,14 +93,14 @@ def _sides(found: Comparison) -> tuple[str, str]:
 
 
 def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> Iterator[str]:
-    """What a case takes on both sides, and the paired differences; nothing where none is known."""
+    """A table of the usage per case in both runs, with the paired differences; empty if none is known."""
     rows = usage_rows(usage)
     if rows:
         yield from aligned([["per case", column_label((base,)), column_label((candidate,)), "difference", ""], *rows])
 
 
 def verdict_line(found: Comparison) -> str:
-    """The verdict in one sentence, with its certainty."""
+    """The verdict in one sentence, with its interval and p-value."""
     if found.same:
         line = "no difference: both are the same run"
         if len(found.base.targets) > 1:
@@ -118,7 +118,7 @@ def certainty(one: MeasureResult) -> str:
 
 
 def interval_text(one: MeasureResult) -> str:
-    """`95% CI -0.190 to -0.050`; of rates in points, `95% CI -19.0 to -5.0`."""
+    """`95% CI -0.190 to -0.050`, or in points for rates: `95% CI -19.0 to -5.0`."""
     return f"{percentage(one.level)} CI {ends_text(one.interval, one.measure)}"
 
 
@@ -142,7 +142,7 @@ def lost_line(found: Comparison) -> str:
 
 
 def lost_words(lost: Mapping[CaseKey, str], what: str, before: str, after: str) -> str:
-    """What passed before and does not after."""
+    """A sentence on what passed before and does not pass after."""
     named = listed([f"{case_label(key)} ({status})" for key, status in lost.items()])
     verb = "does" if len(lost) == 1 else "do"
     return f"{plural(len(lost), what)} passed {before} and {verb} not {after}: {named}"
@@ -160,7 +160,7 @@ def _painted(line: str, *, color: bool) -> str:
 
 
 def _finding(one: Judgement, found: Comparison) -> str:
-    """What the deciding measure shows, and why; the reason where nothing is shown."""
+    """What the deciding measure shows, or why there is no verdict."""
     margin, sure = found.question.margin, percentage(1 - found.question.alpha)
     difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
     beyond = f", by more than {margin:g}" if margin else ""
@@ -181,7 +181,7 @@ def _finding(one: Judgement, found: Comparison) -> str:
 
 
 def _other(one: Judgement) -> str:
-    """The other measure, where it does not show the same: the pass rate decided alone, or the two point apart."""
+    """The other measure, if the pass rate decided alone or the two differ in direction."""
     if one.rate is None:
         return ""
     if one.deciding is one.rate:
@@ -214,13 +214,13 @@ def _possible(one: Judgement, units: str) -> str:
 
 
 def _beside(one: Judgement, found: Comparison) -> str:
-    """What else a verdict at a margin needs."""
+    """What is missing for a verdict at a margin."""
     question = found.question
     if not question.margin:
         return ""
     unshown = [each.measure for each in one.measures if each.verdict == "inconclusive"]
     needs = f"; 'non-inferior' needs the {unshown[0]}, too" if len(unshown) == 1 < len(one.measures) else ""
-    # 'equivalent' takes so many cases at least, whatever the results: they must be seen to rule out others
+    # 'equivalent' needs at least this many cases, whatever the results, to rule out that unseen ones differ
     least = cases_for_share(question.margin, 1 - question.alpha)
     if abs(one.score.delta) <= question.margin and one.clusters < least:
         needs += f"; 'equivalent' requires at least {least:,} {_unit(one, found)}s"
@@ -244,11 +244,11 @@ def _withheld(one: Judgement) -> str:
 def _size(difference: float) -> str:
     if difference >= 0.1:
         return f"{difference:.2f}"
-    return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two digits that count
+    return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two significant digits
 
 
 def _more(one: Judgement, units: str) -> str:
-    """What so many cases can show, where no number of them would show this difference."""
+    """The smallest difference that this many cases can show, unless the number needed is reported."""
     if one.needed is not None or one.detectable is None:
         return ""
     if not isfinite(one.detectable):
@@ -257,13 +257,13 @@ def _more(one: Judgement, units: str) -> str:
 
 
 def _unit(one: Judgement, found: Comparison) -> str:
-    """What is independent: a case, whatever it ran with, unless cases are clustered."""
+    """Name of the independent units: `case`, or `cluster` if cases are clustered."""
     cases = min(found.base.cases, found.candidate.cases)
     return "case" if one.clusters in (one.pairs, cases) else "cluster"
 
 
 def basis_lines(found: Comparison) -> Iterator[str]:
-    """What the verdict is based on: rates, cases, moves, errors, and what else differs between the runs."""
+    """The basis of the verdict: rates, cases, moves, errors, and other differences between the runs."""
     one = found.whole
     if one is None:
         return
@@ -290,7 +290,7 @@ def basis_lines(found: Comparison) -> Iterator[str]:
 
 
 def _rates(one: Judgement) -> str:
-    """`pass rate 92.1% → 78.9%, -13.2 points (95% CI …)`; nothing where the runs passed cases by different rules."""
+    """`pass rate 92.1% → 78.9%, -13.2 points (95% CI …)`, or empty if the rules of the runs differ."""
     if not one.rates_compare:
         return ""
     rates = f"{percent(one.before.rate)} → {percent(one.after.rate)}"
@@ -311,7 +311,7 @@ def _errors(one: Judgement, question: ComparisonSettings) -> str:
 
 
 def _method(found: Comparison) -> Iterator[str]:
-    """How the numbers came about, and what they would be without the allowance for unseen cases."""
+    """How the numbers were computed, and what they would be without the allowance for unseen cases."""
     one = found.whole
     if one is None or found.same:
         return
@@ -376,7 +376,7 @@ def _pair_label(pair: CasePair) -> str:
 
 
 def _change(change: CheckChange, shown: SampleEvidence) -> str:
-    """An assertion, and what it says, unless that is the answer which is shown anyway."""
+    """An assertion that changed, with its evidence unless that is the answer, which is shown anyway."""
     evidence = None if change.evidence == shown.output else change.evidence
     shown_evidence = f" | {one_line(evidence, _LONGEST)}" if evidence else ""
     before, after = _passed(change.passed_before), _passed(change.passed_after)
@@ -394,7 +394,7 @@ def _score(score: float | None) -> str:
 
 
 def left_out_lines(found: Comparison) -> Iterator[str]:
-    """The cases that are in no number, and those that were taken in although they were edited."""
+    """The cases that were excluded, and those that were included although they were edited."""
     left = found.left_out
     for keys, where in ((left.only_base, "base"), (left.only_candidate, "candidate")):
         if keys:
@@ -416,14 +416,14 @@ _LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
 
 
 def render_matrix(found: Matrix) -> str:
-    """The runs with their mean scores, the differences between every two, and the cases that score least alike."""
+    """The runs, the difference between every two of them, and the cases whose scores differ most."""
     names = ["base", *(f"run {number}" for number in range(2, len(found.runs) + 1))]
     blocks = (runs_lines(found.runs, names), _differences(found, names), _apart(found, names), _cases(found, names))
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
 
 def _differences(found: Matrix, names: list[str]) -> Iterator[str]:
-    """Row less column: how much higher the mean score of the row's run is."""
+    """A table of differences, row minus column."""
     places = range(len(names))
     head = ["", *(f"vs {name}" for name in names[:-1])]
     rows = [[names[row], *(_cell(found, column, row) for column in places[:-1])] for row in places[1:]]
@@ -449,7 +449,7 @@ def _cell(found: Matrix, column: int, row: int) -> str:
 
 
 def _apart(found: Matrix, names: list[str]) -> Iterator[str]:
-    """What else differs from the base, and the cases that are in no number beside it."""
+    """Notes and excluded cases of each comparison with the base."""
     for (base, candidate), one in found.comparisons.items():
         if base == 0:
             lines = (*map(one_line, one.notes), *left_out_lines(one))

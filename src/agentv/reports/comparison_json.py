@@ -24,11 +24,11 @@ from agentv.model.values.values import Json
 from agentv.reports.text import shown_from
 
 Piecewise: TypeAlias = "Json | Iterator[Json] | Mapping[str, Piecewise]"
-"""A value of JSON in which an array may be an iterator, whose items are made when they are written."""
+"""A JSON value in which an array may be an iterator, whose items are created when they are written."""
 
 
 def indented(value: Piecewise, indent: str = "") -> Iterator[str]:
-    """The text in pieces, in ASCII."""
+    """Pieces of the indented JSON text, in ASCII."""
     inner = f"{indent}  "
     if isinstance(value, Iterator):
         items = ((_whole(one, inner),) for one in value)
@@ -41,11 +41,11 @@ def indented(value: Piecewise, indent: str = "") -> Iterator[str]:
 
 
 def _whole(value: Json, indent: str) -> str:
-    return json.dumps(value, indent=2).replace("\n", f"\n{indent}")  # a line end inside of a text is no raw one
+    return json.dumps(value, indent=2).replace("\n", f"\n{indent}")  # line ends inside strings are escaped
 
 
 def _enclosed(brackets: str, items: Iterable[Iterable[str]], indent: str) -> Iterator[str]:
-    """Items between brackets, each on a line of its own."""
+    """Items between brackets, each on its own line."""
     before = brackets[0]
     for pieces in items:
         yield f"{before}\n{indent}  "
@@ -55,11 +55,11 @@ def _enclosed(brackets: str, items: Iterable[Iterable[str]], indent: str) -> Ite
 
 
 def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) -> Iterator[str]:
-    """One object, piece by piece; `docs/reference/results.md` says what its keys mean.
+    """Pieces of the JSON text of one object, whose keys are described in `docs/reference/results.md`.
 
     Args:
-        found: what is shown.
-        here: absolute path of the directory that paths are shown from.
+        found: the comparison or comparisons.
+        here: absolute path of the directory that paths are relative to.
     """
     if isinstance(found, RunComparison):
         comparisons: list[Json] = [  # with the keys of `matrix` in `summary.json`
@@ -69,7 +69,7 @@ def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) ->
         question = {"margin": found.question.margin, "alpha": found.question.alpha, "tests": found.tests}
         return indented({"run": _run(found.run, here), **question, "comparisons": comparisons})
     shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
-    return indented(shown)  # ASCII, so that nothing in it steers a terminal
+    return indented(shown)  # ASCII, so that it cannot contain terminal escape sequences
 
 
 def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
@@ -111,7 +111,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
 
 
 def _matrix(found: Matrix, here: str) -> dict[str, Piecewise]:
-    """Comparisons refer to the runs by their place in the list, from 0."""
+    """The matrix as JSON; comparisons refer to runs by their index in the list, from 0."""
     return {
         "runs": [_run(run, here) for run in found.runs],
         "comparisons": [
@@ -139,7 +139,7 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
     if one is None:
         return {"verdict": None, "cases": 0}
     shown, (low, high) = one.deciding, one.deciding.interval
-    # where scores are verdicts, they are one measure; where the settings differ, the rate is not tested
+    # if scores are verdicts, there is one measure; if the settings differ, the rate is not tested
     rate = one.rate or (one.score if one.rates_compare else None)
     return {
         "verdict": one.verdict,
@@ -179,7 +179,7 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
 
 
 def _plan(one: Judgement | None) -> dict[str, Json]:
-    """What a comparison that is made alone can show; those made together have none."""
+    """Power of a single comparison; comparisons made together have none."""
     if one is None:
         return {}
     least = one.detectable

@@ -1,4 +1,4 @@
-"""A run as a table for spreadsheets: one line a trial, in the CSV of RFC 4180."""
+"""A run as CSV (RFC 4180) for spreadsheets, with one line per trial."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from agentv.reports.text import shown_from
 Cell = str | float | None
 
 _FORMULA = re.compile(r"[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
-"""How a text begins that a spreadsheet may run, in full width too; a tab or an end of line may hide what comes first.
+"""Start of a text that a spreadsheet may run as a formula, also after white space and in full-width characters.
 
 Source: OWASP, "CSV Injection".
 """
 
 _INSIDE = re.compile(r"[;|\t\r\n][ \xa0\"']*(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
-"""Where a cell may begin for a program that takes another separator: it minds neither our commas nor our quotes."""
+"""Start of a formula for a program that splits lines at another separator, without regard to commas and quotes."""
 
 _GUARDED_INSIDE = re.compile(r"([;|\t\r\n][ \xa0\"']*)'(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Control characters but tabs and ends of lines: a reader of CSV may stop at one, a terminal obey one."""
+"""Control characters except tabs and line ends: a CSV reader may stop at one, and a terminal may act on one."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -40,17 +40,17 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 def render_csv(
     results: Iterable[TrialResult], variables: Sequence[str] = (), *, root: str, ratings: Ratings = MappingProxyType({})
 ) -> Iterator[str]:
-    """A line with the names of the columns, then a line for every trial. Nothing is held in memory.
+    """A header line, then one line per trial, streamed.
 
-    Every cell is quoted. Text that a spreadsheet would run gets a `'` in front, which says that it is text, also where
-    only one that splits lines at another separator would see a cell. Numbers are plain, durations milliseconds, costs
-    US dollars; what is not known is empty.
+    Every cell is quoted. Text that a spreadsheet would run as a formula is prefixed with `'`, which marks it as text.
+    This includes positions where a cell begins only for a program that splits lines at another separator. Durations are
+    in milliseconds, costs in US dollars; unknown values are empty.
 
     Args:
-        results: in the order of the lines.
-        variables: names of variables, each a column `vars.NAME`.
-        root: absolute path of the repository, from which paths are shown.
-        ratings: what people think of answers; without any there are no columns for it.
+        results: trials in the order of the lines.
+        variables: names of variables; each gets a column `vars.NAME`.
+        root: absolute path of the repository, which paths are relative to.
+        ratings: people's ratings of answers; if there are any, columns for them are added.
     """
     line = _Line()
     writer = csv.writer(line, quoting=csv.QUOTE_ALL)
@@ -70,7 +70,7 @@ _RATED = ("thumbs_up", "thumbs_down", "comments")
 
 
 def _rated(result: TrialResult, ratings: Ratings) -> list[Cell]:
-    """How many people think well of an answer, how many do not, and a line for each comment."""
+    """Numbers of positive and negative ratings of an answer, and a line for each comment."""
     output = result.output
     key = (result.trial.suite.name, result.trial.case.id, "" if output is None else answer_sha256(output))
     given = ratings.get(key, ())
@@ -79,7 +79,7 @@ def _rated(result: TrialResult, ratings: Ratings) -> list[Cell]:
 
 
 class _Line:
-    """Takes one line of a `csv.writer`."""
+    """Holds the latest line that a `csv.writer` wrote."""
 
     text = ""
 
@@ -88,7 +88,7 @@ class _Line:
 
 
 def guarded(cell: Cell) -> Cell:
-    """The cell, not to be run by a spreadsheet."""
+    """The cell, escaped so that no spreadsheet runs it as a formula."""
     if not isinstance(cell, str):
         return cell
     text = _NO_TEXT.sub("\ufffd", cell)
@@ -97,35 +97,35 @@ def guarded(cell: Cell) -> Cell:
 
 
 def unguarded(text: str) -> str:
-    """The text before `guarded`, if it can be restored."""
+    """The original of a text that `guarded` escaped, if it can be restored."""
     inside = _GUARDED_INSIDE.sub(r"\1", text)
     return next((one for one in (inside.removeprefix("'"), inside) if guarded(one) == text), text)
 
 
 def _failed_checks(result: TrialResult) -> str:
-    """A line for each check that did not pass, and for each assertion that could not judge."""
+    """A line for each check that did not pass and each assertion that errored."""
     kind: Kind = "failed" if result.status == "failed" else "noted"
     return "\n".join(check(finding) for finding in trial_view(kind, result).findings)
 
 
 def scores_of(result: TrialResult) -> dict[str, Json]:
-    """The name of each assertion → its score, null where it errored."""
+    """The name of each assertion → its score, or None if it errored."""
     return _of_grades(result, lambda grade: grade.score)
 
 
 def passes_of(result: TrialResult) -> dict[str, Json]:
-    """The name of each assertion → whether it passed, null where it errored."""
+    """The name of each assertion → whether it passed, or None if it errored."""
     return _of_grades(result, lambda grade: grade.passed)
 
 
 def needs_of(result: TrialResult) -> dict[str, Json]:
-    """The name of each assertion that has a threshold → the score at which it passes."""
+    """The name of each assertion with a threshold → the score from which it passes."""
     found = _of_grades(result, lambda grade: grade.needs)
     return {name: needs for name, needs in found.items() if needs is not None}
 
 
 def _of_grades(result: TrialResult, read: Callable[[Grade], Json]) -> dict[str, Json]:
-    """Names have a number where another assertion has the same."""
+    """A value for each assertion by name; repeated names are numbered."""
     found: dict[str, Json] = {}
     for score in result.scores:
         name, number = score.entry.name, 2
@@ -140,7 +140,7 @@ def _variable(value: Json) -> Cell:
 
 
 def _reasons(result: TrialResult) -> str:
-    """A line for each assertion that says why, such as a judge."""
+    """A line for each assertion that gives a reason, such as a judge."""
     reasons = ((score.entry.name, score.grade.reason) for score in result.scores if score.grade.error is None)
     return "\n".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
@@ -159,12 +159,12 @@ def _json(value: Json) -> str:
 
 
 def _filled(value: dict[str, Json] | list[Json]) -> str:
-    """JSON; empty if there is nothing in it."""
+    """JSON, or an empty string for an empty container."""
     return _json(value) if value else ""
 
 
 def _of_work(name: str) -> Callable[[TrialResult, str], Cell]:
-    """The column of a fact of an agent's work."""
+    """Column for a field of an agent's stored work."""
     return lambda result, _: getattr(result.stored, name, None)
 
 
@@ -207,7 +207,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "context": lambda result, _: _filled(context_json(result.context)),
     "time_to_first_token_ms": lambda result, _: result.time_to_first_token_ms,
 }
-"""The columns in their order, and what stands in them; the second argument is the root that paths are shown from.
+"""The columns in order, each with a function of the trial and the root that paths are relative to.
 
-A key that rows gain is added at the end, before the columns of variables: whoever counts columns must not miscount.
+New columns are added at the end, before those of variables, so that the positions of existing columns do not change.
 """

@@ -15,13 +15,13 @@ from agentv.model.values.values import Span, lazy_pattern
 from agentv.reports.text import TAB, cells, one_line, paint, safe, shown_from
 
 Source: TypeAlias = Callable[[str], str | None]
-"""Absolute path → the text of the file; None where it cannot be had."""
+"""Function from an absolute path to the text of the file, or None if it cannot be read."""
 
 WIDEST = 100
-"""Columns of a line of source that are shown; a longer one is cut around its caret."""
+"""Columns shown of a source line; a longer line is cut around its caret."""
 
 UNSHOWN = frozenset({"secret-in-file"})
-"""Codes whose source line is not shown, because it must not appear in a log."""
+"""Codes whose source line is not shown, because it must not appear in logs."""
 
 _GUTTER = 5
 _NOTE_INDENT = "   "
@@ -32,23 +32,23 @@ _STYLES = {"error": "bold wrong", "warning": "bold edited", "hint": "bold tested
 def render_diagnostics(
     found: Sequence[Diagnostic], source: Source, *, here: str | None = None, color: bool = False, counted: bool = True
 ) -> str:
-    """All diagnostics by file and line, each with its line of source, and at the end how many there are.
+    """All diagnostics by file and line, each with its source line, followed by their number.
 
     Args:
-        found: in any order.
-        source: gives the text of a file; asked once for each file.
-        here: the directory that paths are shown from; the working directory if None.
-        color: paint with escape sequences, for a terminal.
-        counted: say at the end how many there are.
+        found: diagnostics in any order.
+        source: returns the text of a file; called once per file.
+        here: directory that paths are relative to; the working directory if None.
+        color: use ANSI colors.
+        counted: end with the number of diagnostics.
     """
-    renderer = _DiagnosticRenderer(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
+    renderer = _DiagnosticRenderer(source, here or os.getcwd(), color=color)  # noqa: PTH109  # spans have paths as strings
     blocks = ["\n".join(renderer.block(one)) for one in sorted(found, key=lambda one: one.order)]
     return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
 
 
 def diagnostics_data(found: Sequence[Diagnostic], *, here: str | None = None) -> list[dict[str, str | int | None]]:
-    """All diagnostics by file and line, as data."""
-    directory = here or os.getcwd()  # noqa: PTH109  # as in render_diagnostics
+    """All diagnostics by file and line, as JSON objects."""
+    directory = here or os.getcwd()  # noqa: PTH109
     return [_json_row(one, directory) for one in sorted(found, key=lambda one: one.order)]
 
 
@@ -68,19 +68,19 @@ def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
 
 
 def full_text(found: Diagnostic) -> str:
-    """Everything that a diagnostic says, in lines: the message, the hint, the notes."""
+    """Message, hint and notes of a diagnostic, joined by newlines."""
     return "\n".join([found.message, *([found.hint] if found.hint else []), *found.notes])
 
 
 def count_of(found: Iterable[Diagnostic]) -> str:
-    """Number of diagnostics by severity: `3 errors, 1 warning`; empty without diagnostics."""
+    """Number of diagnostics by severity, such as `3 errors, 1 warning`; empty without diagnostics."""
     severities = [one.severity for one in found]
     numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
     return ", ".join(plural(number, name) for number, name in numbers if number)
 
 
 class _DiagnosticRenderer:
-    """Renders one diagnostic after the other, and remembers the lines of the last file."""
+    """Renders single diagnostics, and caches the lines of the last file."""
 
     def __init__(self, source: Source, here: str, *, color: bool) -> None:
         self._source = source
@@ -125,17 +125,17 @@ class _DiagnosticRenderer:
 
 
 def _split(line: str, column: int, end: int) -> tuple[str, str, str]:
-    """What stands before, in and behind a span of the line, fit to be shown."""
+    """The parts of a line before, in and after a span, safe to show."""
     start = max(column, 1) - 1
     stop = max(end - 1, start)
-    seen = WIDEST + 1  # of each piece, which is cut to less: a line may be megabytes long, with mistakes all over it
+    seen = WIDEST + 1  # characters kept of each part: a line may be megabytes long and have many diagnostics
     pieces = (line[max(0, start - seen) : start], line[start : min(stop, start + seen)], line[stop : stop + seen])
     before, marked, after = (safe(piece).replace("\t", TAB) for piece in pieces)
     return before + " " * max(0, start - len(line)), marked, after
 
 
 def _cut(before: str, marked: str, after: str) -> tuple[str, str, str]:
-    """The three pieces of a line, shortened to `WIDEST` columns with the caret among them."""
+    """The three parts of a line, shortened to `WIDEST` columns around the caret."""
     if len(before) + len(marked) + len(after) <= WIDEST:
         return before, marked, after
     if len(marked) > WIDEST // 2:
@@ -159,22 +159,22 @@ _INDENT = "    "
 
 
 class ExampleFile(Struct, frozen=True):
-    """One file of an example. `path` begins in the project's root."""
+    """One file of an example. `path` is relative to the project's root."""
 
     path: str
     text: str
 
 
 class Explanation(Struct, frozen=True):
-    """All that is known of one code.
+    """The explanation of a diagnostic code.
 
     Attributes:
-        meaning: one sentence, the one of `agentv.codes`.
-        why: what leads to it and what it would lead to, in paragraphs.
-        wrong: files that give it; empty where no text can show it.
-        message: what agentv says of them.
-        fix: how it is mended, in paragraphs.
-        right: all of those files once it is mended; empty where words say it better.
+        meaning: the sentence of `agentv.codes`.
+        why: causes and consequences, in paragraphs.
+        wrong: files that trigger the code; empty if files cannot show it.
+        message: output of agentv for these files.
+        fix: how to fix it, in paragraphs.
+        right: all of these files once fixed; empty if words explain it better.
     """
 
     code: str
@@ -187,7 +187,7 @@ class Explanation(Struct, frozen=True):
 
     @property
     def mended(self) -> tuple[ExampleFile, ...]:
-        """Those of the right files that differ from the wrong ones."""
+        """The fixed files that differ from the wrong ones."""
         return tuple(file for file in self.right if file not in self.wrong)
 
 
@@ -212,7 +212,7 @@ def render_markdown(one: Explanation) -> str:
 
 
 def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:
-    """Every code with its sentence, by group."""
+    """Text that lists every code with its meaning, by group."""
     width = max(len(code) for codes in groups.values() for code in codes)
     lines = []
     for title, codes in groups.items():
@@ -222,7 +222,7 @@ def render_codes(groups: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def codes_data(groups: Mapping[str, Mapping[str, str]]) -> list[dict[str, str]]:
-    """Every code as data: objects with `code`, `group` and `meaning`."""
+    """Every code as a JSON object with `code`, `group` and `meaning`."""
     return [
         {"code": code, "group": title, "meaning": meaning}
         for title, codes in groups.items()

@@ -1,4 +1,4 @@
-"""Reports of a run as JSON: one object for programs (`--json`), and a document with every row."""
+"""A run as JSON: the object of `--json`, and a document with every row."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from agentv.reports.text import shown_from
 def run_data(
     view: RunView, summary: Summary, *, here: str, results: str, exams: Sequence[Json] | None = None
 ) -> dict[str, Json]:
-    """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
+    """The object of `--json`: the keys of `summary.json`, then those described here and in `results.md`.
 
-    `failure_groups` holds the trials that did not pass by cause, worst first, as `results.md` describes it.
-
-    The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
-    how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
-    and how many trials were not run for it. `exams`, where prompts were examined, holds an object for each.
+    `results` is the run's directory. `failure_groups` has the trials that did not pass by cause, worst first.
+    `not_passed`, `shown` and `passed_with_failed_checks` list trials with keys of a row, and in `findings` every check
+    that did not pass. `omitted` is the number of further trials in `index.jsonl`. `stopped`, if present, maps the
+    reason why a target was stopped to the number of trials that did not run. `exams` has an object for each exam.
     """
     return {
         **summary.as_json(),
@@ -88,13 +87,13 @@ def _finding(finding: Finding, here: str) -> Json:
 def render_document(
     record: JsonObject, summary: JsonObject, rows: Iterable[str], ratings: Sequence[JsonObject] = ()
 ) -> Iterator[str]:
-    """The document piece by piece: `schema_version`, `run`, `summary`, `rows`, each on a line of its own, `ratings`.
+    """Pieces of the document with the keys `schema_version`, `run`, `summary`, `rows` (one per line) and `ratings`.
 
     Args:
         record: the object of `run.json`.
-        summary: that of `summary.json`.
-        rows: JSON text of each row, which is taken as it is.
-        ratings: what people think of answers; without any the key is left out.
+        summary: the object of `summary.json`.
+        rows: JSON text of each row, written unchanged.
+        ratings: people's ratings of answers; the key is omitted if there are none.
     """
     yield f'{{\n"schema_version": {SCHEMA_VERSION},\n'
     yield f'"run": {json.dumps(record)},\n"summary": {json.dumps(summary)},\n"rows": ['

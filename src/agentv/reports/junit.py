@@ -1,7 +1,7 @@
 """A run as JUnit XML, which CI servers show as a table of tests.
 
-The shape is that of Jenkins' schema, `junit-10.xsd` of its xUnit plugin, which pytest writes too: that of the others is
-looser. It knows no properties of a test, so that what a trial says of itself stands in its `system-out`.
+It follows Jenkins' schema, `junit-10.xsd` of its xUnit plugin, which pytest uses too; other schemas are less strict.
+The schema has no properties of a test, so the details of a trial are in its `system-out`.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from agentv.reports.run.trial_view import (
 from agentv.reports.text import one_line, safe, shown_from
 
 OUTPUT_SHOWN = 10_000
-"""Characters of an answer that are shown; CI servers hold reports in memory."""
+"""Characters shown of an answer, since CI servers hold reports in memory."""
 
 _NO_XML = re.compile("[\ufffe\uffff]")
-"""What `safe` leaves, and XML 1.0 cannot say."""
+"""Characters that `safe` keeps but XML 1.0 does not allow."""
 
 
 CaseKey = tuple[str, str, str, str | None, str, str | None]
-"""Name and absolute path of a suite, id of a case, its prompt, target and variant."""
+"""Name and absolute path of the suite, then id, prompt, target and variant of the case."""
 
 
 class JUnitRun(Struct, frozen=True):
-    """Data of the run itself in the report.
+    """Data of the run as a whole.
 
     Attributes:
-        root: absolute path of the repository, from which paths are shown.
-        not_run: trials that were planned and have no result.
-        gates: of the run: a failed trial that a passed one decides is no failure.
-        passed: cases of several samples that passed, as `case_key` names them: no sample of theirs is a failure.
-        summary: of the run, where all of its trials are reported; its rates are properties of its suites.
+        root: absolute path of the repository, which paths are relative to.
+        not_run: number of planned trials without a result.
+        gates: gates of the run; a failed trial is no failure if a gate decides instead and passed.
+        passed: keys (`case_key`) of cases with several samples that passed; none of their samples is a failure.
+        summary: summary of the run if all of its trials are reported; its rates become properties of the suites.
     """
 
     run_id: str
@@ -65,7 +65,7 @@ _NOT_RUN = "the run ended before they ran, or a case that they depend on did not
 
 
 class _TestSuite(Struct):
-    """The trials of one suite so far."""
+    """The test cases of one suite, collected so far."""
 
     name: str
     path: str
@@ -80,14 +80,14 @@ class _TestSuite(Struct):
         return cls(name, shown_from(path, root) if path else "")
 
     def lack(self, run: JUnitRun) -> None:
-        """One test for all trials that were not run."""
+        """Add one test that stands for all trials that did not run."""
         attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
         error = _attributes({"type": "not-run", "message": _NOT_RUN})
         self.counts["errored"] += 1
         self.cases.append(f"<testcase{_attributes(attributes)}><error{error}/></testcase>\n")
 
     def decide(self, gate: GateResult) -> None:
-        """One test for a gate of the suite."""
+        """Add a test for a gate of the suite."""
         attributes = _attributes({"name": f"gate: {gate.title}", "classname": one_line(self.name, LONGEST)})
         self.counts["passed" if gate.passed else "failed"] += 1
         failure = _attributes({"type": "gate", "message": one_line(gate.why, LONGEST)})
@@ -104,12 +104,12 @@ class _TestSuite(Struct):
 
 
 def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]:
-    """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
+    """Pieces of the document: a `testsuite` for every suite, and a `testcase` for every trial and every gate.
 
-    A failed trial has a `failure`, an errored one an `error`; one that is only shown is `skipped`, and so is a failed
-    one for which the run does not fail. Trials that were not run stand as one test that has an `error`, in a suite of
-    its own: a run that ended early can never look like a whole one, or like one that passed. Each gate of a suite is
-    one test, too. The tests are held, since their numbers come first.
+    A failed trial has a `failure`, and an errored one an `error`. A trial that is only shown is `skipped`, as is a
+    failed trial that does not fail the run. All trials that did not run are represented by one test with an `error`, in
+    a suite of its own, so that a run that ended early never looks complete or passed. The tests are held in memory,
+    because the counts come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
@@ -159,7 +159,7 @@ def _document(suites: list[_TestSuite], run: JUnitRun) -> Iterator[str]:
 
 
 def _rates(name: str, summary: Summary | None) -> dict[str, str]:
-    """What `summary.json` says of the suite's rates, as it says it: JSON."""
+    """Rates of the suite in `summary.json`, each as JSON text."""
     group = summary.by_suite.get(name) if summary is not None else None
     if group is None:
         return {}
@@ -169,7 +169,7 @@ def _rates(name: str, summary: Summary | None) -> dict[str, str]:
 
 
 def _excuse(result: TrialResult, run: JUnitRun) -> str | None:
-    """Why the run does not fail for a failed trial; None if it does."""
+    """Why a failed trial does not fail the run, or None if it does."""
     case, suite = result.trial.case, result.trial.suite
     if case_key(result) in run.passed:
         return "its case passed by its other samples"
@@ -181,7 +181,7 @@ def _excuse(result: TrialResult, run: JUnitRun) -> str | None:
 
 
 def case_key(result: TrialResult) -> CaseKey:
-    """The name of a case on its target."""
+    """Key of a case on its target."""
     trial, case = result.trial, result.trial.case
     return trial.suite.name, trial.suite.path, case.id, case.prompt_id, trial.target.name, trial.variant_name
 
@@ -213,7 +213,7 @@ def _outcome(view: TrialView, excuse: str | None, root: str) -> str:
 
 
 def _kinds(findings: tuple[Finding, ...]) -> str:
-    """The types of the assertions that did not pass."""
+    """Types of the assertions that did not pass."""
     found = (one_line(finding.type, LONGEST) for finding in findings if finding.state != "noted")
     return ", ".join(dict.fromkeys(found)) or "threshold"
 
@@ -226,7 +226,7 @@ def _finding(finding: Finding, root: str) -> Iterator[str]:
 
 
 def _facts(result: TrialResult) -> str:
-    """What there is to know of a trial, a line each, then its answer."""
+    """Facts about a trial, one per line, then its answer."""
     trial, usage = result.trial, result.token_usage
     values = {
         "target": trial.target.name,
@@ -253,12 +253,12 @@ def _answer(output: str | None) -> Iterator[str]:
 
 
 def _seconds(milliseconds: float) -> str:
-    """As the schema wants it: seconds, to the millisecond."""
+    """Seconds with three decimal places, as the schema requires."""
     return f"{max(milliseconds, 0.0) / 1000:.3f}"
 
 
 def _attributes(values: Mapping[str, str | int]) -> str:
-    """Those that say something."""
+    """The attributes that are not empty, as XML."""
     return "".join(f" {name}={quoteattr(_legal(str(value)))}" for name, value in values.items() if value != "")
 
 
@@ -267,5 +267,5 @@ def _text(text: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """The text in characters that XML 1.0 has, those that nobody sees spelled out."""
+    """The text with invisible characters, and those that XML 1.0 does not allow, as escape sequences."""
     return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", safe(text))

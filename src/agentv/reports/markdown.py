@@ -1,7 +1,7 @@
-"""A run as the Markdown of a comment on a pull request: totals, what failed, and the answers folded away.
+"""A run as a Markdown comment on a pull request: totals, failures, and collapsed answers.
 
-No text of a model or a file is read as Markdown or HTML: all of it stands in code, where GitHub and GitLab look for no
-links, pictures, tags, mentions or issues either. Source: CommonMark 0.31, GitHub Flavored Markdown 0.29.
+Text of models and files is never parsed as Markdown or HTML. It is always formatted as code, in which GitHub and GitLab
+do not look for links, images, tags, mentions or issues. Source: CommonMark 0.31, GitHub Flavored Markdown 0.29.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _BACKTICKS = re.compile("`+")
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """The text between fences longer than any that stands in it."""
+    """The text as a fenced code block, with a fence longer than any in the text."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{safe(text)}\n{fence}"
 
 
 def code(text: str, longest: int) -> str:
-    """The text as code on one line, cut to so many characters."""
+    """The text as inline code on one line, cut to `longest` characters."""
     line = one_line(text, longest) or " "
     fence = "`" * (_longest_run(line) + 1)
-    room = " " if line[0] in "` " or line[-1] in "` " else ""  # one space at each end is no part of the code
+    room = " " if line[0] in "` " or line[-1] in "` " else ""  # Markdown strips one space at each end
     return f"{fence}{room}{line}{room}{fence}"
 
 
 def cell(text: str, longest: int) -> str:
-    r"""The text as code in a table, where a `|` ends the cell unless a lone `\\` stands before it."""
+    r"""The text as inline code in a table cell, with each `|`, which would end the cell, escaped."""
     return re.sub(r"\\+(?=\|)", lambda found: f"{found[0]} ", code(text, longest)).replace("|", "\\|")
 
 
@@ -51,40 +51,40 @@ def _longest_run(text: str) -> int:
 
 
 LONGEST_COMMENT = 65_000
-"""Bytes of a comment. GitHub takes 65,536 characters, GitLab a million; the rest is for whoever posts it."""
+"""Largest size of a comment in bytes. GitHub allows 65,536 characters; the rest is for text around the comment."""
 
 _TABLE_ENDS = LONGEST_COMMENT // 2
-"""Bytes after which no more trials are listed: the other half is for what they answered."""
+"""Bytes after which no more trials are listed, so that half of the comment is left for answers."""
 
 _CLOSING = 500
 """Bytes reserved for the end of the report, such as the number of omitted trials."""
 
 COMMANDS = 20
-"""Commands that run failed cases again."""
+"""Rerun commands that are listed."""
 
 GROUPS = 20
-"""Suites, targets and prompts that have a line of their own; `summary.json` holds all."""
+"""Suites, targets and prompts that get their own line; `summary.json` has all of them."""
 
 _NAME, _WHY = 80, 200
-"""Characters of a name, and of what failed, in a table."""
+"""Characters of a name and of a reason in a table."""
 
 _LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped", "shown")
 
 _COMMAND = re.compile(r"^(?P<indent>[^\S\n]*):(?=:)|#(?=#\[)", re.MULTILINE)
-"""Where a job of GitHub Actions that prints the comment would read a command: `::` after white space, `##[` anywhere.
+"""Workflow commands for a GitHub Actions job that prints the comment: `::` after white space, `##[` anywhere.
 
 Source: `ActionCommand.TryParseV2` and `TryParse` of github.com/actions/runner.
 """
 
 
 def render_markdown(view: RunView, summary: Summary, *, here: str, results: str) -> str:
-    """The comment, at most `LONGEST_COMMENT` bytes of UTF-8; what does not fit is counted.
+    """The comment, at most `LONGEST_COMMENT` bytes of UTF-8; trials that do not fit are counted.
 
     Args:
-        view: of the run.
-        summary: of the run.
-        here: absolute path of the repository, from which paths are shown.
-        results: where the rows are, as seen from there.
+        view: view of the run.
+        summary: summary of the run.
+        here: absolute path of the repository, which paths are relative to.
+        results: path of the run's directory, relative to the repository.
     """
     page = _MarkdownPage(LONGEST_COMMENT - _CLOSING)
     page.add(
@@ -113,7 +113,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
 
 
 def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> None:
-    """A table of causes, then how to run the cases of each again."""
+    """Add a table of causes, then the commands that rerun their cases."""
     groups = view.failure_groups()
     if not groups:
         return
@@ -135,7 +135,7 @@ def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> No
 
 
 def _cause_row(group: FailureGroup, words: FailureWords) -> str:
-    """One cause: how many cases, why, and their names."""
+    """A table row for a cause: number of cases, the cause, and their names."""
     why = reason(group.example) if group.trials == 1 else group.cause
     first = next(iter(group.example.findings), None) if group.trials == 1 else None
     found = "" if first is None else f": {cell(check(first), _WHY)}"
@@ -149,7 +149,7 @@ def _cause_row(group: FailureGroup, words: FailureWords) -> str:
 
 
 class _MarkdownPage:
-    """Text that grows up to a limit."""
+    """Text with a size limit in bytes."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -157,7 +157,7 @@ class _MarkdownPage:
         self._size = 0
 
     def add(self, piece: str) -> bool:
-        """Add a piece, of whole lines, where it fits; whether it did. No line of it is a command of GitHub."""
+        """Add a piece of whole lines if it fits, and return whether it did. Workflow commands of GitHub are escaped."""
         piece = _COMMAND.sub(_no_command, piece)
         size = len(piece.encode("utf-8", "replace"))
         if self._size + size > self.room:
@@ -167,7 +167,7 @@ class _MarkdownPage:
         return True
 
     def fill(self, pieces: Iterable[str], end: int) -> int:
-        """Add pieces until one does not fit, or the text is as long as `end`; how many there were."""
+        """Add pieces until one does not fit or the text is longer than `end`, and return how many were added."""
         added = 0
         for piece in pieces:
             if self._size > end or not self.add(piece):
@@ -182,12 +182,11 @@ def _count_left(page: _MarkdownPage, number: int, what: str) -> None:
 
 
 def _totals_sentence(summary: Summary) -> str:
-    """The totals as a sentence."""
     spent, cost = summary.spent_usd, "cost unknown" if summary.unpriced else ""
     if spent is not None:
         shown = money(spent).replace("$", r"\$").replace("<", r"\<")
         cost = f"cost {'at least ' if summary.unpriced else ''}{shown}"
-    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
+    took = duration(summary.duration_ms) if summary.duration_ms else ""  # a killed run has no duration
     ended = ", ".join(one for one in (cost, took) if one)
     if summary.pass_rate is None:
         return f"Nothing was graded{'; ' * bool(ended)}{ended}."
@@ -199,7 +198,7 @@ def _totals_sentence(summary: Summary) -> str:
 
 
 def _corrected(summary: Summary) -> Iterator[str]:
-    """What labels make of the rates, what gates came to, and whether a judge was never checked; names are code."""
+    """Rates corrected by labels, results of gates, and a note on unchecked judges; names are formatted as code."""
     if summary.corrected is not None:
         lines = list(corrected_lines(summary.corrected))
         if summary.corrected.run is not None:
@@ -213,7 +212,7 @@ def _corrected(summary: Summary) -> Iterator[str]:
 
 
 def _totals(summary: Summary) -> Iterator[str]:
-    """A table of suites, targets, prompts and variants, where there are several; else there is no more to say."""
+    """A table of suites, targets, prompts and variants, or nothing if there is only one of each."""
     groups = [*_groups("suite", summary.by_suite)]
     if summary.matrix is None:
         groups += _groups("target", summary.by_target)
@@ -255,7 +254,7 @@ def _row(trial: TrialView, words: FailureWords) -> str:
 
 
 def _details(trial: TrialView, here: str, words: FailureWords) -> str:
-    """A trial folded away: its checks, then its answer. A line of HTML is raw up to the next empty line."""
+    """A collapsed trial: its checks, then its answer. Empty lines end the HTML, so that Markdown is parsed again."""
     name, why = label(trial, targets=words.targets, suites=words.suites), reason(trial)
     summary = f"<code>{escape(one_line(name, LONGEST))}</code>: <code>{escape(one_line(why, LONGEST))}</code>"
     parts = [f"<details><summary>{trial_view.STATUS_WORDS[trial.kind].capitalize()}: {summary}</summary>"]
@@ -275,17 +274,17 @@ def _finding(finding: Finding, here: str) -> str:
 
 
 def _no_command(found: re.Match[str]) -> str:
-    r"""The first character of a command spelled out: `\x3a:error`."""
+    r"""A workflow command with its first character escaped: `\x3a:error`."""
     indent = found["indent"]
     return r"\x23" if indent is None else rf"{indent}\x3a"
 
 
 _LONGEST_SENTENCE = 500
-"""Characters of what a comparison shows."""
+"""Characters of a sentence about a comparison."""
 
 
 def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
-    """Lines of Markdown. Names are code; numbers are text."""
+    """The matrix as Markdown lines, with names formatted as code."""
     grid = grid_of(matrix)
     columns = [" as ".join(_named(name) for name in names) for names in grid.columns[:COLUMNS]]
     yield f"\n| | {' | '.join(columns)} |\n| --- |{' --- |' * len(columns)}\n"
@@ -306,7 +305,7 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
 
 
 def activation_markdown(found: Activation) -> Iterator[str]:
-    """A sentence, the measures of each skill, and the confusion matrix."""
+    """A sentence, the measures of each skill, and the confusion matrix, as Markdown lines."""
     yield f"\n{code(activation.sentence(found), _LONGEST_SENTENCE)}\n"
     yield "\n| skill | precision | recall | F1 |\n| --- | --- | --- | --- |\n"
     for skill in found.skills:

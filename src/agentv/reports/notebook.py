@@ -1,4 +1,4 @@
-"""A run in a notebook: a DataFrame of pandas, one row per trial, and a table of HTML."""
+"""A run in a notebook: a pandas DataFrame with one row per trial, and an HTML table."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _OWN: Mapping[str, Callable[[TrialResult], object]] = {
     "tags": lambda result: list(result.trial.case.tags),
     "context": lambda result: context_json(result.context),
 }
-"""Columns of a CSV export whose cells are better values than texts."""
+"""Columns of a CSV export that have typed values here instead of text."""
 
 _LARGEST = 2**63
-"""Whole numbers from here on do not fit into 64 bits."""
+"""First integer that does not fit into signed 64 bits."""
 
 _SPREAD = ("scores", "passes", "needs", "metadata")
-"""Columns of a CSV export that have a column for each of their keys here."""
+"""Columns of a CSV export that are split into a column per key here."""
 
 
 def frame_of(results: Sequence[TrialResult], *, root: str) -> pd.DataFrame:
-    """The trials in their order. What is not known is missing; without a trial there are the columns alone.
+    """A DataFrame of the trials, in order. Unknown values are missing; without trials, it has only columns.
 
     Args:
         results: the trials.
-        root: directory from which paths are shown.
+        root: directory that paths are relative to.
 
     Raises:
         UsageError: pandas is not installed.
@@ -79,7 +79,7 @@ def _typed(name: str, cells: list[object]) -> pd.Series[Any]:
 
 
 def _spread(prefix: str, rows: Sequence[Mapping[str, Json]], dtype: str | None = None) -> dict[str, pd.Series[Any]]:
-    """A column for each key that some row has, in the order in which they appear."""
+    """A column for each key of any row, in order of first appearance."""
     import pandas as pd
 
     found: dict[str, pd.Series[Any]] = {}
@@ -90,7 +90,7 @@ def _spread(prefix: str, rows: Sequence[Mapping[str, Json]], dtype: str | None =
 
 
 def _type_of(cells: Sequence[Json]) -> str:
-    """The type of a column that all values have, with room for missing ones; `object` where they differ."""
+    """The nullable column type of the values, or `object` if their types differ."""
     kinds = {type(one) for one in cells if one is not None}
     if kinds == {int} and all(one is None or abs(one) < _LARGEST for one in cells):  # type: ignore[arg-type]  # numbers
         return "Int64"
@@ -107,7 +107,7 @@ SHOWN = 20
 """Trials that the table lists."""
 
 LONGEST = 200
-"""Characters of a cell."""
+"""Characters shown of a cell."""
 
 _ORDER = {"failed": 0, "errored": 1, "skipped": 2, "shown": 3, "passed": 4}
 _COLORS = {"failed": "#d1453b", "errored": "#b35ac2", "passed": "#2c8f4d"}
@@ -118,19 +118,19 @@ _CELL = (
 )
 
 _NO_FORMULAS = "tex2jax_ignore mathjax_ignore"
-"""Classes that keep Jupyter from taking what is between two dollars for a formula."""
+"""CSS classes that keep Jupyter from rendering text between two dollar signs as a formula."""
 
 Text = Callable[[TrialResult], str]
 
 
 def render_table(results: Sequence[TrialResult], totals: Sequence[str]) -> str:
-    """The totals, and the trials, those that did not pass first. Nothing of a model or a file is read as markup.
+    """HTML with the totals and a table of trials, failures first. Text of models and files is escaped.
 
     Args:
-        results: of the run.
+        results: trials of the run.
         totals: lines above the table.
     """
-    listed = sorted(results, key=lambda one: _ORDER[one.status])[:SHOWN]  # stable: in the order of the run
+    listed = sorted(results, key=lambda one: _ORDER[one.status])[:SHOWN]  # stable sort: keeps the order of the run
     several: Mapping[str, Text] = {
         "suite": lambda one: one.trial.suite.name,
         "target": lambda one: one.trial.target.name,
@@ -157,7 +157,7 @@ def render_table(results: Sequence[TrialResult], totals: Sequence[str]) -> str:
 
 
 def _why(result: TrialResult) -> str:
-    """Why it did not pass."""
+    """Reasons why a trial did not pass, or a note that its answer was cut."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     cut = cut_words(result)

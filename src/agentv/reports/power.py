@@ -1,4 +1,4 @@
-"""A planned comparison in words, and as JSON."""
+"""Report of a planned comparison, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from agentv.stats.power import NOTHING, Advice, ComparisonPlan, Noise, Way
 
 Source = Literal["given", "run", "assumed"]
 NONE_SEEN = "none"
-"""Where not even the largest drop is seen."""
+"""Cell for a number of cases that cannot show any difference."""
 LEAST_SHOWN = 0.0001
-"""A variance below it has no digit among the first four."""
+"""Smallest variance that is nonzero with four decimal places."""
 ABOUT = 0.02
-"""How far a simulated chance may lie below the power that was asked for."""
+"""How far a simulated power may be below the requested one and still count as enough."""
 SURE = 0.9999
-"""More often nothing is promised: what is assumed is never known so well."""
+"""Highest probability that is reported; assumptions are never more certain."""
 
 
 class PilotShown(Struct, frozen=True):
     """Estimates from an earlier run.
 
     Attributes:
-        cases: with a judged sample; a case on several targets or prompts counts once.
-        repeat: largest number of samples that a case had on one target.
-        trials: how many passed, and how many were judged.
-        mean: that of its report.
+        cases: number of distinct cases with a judged sample.
+        repeat: largest number of samples of a case on one target.
+        trials: numbers of passed and of judged trials.
+        mean: mean score as in the run's report.
         disagreement: probability that two samples of a case disagree; None if no case has two.
-        scores: sources of their noise; those of single votes if a judge gave several.
+        scores: variance components of the scores, or of single votes if a judge gave several.
     """
 
     run_id: str
@@ -53,11 +53,11 @@ class PlanShown(Struct, frozen=True):
     """A plan and its assumptions.
 
     Attributes:
-        plan: the two runs.
-        detect: the difference that matters; None: a table of the smallest that are shown.
-        pilot: the run that it is planned from.
-        rate_from, alike_from: source of the pass rate, and of the part of its variance between cases.
-        cases_given: somebody said how many cases there are; else only the number needed is reported.
+        plan: the two planned runs.
+        detect: the difference to detect; None for a table of the smallest detectable differences.
+        pilot: the earlier run that the plan is based on.
+        rate_from, alike_from: source of the pass rate, and of the share of its variance between cases.
+        cases_given: the user gave the number of cases; otherwise only the number needed is reported.
     """
 
     plan: ComparisonPlan
@@ -78,9 +78,9 @@ def render_power(shown: PlanShown) -> str:
 
 
 def power_data(shown: PlanShown) -> dict[str, Json]:
-    """The plan as one object: what was assumed, the least differences shown, the table, and of `detect` the chance.
+    """The plan as a JSON object: assumptions, smallest detectable differences, and the power to detect `detect`.
 
-    A least difference that is null: none is shown.
+    A smallest difference is null if no difference is detectable.
     """
     plan, pilot, assumed = shown.plan, shown.pilot, shown.plan.assumed
     document: dict[str, Json] = {
@@ -136,7 +136,7 @@ def _least_json(line: Mapping[Way, float]) -> dict[str, Json]:
 
 
 def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[str]:
-    """Of a drop and a rise, or with a margin and no difference that no larger loss is there."""
+    """Whether the plan can show a drop and a rise of `detect`, or if it is 0, that the loss is within the margin."""
     ways = plan.ways(detect) if detect else ("drop",)
     named = {
         way: f"a {way} of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}" for way in ways
@@ -166,7 +166,7 @@ _BOTH_MEASURES = {
 
 
 def _headline(plan: ComparisonPlan) -> Iterator[str]:
-    """What two runs of so many cases notice."""
+    """The smallest drop that two runs of this many cases show."""
     least = plan.least_each()["drop"]
     what = "pass rate" if plan.assumed.deviation is None else "mean score"
     cases, lower = plural(plan.cases, "case"), f"{least:.2f}" if plan.assumed.deviation else f"{100 * least:.0f} points"
@@ -198,7 +198,7 @@ def _table(plan: ComparisonPlan) -> Iterator[str]:
 
 
 def _often(chance: float) -> str:
-    """How often something comes out: never always."""
+    """A probability in percent, never 0% or 100%."""
     if chance > SURE:
         return f"more than {SURE:.2%}"
     return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
@@ -213,7 +213,7 @@ def _each(repeat: int) -> str:
 
 
 def _assumed(shown: PlanShown) -> Iterator[str]:
-    """One short line: what is assumed, and where it comes from."""
+    """One line with the assumptions and their sources."""
     one = shown.plan.assumed
     mean = f"mean score {one.rate:.3g} (SD {one.deviation:.2g})" if one.deviation else f"pass rate {percent(one.rate)}"
     rate_from = "--rate"

@@ -1,4 +1,4 @@
-"""`agentv prompt list`, `show`, `diff` and `promote`, for people and as JSON for programs."""
+"""Output of `agentv prompt list`, `show`, `diff` and `promote`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from agentv.reports.run.exam_attempts import (
 from agentv.reports.text import GAP, Cell, aligned, cells, listed, one_line, paint, safe, shown_from
 
 SHOWN_ROWS = 10
-"""The last ones, which people are shown."""
+"""Latest exam attempts that are shown."""
 
 NAMED = 3
-"""Changed texts that the list names; `diff` shows all."""
+"""Changed texts that the list names; `diff` shows all of them."""
 
 _HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
 
 
 def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
-    """A table with totals below.
+    """A table of prompts, with totals below.
 
     Args:
-        prompts: in the order in which they are shown.
-        width: columns of the terminal; only the last column is cut to fit.
-        color: paint with escape sequences.
+        prompts: prompts in the order of the rows.
+        width: width of the terminal; only the last column is cut to fit.
+        color: use ANSI colors.
     """
     if not prompts:
         return "no prompt"
@@ -91,7 +91,7 @@ def totals(prompts: Sequence[ListedPrompt]) -> str:
 
 
 def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
-    """What the list tells of a prompt, as data."""
+    """An entry of the list as a JSON object."""
     return {
         "id": prompt.id,
         "path": shown_from(prompt.directory, here),
@@ -106,13 +106,13 @@ def listed_data(prompt: ListedPrompt, here: str) -> dict[str, Json]:
 
 
 def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool = False) -> str:
-    """All that is known of a prompt, in paragraphs.
+    """The details of a prompt, in paragraphs.
 
     Args:
-        shown: what to tell.
-        here: absolute path of the directory that paths are shown from.
-        width: columns of the terminal.
-        color: paint with escape sequences.
+        shown: the prompt.
+        here: absolute path of the directory that paths are relative to.
+        width: width of the terminal.
+        color: use ANSI colors.
     """
     listed = shown.listed
     head = f"{paint(one_line(listed.id), 'bold', color=color)}: "
@@ -170,7 +170,7 @@ def _exam_rows(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
 
 
 def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
-    """All that is known of a prompt, as data."""
+    """The details of a prompt as a JSON object."""
     return {
         **listed_data(shown.listed, here),
         "description": shown.description,
@@ -187,7 +187,7 @@ def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
 
 
 def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
-    """One line where the status was written or would be, else every reason why not."""
+    """The new status of a prompt, or every reason why it cannot be promoted, and the evidence if requested."""
     name = one_line(done.prompt)
     if done.gate.to is None:
         yield f"{name} is {done.before} already"
@@ -210,7 +210,7 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
 
 
 def promotions_data(done: Iterable[Promotion], *, here: str) -> list[Json]:
-    """An object for each prompt."""
+    """A JSON object for each promotion."""
     return [
         {
             "prompt": one.prompt,
@@ -229,7 +229,7 @@ _NO_LINE_END = "\\ No newline at end of file"
 
 
 def render_differences(found: PromptDiff, *, color: bool = False) -> str:
-    """A unified diff of every text that changed; empty where nothing did."""
+    """Unified diffs of all changed texts; empty if nothing changed."""
     lines = []
     for one in found.differences:
         for line in _lines(one, found):
@@ -244,7 +244,7 @@ def compared_with(found: PromptDiff) -> str:
 
 
 def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
-    """The diff of one text; a line that says why, where one of its sides is not here."""
+    """The diff of one text, or a line that says why it cannot be shown."""
     name = one_line(called(one.path))
     before = f"{name} ({when(found.exam_row)})" if one.kind != "added" else "/dev/null"
     after = name if one.kind != "removed" else "/dev/null"
@@ -253,7 +253,7 @@ def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
         yield f"+++ {after}"
         yield f"@@ {one.kind}; the examined text is not stored here @@"
         return
-    end = b"\n" if one.path == DESCRIPTION else b""  # a value of YAML, whose last line has no end to be missed
+    end = b"\n" if one.path == DESCRIPTION else b""  # a YAML value, which has no final newline that could be missing
     texts = (_text((one.before or b"") + end), _text((one.after or b"") + end))
     if texts[0] is None or texts[1] is None:
         yield f"--- {before}"
@@ -277,7 +277,7 @@ def _text(data: bytes) -> str | None:
 
 
 def _split(text: str) -> list[str]:
-    """Lines; the last one is marked where it has no end, so that this shows as a change."""
+    """The lines of a text. A missing final newline is marked, so that adding one shows as a change."""
     lines = text.split("\n")
     if lines[-1] == "":
         return lines[:-1]
@@ -285,7 +285,7 @@ def _split(text: str) -> list[str]:
 
 
 def differences_data(found: PromptDiff) -> dict[str, Json]:
-    """The exam attempt; for each changed text its kind, both sides, and whether one is lost."""
+    """The exam attempt and the changed texts, each with both versions, as a JSON object."""
     return {
         "prompt": found.prompt,
         "sitting": exam_row_json(found.exam_row),

@@ -1,4 +1,4 @@
-"""`agentv compare RUN`: the targets, prompts and variants of one run, each with the first."""
+"""Output of `agentv compare RUN`: targets, prompts and variants of one run, each compared with the first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {"better": "passed", "worse": "failed"}
 
 
 def render_run_comparison(found: RunComparison, *, color: bool = False) -> str:
-    """The run, what is compared with what, and for each comparison its verdict and both rates."""
+    """The run, and for each comparison its verdict and both rates."""
     run = found.run
     lines = [f"run {one_line(run.run_id)}: {plural(run.cases, 'case', ',')}", ""]
     if found.tests > 1:
@@ -45,7 +45,7 @@ def run_warnings(found: RunComparison) -> Iterator[str]:
 
 
 def lost_lines(found: RunComparison) -> Iterator[str]:
-    """What passed with the base and does not with the candidate."""
+    """Sentences on results that passed with the base and do not pass with the candidate."""
     for one, lost in zip(found.comparisons, found.lost, strict=True):
         if lost:
             base, candidate = column_label((one.base,)), column_label((one.candidate,))

@@ -1,4 +1,4 @@
-"""`agentv results list`, for people and as JSON for programs."""
+"""Output of `agentv results list`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from agentv.reports.run.totals import cost_of
 from agentv.reports.text import GAP, Cell, aligned, listed, one_line, percent, shown_from, widths_of
 
 NAMED = 3
-"""Suites and targets that a line names."""
+"""Suites and targets that a row names."""
 
 _ROOM = 24
-"""Columns that what a run is of should have; where they are missing, other columns give way."""
+"""Terminal columns for the last column (WHAT); if there are fewer, other columns are left out."""
 
 _HEADINGS = ("RUN", "STARTED", "STATE", "CASES PASSED", "PART", "RATE", "95% CI", "COST", "TIME", "WHAT")
 _GIVES_WAY = ("TIME", "COST", "95% CI", "STARTED", "STATE")
@@ -26,13 +26,13 @@ _STYLES = {"interrupted": "errored", "being written": "tested", "unreadable": "w
 
 
 def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: bool = False) -> str:
-    """A table, and below it how many runs there are.
+    """A table of runs, followed by their number.
 
     Args:
-        runs: in the order in which they are shown.
-        total: how many there are in all.
-        width: columns of the terminal.
-        color: paint with escape sequences.
+        runs: runs in the order of the rows.
+        total: number of all runs, including those that are not shown.
+        width: width of the terminal.
+        color: use ANSI colors.
     """
     table = [_row(run) for run in runs]
     headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
@@ -79,7 +79,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
 
 
 def _of_trials(summary: Summary) -> str:
-    """` of 28 trials`, ` over 60 trials` of cases with several samples; empty where each case has one trial."""
+    """` of 28 trials`, or ` over 60 trials` for cases with several samples; empty if each case has one trial."""
     if summary.trials.total == summary.cases.total or summary.early_stops is not None:
         return ""
     word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is no share of trials
@@ -93,7 +93,7 @@ def what_of(run: ListedRun) -> str:
 
 
 def run_words(run: ListedRun) -> str:
-    """`2026-11-21 14:03, refunds on gpt, 88.2% of 272 cases`: a run in a list to choose from."""
+    """Description of a run in a menu: `2026-11-21 14:03, refunds on gpt, 88.2% of 272 cases`."""
     facts = [started_words(run), what_of(run)]
     if run.summary is not None and run.summary.pass_rate is not None:
         facts.append(f"{percent(run.summary.pass_rate)} of {plural(run.summary.cases.total, 'case', ',')}")
@@ -113,11 +113,11 @@ _TOTALS = (
     *("cases", "trials", "pass_rate", "pass_rate_interval", "pass_rate_bounds", "interval_clusters"),
     *("rule_pass_rate", "mean_score"),
 )
-"""Keys of a summary that the list has, too."""
+"""Keys of a summary that the list includes."""
 
 
 def run_data(run: ListedRun, here: str) -> dict[str, Json]:
-    """What the list tells of a run, as data."""
+    """An entry of the list as a JSON object."""
     summary = run.summary
     return {
         "run_id": run.run_id,

@@ -1,4 +1,4 @@
-"""`agentv results show --matrix`: the answers to a case side by side, in a line or, with `--answers`, whole."""
+"""Output of `agentv results show --matrix`: answers side by side, in a row per case or, with `--answers`, whole."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from agentv.stats.samples.deciding import rule_of, verdict_over
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
-    """The lines of a text, safe and none wider than `width`; broken between words where one fits.
+    """The lines of a text, safe to show and wrapped to `width`, between words where possible.
 
     Args:
         text: any text.
-        width: columns, at least 2: a wide letter takes two.
+        width: terminal columns, at least 2, since a wide character takes two.
     """
     from rich.console import Console
     from rich.text import Text
@@ -33,15 +33,15 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 
 NARROWEST = 28
-"""Columns of a terminal that an answer gets at least; if there is no room for all, some stand below the others."""
+"""Smallest width of an answer in terminal columns; answers that do not fit beside the others go below them."""
 
 WIDEST = 80
 
 LINES = 8
-"""Lines of an answer that are shown where not all is asked for."""
+"""Lines shown of an answer without `--full`."""
 
 CHECKS = 3
-"""Failed checks that are shown of an answer."""
+"""Failed checks shown of an answer without `--full`."""
 
 LONGEST = 2000
 _NAME = 200
@@ -49,12 +49,12 @@ _WORST_FIRST: Sequence[Status] = ("errored", "failed", "skipped", "shown", "pass
 
 
 def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> str:
-    """The case, and for each prompt the answers of all targets and variants.
+    """A case with the answers of all targets and variants, for each prompt.
 
     Args:
         case: one of `found.cases`.
-        found: what is shown, which says what differs.
-        options: of the output.
+        found: all answers of the run that are shown.
+        options: output options.
     """
     suite = f" ({one_line(case.suite, _NAME)})" if case.suite else ""
     lines = [paint(f"{one_line(case.case_id, _NAME)}{suite}", "bold", color=options.color)]
@@ -81,7 +81,7 @@ def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> s
 
 
 def render_rest(found: SideBySide) -> str:
-    """How many cases are not shown; empty if all are shown."""
+    """How many cases are shown; empty if all are."""
     if not found.matching:
         return "no matching trials in this run"
     if len(found.cases) >= found.matching:
@@ -90,13 +90,13 @@ def render_rest(found: SideBySide) -> str:
 
 
 def _names(found: SideBySide, target: str, variant: str | None) -> tuple[str | None, ...]:
-    """The target and the variant, as far as there are several."""
+    """The names that distinguish a column: the target and the variant, each if there are several."""
     names = ((target, found.targets), (variant, found.variants))
     return tuple(name for name, of in names if len(of) > 1)
 
 
 def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: ShowOptions) -> Iterator[str]:
-    """The columns, as many beside each other as have room."""
+    """The columns in blocks of as many as fit beside each other."""
     room = options.width - len(GAP)
     beside = max(1, min(len(columns), (room + len(GAP)) // (NARROWEST + len(GAP))))
     width = min(WIDEST, (room + len(GAP)) // beside - len(GAP))
@@ -112,7 +112,7 @@ def _blocks(case: CaseAnswers, columns: Sequence[tuple[str, Place]], options: Sh
 
 
 def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterator[Cell]:
-    """The status, the answer, and what failed; of several samples the worst one."""
+    """The status, the answer and the failed checks of the worst sample."""
     if not samples:
         yield "did not run", "dim"
         return
@@ -134,7 +134,7 @@ def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterat
 
 
 def worst(samples: Sequence[TrialResult]) -> TrialResult:
-    """The sample that did worst."""
+    """The worst sample, by status and then by score."""
     return min(samples, key=lambda sample: (_WORST_FIRST.index(sample.status), sample.score or 0.0))
 
 
@@ -148,7 +148,7 @@ def _status(one: TrialResult, samples: Sequence[TrialResult]) -> str:
 
 
 def _failed(one: TrialResult) -> Iterator[str]:
-    """What an answer lacks: failed checks, and assertions that errored; then that it was cut."""
+    """Failed checks and errored assertions, and a note if the answer was cut."""
     view = trial_view("failed" if one.status == "failed" else "noted", one)
     for finding in view.findings:
         if finding.state != "noted":
@@ -159,7 +159,7 @@ def _failed(one: TrialResult) -> Iterator[str]:
 
 
 NARROWEST_ANSWER = 16
-"""Columns of a terminal that an answer gets at least; what has no room stands in a further table below."""
+"""Smallest width of an answer in terminal columns; answers that do not fit go in another table below."""
 
 _ID = 28
 _VARIABLE = 20
@@ -167,7 +167,7 @@ _MARKS: Mapping[Status, str] = {"passed": "✓", "failed": "✗", "errored": "!"
 
 
 def render_grid(found: SideBySide, options: ShowOptions) -> str:
-    """A line for each case: its id and variables, then verdict, score and the beginning of each answer."""
+    """A row for each case: its id and variables, then verdict, score and beginning of each answer."""
     places = [
         place
         for prompt in found.prompts
@@ -205,14 +205,14 @@ def render_grid(found: SideBySide, options: ShowOptions) -> str:
 
 
 def _column(head: str, texts: Sequence[str], widest: int) -> list[str]:
-    """The head and the texts, all as wide as the widest of them, which is cut to fit."""
+    """The head and the texts, padded to the same width, which is at most `widest`."""
     cut = [fitted(one_line(text[: 4 * widest]), widest) for text in (head, *texts)]
     width = max(map(cells, cut))
     return [isolated(text) + " " * (width - cells(text)) for text in cut]
 
 
 def _line(heads: Sequence[str], answers: Sequence[Cell], width: int, options: ShowOptions, *, bold: bool = True) -> str:
-    """Heads and answers, each answer cut to a width; only its verdict is painted."""
+    """A row of the table, with each answer cut to `width`; only its verdict is colored."""
     parts = [paint(text, "bold" if bold else None, color=options.color) for text in heads]
     for text, style in answers:
         shown = fitted(text, width)
@@ -223,7 +223,7 @@ def _line(heads: Sequence[str], answers: Sequence[Cell], width: int, options: Sh
 
 
 def _cell(samples: Sequence[TrialResult]) -> Cell:
-    """`✓ 1.00  30 days`; of several samples the case's verdict, the mean score and an answer; of an error its code."""
+    """A cell such as `✓ 1.00  30 days`: the case's verdict, its mean score or error code, and one answer."""
     if not samples:
         return "did not run", "dim"
     verdict = verdict_over([sample_of(one) for one in samples], rule_of(samples[0].trial))
@@ -241,7 +241,7 @@ def _cell(samples: Sequence[TrialResult]) -> Cell:
 
 
 def _place_label(found: SideBySide, place: Place) -> str:
-    """What tells a column from the others: `brief, gpt as skilled`."""
+    """Label that distinguishes a column from the others: `brief, gpt as skilled`."""
     target, prompt, variant = place
     names = _names(found, target, variant)
     parts = ([column_label((prompt,))] if len(found.prompts) > 1 else []) + ([column_label(names)] if names else [])

@@ -1,4 +1,4 @@
-"""`agentv results show`: a run that was, and its trials one by one with all that is known of each."""
+"""Output of `agentv results show`: a past run and the details of its trials."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from agentv.reports.runs import what_of
 from agentv.reports.text import TAB, apart, one_line, paint, safe, shown_from
 
 LONGEST_DIFF = 200_000
-"""Characters of both texts beyond which they are not compared: the time would grow with the square of their lines."""
+"""Total characters above which two texts are not compared, since the time is quadratic in their lines."""
 
 
 def text_diff(reference: str, answer: str) -> list[str] | None:
-    """Return the lines that differ, `-` for the reference and `+` for the answer, with the lines around them.
+    """Return a unified diff of reference (`-`) and answer (`+`), or None if only surrounding white space differs.
 
-    Return None if only white space around the texts differs, and one line that says so if they are too long to
-    compare. Every line is safe to show.
+    Return a single line that says so if the texts are too long to compare. All lines are safe to show.
     """
     before, after = reference.strip(), answer.strip()
     if before == after:
@@ -39,13 +38,13 @@ def text_diff(reference: str, answer: str) -> list[str] | None:
 
 
 LONGEST = 2000
-"""Characters of one text that are shown where not all is asked for."""
+"""Characters shown of a text without `--full`."""
 
 LINES = 40
-"""Lines of one text that are shown where not all is asked for."""
+"""Lines shown of a text without `--full`."""
 
 NAME = 200
-"""Characters of a name."""
+"""Characters shown of a name."""
 
 STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested", "shown": "tested"}
 
@@ -54,10 +53,10 @@ class ShowOptions(Struct, frozen=True):
     """Options of the output.
 
     Attributes:
-        here: absolute path of the directory that paths are shown from.
-        color: paint with escape sequences.
-        full: show every text to its end.
-        width: columns of the terminal.
+        here: absolute path of the directory that paths are relative to.
+        color: use ANSI colors.
+        full: show every text completely.
+        width: width of the terminal.
     """
 
     here: str
@@ -67,7 +66,7 @@ class ShowOptions(Struct, frozen=True):
 
 
 def render_head(run: ListedRun, options: ShowOptions) -> str:
-    """Id of the run, how it ended, and its totals."""
+    """The id and state of the run, what it ran, and its totals."""
     head = f"run {one_line(run.run_id, NAME)}, {run.state}: {what_of(run)}"
     lines = [paint(head, "bold", color=options.color)]
     where = shown_from(run.directory, options.here)
@@ -78,7 +77,7 @@ def render_head(run: ListedRun, options: ShowOptions) -> str:
 
 
 def render_rest(counts: Counts, shown: int) -> str:
-    """The selection, and how many of its trials are not shown; empty if all are shown."""
+    """How many of the matching trials are shown, or an empty string if all are."""
     if not counts.total:
         return "no matching trials in this run"
     if shown == counts.total:
@@ -87,7 +86,7 @@ def render_rest(counts: Counts, shown: int) -> str:
 
 
 def render_trial(result: TrialResult, options: ShowOptions) -> str:
-    """One trial in sections: its verdict, input, answer, every check, and the reference."""
+    """A trial in sections: verdict, facts, input, answer, retrieved texts, error, checks and reference."""
     return "\n".join(_trial(result, options))
 
 
@@ -107,7 +106,7 @@ def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
 
 
 def _retrieved(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    """The retrieved texts, each after its number, its source and its score."""
+    """The retrieved texts, each below its number, source and score."""
     for number, one in enumerate(result.context, 1):
         facts = [one_line(one.source, NAME)] if one.source is not None else []
         facts += [f"score {one.score:g}"] if one.score is not None else []
@@ -131,7 +130,7 @@ def _verdict(result: TrialResult) -> str:
 
 
 def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    """Origin and usage of an answer, if known."""
+    """Known facts about a trial: its suite and tags, usage, agent work and notes."""
     trial = result.trial
     suite = f"suite {one_line(trial.suite.name, NAME)}"
     yield f"{suite} ({one_line(shown_from(trial.suite.path, options.here))})" if trial.suite.path else suite
@@ -162,7 +161,7 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
 
 
 def _work(stored: StoredWork) -> Iterator[str]:
-    """How an agent was confined, and where its work lies."""
+    """The sandbox and version of an agent, and the paths of its stored files."""
     if stored.sandbox is not None:
         yield f"sandbox {stored.sandbox}"
     if stored.agent_version:
@@ -174,7 +173,7 @@ def _work(stored: StoredWork) -> Iterator[str]:
 
 
 def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """A title and its indented lines; nothing without lines."""
+    """A title and its indented lines, or nothing if there are no lines."""
     first = True
     for line in lines:
         if first and title:
@@ -184,7 +183,7 @@ def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 
 
 def _text(text: str, options: ShowOptions) -> list[str]:
-    """The lines of a text, all of them or its beginning, and then how much is left out."""
+    """The lines of a text, or its beginning followed by how much is left out."""
     if options.full:
         return safe(text).split("\n")
     text_shown = "\n".join(text[:LONGEST].split("\n")[:LINES])
@@ -194,7 +193,7 @@ def _text(text: str, options: ShowOptions) -> list[str]:
 
 
 def _transcript(messages: Sequence[Message], options: ShowOptions) -> Iterator[str]:
-    """What was sent: a lone question as its text, several messages each below its role."""
+    """The input: the text of a single user message, otherwise each message below its role."""
     if len(messages) == 1 and messages[0].role == "user":
         yield from _text(messages[0].text, options)
         return
@@ -212,7 +211,7 @@ def _json(value: Mapping[str, object]) -> str:
 
 
 def _score(score: Score, options: ShowOptions) -> Iterator[str]:
-    """One assertion: how it ended and what it is called, then its checks, then what it says beyond them."""
+    """The verdict and name of an assertion, then its checks, reason and details."""
     grade, entry = score.grade, score.entry
     state = "errored" if grade.error is not None else "passed" if grade.passed else "failed"
     place = f"  {one_line(shown_from(entry.span.file, options.here))}:{entry.span.line}" if entry.span else ""
@@ -222,7 +221,7 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
         lines = _text(f"{grade.error.code}: {grade.error.message}", options)
         yield from (f"  {line}" for line in lines)
     for check in grade.checks:
-        # a lone check may say no more than its assertion's name: `contains: 'x'` and `contains 'x'`
+        # a single check may only repeat its assertion's name: `contains: 'x'` and `contains 'x'`
         if len(grade.checks) > 1 or check.text not in (entry.name, entry.name.replace(": ", " ", 1)):
             mark = (
                 paint("+", "passed", color=options.color) if check.passed else paint("-", "failed", color=options.color)
@@ -245,7 +244,7 @@ def _after(word: str, text: str, options: ShowOptions) -> Iterator[str]:
 
 
 def _weighed(score: Score) -> str:
-    """What the score is where it is neither nothing nor all, and what is out of the ordinary about its weight."""
+    """The score unless it is 0 or 1 like the verdict, and `required` and `weight` unless they have their defaults."""
     grade, settings = score.grade, score.entry.settings
     needs = needed(grade)
     plain = grade.error is not None or grade.score == (1.0 if grade.passed else 0.0)
@@ -258,7 +257,7 @@ def _weighed(score: Score) -> str:
 
 
 def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:
-    """The difference between the reference answer and the answer; only the reference if there is no answer."""
+    """The diff between the reference and the answer, or only the reference if there is no answer."""
     expected = reference_text(result.trial.case.expected_output)
     if not expected:
         return

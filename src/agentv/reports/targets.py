@@ -1,4 +1,4 @@
-"""`agentv targets`, in tables for people and as JSON for programs. No value of a variable is shown anywhere."""
+"""Output of `agentv targets`, as tables and as JSON. Values of variables are never shown."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from agentv.reports.text import Cell, aligned, one_line, paint, shown_from
 _PROBLEMS = {"missing-extra": "library missing", "not-yet": "not supported yet"}
 
 LONGEST_AGENT = 60
-"""Characters of an agent's name and version that are shown."""
+"""Characters shown of an agent's name and version."""
 
 
 def render_targets(listing: TargetsListing, *, here: str, width: int | None = None, color: bool = False) -> str:
     """Configured targets, their problems, and other targets that could be used.
 
     Args:
-        listing: what to show.
-        here: absolute path of the directory that paths are shown from.
-        width: columns of the terminal; None if the output is not a terminal.
-        color: paint with escape sequences.
+        listing: the targets.
+        here: absolute path of the directory that paths are relative to.
+        width: width of the terminal; None if the output is not a terminal.
+        color: use ANSI colors.
     """
     lines: list[Cell | str] = []
     if listing.targets:
@@ -61,7 +61,7 @@ def _safe(row: Iterable[Cell]) -> list[Cell]:
 
 
 def _targets(listing: TargetsListing, here: str) -> list[list[Cell]]:
-    """Headings and rows; a column that says nothing of any target is left out."""
+    """Headings and rows, without columns that are empty for all targets."""
     targets = listing.targets
     described = [f"{one.provider}:{one.model}" if one.model else one.provider for one in targets]
     columns: dict[str, list[Cell]] = {
@@ -83,7 +83,7 @@ def _where(target: ListedTarget, file: str | None, here: str) -> Cell:
 
 
 def _roles(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
-    """What some are to the project, below the table."""
+    """A line with the roles of targets in the project, such as the default."""
     roles = [f"{one_line(one.name)} is the {mark}" for one in targets for mark in one.marks]
     if roles:
         yield "", None
@@ -131,7 +131,7 @@ def check_plan(models: int, agents: Sequence[str], timeout_s: float) -> str:
 
 
 def _agents(targets: Sequence[ListedTarget]) -> Iterator[Cell]:
-    """What the turn of each agent showed."""
+    """A line with the result of each agent's test turn."""
     if any(one.check is not None and one.check.agent is not None for one in targets):
         yield "", None
     for one in targets:
@@ -156,7 +156,7 @@ def _agents(targets: Sequence[ListedTarget]) -> Iterator[Cell]:
 
 
 def _wrongs(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
-    """What did not work, each with what to do about it."""
+    """The problem of each unusable target, with its fix."""
     for one in targets:
         check = one.check
         if check is not None and check.state == "failed":
@@ -182,7 +182,7 @@ def _provider(one: ListedProvider) -> list[Cell]:
 
 
 def _besides(listing: TargetsListing) -> Iterator[str]:
-    """Targets that work without configuration, with the keys that are set."""
+    """A hint: targets that work without configuration with the keys that are set, or how to set a key."""
     providers = (*listing.models, *listing.others)
     usable = [one.example for one in providers if one.usable and one.keys]
     if listing.targets and usable:

@@ -1,4 +1,4 @@
-"""Text of models and users, made safe to show; tables in a terminal; data inside a page."""
+"""Text of models and users made safe to show, terminal tables, and JSON embedded in HTML pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from agentv.model.values.values import lazy_pattern, plain_json
 
 _STEERING = lazy_pattern(
     "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences begin with one of them
-    "\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible; changes of direction
-    "\ud800-\udfff"  # halves of surrogate pairs, which no stream can write
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: the start of every escape sequence
+    "\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, or direction marks
+    "\ud800-\udfff"  # lone surrogates, which cannot be encoded
     "\U000e0000-\U000e007f"  # invisible copies of ASCII
     "]"
 )
@@ -26,25 +26,25 @@ _LINE_ENDS = lazy_pattern(r"[\t\n]")
 TAB = "    "
 
 LISTED = 10
-"""Names in one line; `--json` holds all."""
+"""Names listed on one line; `--json` has all of them."""
 
 _ROUNDING = 1e-9
-"""What the arithmetic of an interval may be off by: less than any share of the cases of a run."""
+"""Rounding error of an interval; smaller than the share of one case in any run."""
 
 
 def safe(text: str) -> str:
-    r"""The text with every character that steers a terminal spelled out, as in `\x1b[2J`. Tabs and newlines stay."""
+    r"""The text with control characters for terminals escaped, as in `\x1b[2J`, except tabs and newlines."""
     return text if text.isascii() and text.isprintable() else _STEERING.sub(_spelled, text)
 
 
 def one_line(text: str, longest: int | None = None) -> str:
-    """The text, safe and on one line, newlines and tabs spelled out, cut to so many characters."""
+    """The text on one line, safe to show, with newlines and tabs escaped, cut to `longest` characters."""
     line = _LINE_ENDS.sub(_spelled, safe(text if longest is None else text[: longest + 1]))
     return line if longest is None else shorten(line, longest)
 
 
 def listed(names: Collection[str], most: int = LISTED, longest: int | None = None) -> str:
-    """Names in one line, the first of them where they are many, each cut to so many characters."""
+    """The first `most` names on one line, each cut to `longest` characters, and how many more there are."""
     shown = ", ".join(one_line(name, longest) for name in list(names)[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
@@ -57,13 +57,13 @@ def cells(text: str) -> int:
     """Number of terminal columns of safe text."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # few texts need its tables
+    from rich.cells import cell_len  # loaded only if needed, since it has large tables
 
     return cell_len(text)
 
 
 def isolated(text: str) -> str:
-    """The text, isolated if it has letters that run from right to left, so that it reorders nothing beside it."""
+    """The text, in directional isolates if it has right-to-left letters, so that it does not reorder other text."""
     if text.isascii() or not any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text):
         return text
     return f"\u2068{text}\u2069"
@@ -76,7 +76,7 @@ def apart(score: float, mark: float) -> tuple[str, str]:
 
 
 def percent(share: float) -> str:
-    """A share of 0..1 in percent, with enough decimal places to distinguish it from 0 and 100%, at least one."""
+    """A share (0..1) in percent, with at least one decimal place, and enough to distinguish it from 0% and 100%."""
     if _ROUNDING < share < 1 - _ROUNDING:
         ends = ((f"{0:.{places}%}", f"{1:.{places}%}") for places in range(1, PLACES))
         for places, (nothing, everything) in enumerate(ends, 1):
@@ -86,11 +86,11 @@ def percent(share: float) -> str:
 
 
 _ABSOLUTE = lazy_pattern(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
-"""Absolute paths in a message, also at the end of a clause; neither addresses (`https://…`) nor relative ones."""
+"""Absolute paths in a message, without punctuation after them; URLs (`https://…`) and relative paths do not match."""
 
 
 def without_directories(message: str) -> str:
-    """A message with absolute paths cut to what a reader elsewhere may know: from `.agentv` on, or the file's name."""
+    """The message with absolute paths cut to the part from `.agentv` on, or to the file name."""
 
     def inner(found: re.Match[str]) -> str:
         parts = found[0].split("/")
@@ -100,7 +100,7 @@ def without_directories(message: str) -> str:
 
 
 def shown_from(path: str, here: str) -> str:
-    """An absolute path as seen from the directory `here`: relative where that is shorter."""
+    """An absolute path, made relative to the directory `here` if that is shorter."""
     return _shown(path, here) if path.startswith("/") else path
 
 
@@ -111,10 +111,10 @@ def _shown(path: str, here: str) -> str:
 
 
 GAP = "  "
-"""Between two columns."""
+"""Space between two columns."""
 
 _FEWEST = 12
-"""Columns that the last column of a list keeps, however narrow the terminal is."""
+"""Smallest width of the last table column, even on narrow terminals."""
 
 _STYLES = {
     "ready": "32",
@@ -129,23 +129,23 @@ _STYLES = {
 }
 
 Cell = tuple[str, str | None]
-"""Text, which is safe and one line, and the name of its style."""
+"""A text on one line that is safe to show, and the name of its style."""
 
 
 def paint(text: str, style: str | None, *, color: bool) -> str:
-    """The text in the style's colour; of two styles, such as `bold passed`, in both."""
+    """The text in the given styles, such as `bold passed`."""
     if not color or style is None or not text:
         return text
     return f"\x1b[{';'.join(map(_STYLES.__getitem__, style.split()))}m{text}\x1b[0m"
 
 
 def aligned(rows: Sequence[Sequence[Cell | str]], width: int | None = None, *, color: bool = False) -> Iterator[str]:
-    """Columns side by side.
+    """Rows as lines with aligned columns.
 
     Args:
-        rows: at least one, all of the same length.
-        width: columns of the terminal, to which the last column is cut; None: it is not cut.
-        color: paint with escape sequences.
+        rows: at least one row, all of the same length.
+        width: width of the terminal, to which the last column is cut, or None to cut nothing.
+        color: use ANSI colors.
     """
     widths = widths_of(rows)
     left = None if width is None else max(width - sum(widths) - len(GAP) * len(widths), _FEWEST)
@@ -165,7 +165,7 @@ def widths_of(rows: Sequence[Sequence[Cell | str]]) -> list[int]:
 
 
 def fitted(text: str, columns: int) -> str:
-    """The beginning of a text that fits."""
+    """The text, cut with an ellipsis if it does not fit in this many terminal columns."""
     if cells(text) <= columns:
         return text
     while text and cells(text) >= columns:
@@ -181,10 +181,10 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def to_json(value: object) -> str:
-    r"""One line of JSON for a `script` element that is never run.
+    r"""One line of JSON for a `script` element that holds data.
 
-    `<` is spelled `\u003c`, so that no text can close the element or open another. Halves of surrogate pairs are
-    spelled out, since no file can hold them. What is no number in JSON, such as NaN, becomes null.
+    `<` is escaped as `\u003c`, so that no text can close the element or open another. Lone surrogates are escaped,
+    since they cannot be encoded. Numbers that JSON does not have, such as NaN, become null.
     """
     try:
         text = _encoded(value)
@@ -196,7 +196,7 @@ def to_json(value: object) -> str:
 
 
 def data_element(kind: str, run: int, lines: Iterable[str]) -> str:
-    """A `script` element that holds lines of JSON, for the run of that number."""
+    """A `script` element with lines of JSON, for the run with this number."""
     text = "\n".join(lines)
     return f'<script type="application/json" class="{kind}" data-run="{run}">{text}</script>\n'
 

@@ -1,4 +1,4 @@
-"""A series of runs as a table, in sentences, and as JSON."""
+"""Report of a series of runs: a table with sentences, or JSON."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from agentv.reports.run.rates import signed
 from agentv.reports.text import Cell, aligned, one_line, percent
 
 USUAL = 0.05
-"""Two-sided p of a difference whose 95 % interval excludes 0."""
+"""Two-sided p-value up to which a 95 % interval excludes 0."""
 _COMMIT = 9
-"""Digits of a commit that are shown."""
+"""Digits shown of a commit."""
 _LISTED = 20
 """Runs that a note lists."""
 
 
 def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
-    """The runs as a table, after what they show.
+    """Sentences on what the runs show, the runs as a table, and notes.
 
     Args:
-        trend: of a suite.
-        width: columns to use.
-        color: paint with escape sequences.
+        trend: the runs of a suite.
+        width: width of the terminal.
+        color: use ANSI colors.
     """
     on = f" on {one_line(trend.target)}" if trend.target else ""
     head = f"{one_line(trend.suite)}{on}: {trend.measure} of {plural(len(trend.runs), 'run')}, oldest first"
@@ -46,12 +46,12 @@ def render_trend(trend: Trend, *, width: int, color: bool = False) -> str:
 
 
 def notes(trend: Trend) -> list[str]:
-    """What weakens that, and which runs are left out."""
+    """Notes on caveats and on runs that are left out."""
     return [f"note: {note}" for note in _notes(trend)]
 
 
 def trend_data(trend: Trend) -> dict[str, Json]:
-    """The runs and the differences between them."""
+    """The runs and the differences between them, as a JSON object."""
     return {
         "suite": trend.suite,
         "target": trend.target,

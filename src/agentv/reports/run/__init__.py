@@ -1,1 +1,1 @@
-"""A run in the terminal, and the words and numbers that every report of it shares."""
+"""Reports of a run in the terminal, and the wording and numbers that all reports of a run share."""

@@ -1,4 +1,4 @@
-"""Which skills queries loaded, as text and as JSON: those of `activation`, and of a prompt's `triggering`."""
+"""Which skills were loaded by queries, of `activation` and of a prompt's `triggering`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agentv.reports.run.rates import interval_words
 from agentv.reports.text import one_line, percent
 
 NONE = "none"
-"""The column and the row of queries without a skill."""
+"""Name of the row and the column for no skill."""
 
 _NAME = 40
 
 
 def triggering_lines(found: Activation) -> list[str]:
-    """What the queries of a prompt show, a line for each measure; nothing where it has none."""
+    """The results of a prompt's queries, with a line for each measure; empty if it has no queries."""
     if not found.queries:
         return []
     (skill,) = found.skills
@@ -27,7 +27,7 @@ def triggering_lines(found: Activation) -> list[str]:
 
 
 def activation_lines(found: Activation) -> Iterator[str]:
-    """What the queries of several skills show: a sentence, the measures of each skill, and the confusion matrix."""
+    """The results of queries for several skills: a sentence, measures of each skill, and the confusion matrix."""
     yield sentence(found)
     for skill in found.skills:
         yield f"  {one_line(skill.skill, _NAME)}: {', '.join(measure_words(skill))}"
@@ -54,7 +54,7 @@ def mistakes(found: Activation) -> list[str]:
 
 
 def matrix(found: Activation) -> list[list[str]]:
-    """The header and the rows of the confusion matrix, by name: queries that should load one and loaded another."""
+    """The confusion matrix with a header: rows are the skills that should load, columns those that did."""
     names = [*(skill.skill for skill in found.skills), None]
     cells = {(cell.expected, cell.loaded): cell.queries for cell in found.confusion}
     rows = [[one_line(row or NONE, _NAME), *(str(cells.get((row, name), 0)) for name in names)] for row in names]
@@ -74,7 +74,7 @@ def measure_words(skill: SkillShares) -> list[str]:
 
 
 def triggering_json(found: Activation) -> dict[str, Json]:
-    """The same for programs: counts, and for each measure `{"value", "interval": [low, high]}`, all in 0..1.
+    """The counts, and each measure as `{"value", "interval": [low, high]}` in 0..1, as a JSON object.
 
     A measure that is not defined is null.
     """

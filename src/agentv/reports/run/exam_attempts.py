@@ -1,4 +1,4 @@
-"""Exam attempts in words, and as JSON for programs (SPEC section 11)."""
+"""Exam attempts as text and as JSON (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def result(exam_row: ExamRow | None) -> str:
 
 
 def when(exam_row: ExamRow | None) -> str:
-    """`2026-11-22 08:35`, in UTC; rows of eva may have other text, which is unchanged."""
+    """The time of an exam attempt, `2026-11-22 08:35` in UTC. Other text, as in rows of eva, is unchanged."""
     if exam_row is None:
         return ""
     text = exam_row.ts
@@ -47,7 +47,7 @@ def verdict(exam_row: ExamRow) -> str:
 
 
 def outcome(exam_row: ExamRow) -> str:
-    """`passed`, `failed`; `errored` where nothing failed, and something could not be judged or was not run."""
+    """`passed`, `failed`, or `errored` if nothing failed but a case errored or did not run."""
     if exam_row.all_passed:
         return "passed"
     return "failed" if len(exam_row.failed_cases) > exam_row.errored else "errored"
@@ -57,9 +57,9 @@ def exam_lines(report: ExamReport, triggering: Iterable[str], here: str) -> list
     """The result of an exam, where it is recorded, and the promotion it allows.
 
     Args:
-        report: of the exam.
-        triggering: what is to be said of its queries.
-        here: absolute path of the directory that paths are shown from.
+        report: report of the exam.
+        triggering: lines on its queries.
+        here: absolute path of the directory that paths are relative to.
     """
     exam_row = report.exam_row
     lines = []
@@ -95,14 +95,14 @@ def reason_lines(gate: PromotionGate) -> Iterator[str]:
 
 
 def painted(line: str, *, color: bool) -> str:
-    """A line of `exam_lines` with its verdict in colour."""
+    """A line of `exam_lines` with its verdict in color."""
     for words, style in _PAINTED.items() if color and line.startswith(_HEAD) else ():
         line = line.replace(f": {words},", f": \x1b[{style}m{words}\x1b[0m,", 1)
     return line
 
 
 def exam_row_json(exam_row: ExamRow | None) -> Json:
-    """The keys of a row of the log, in its order."""
+    """A row of the log as a JSON object, with the keys in the same order, or None without a row."""
     if exam_row is None:
         return None
     row: dict[str, Json] = to_builtins(exam_row)
@@ -111,13 +111,13 @@ def exam_row_json(exam_row: ExamRow | None) -> Json:
 
 
 def gate_json(gate: PromotionGate) -> dict[str, Json]:
-    """`to`, `open`, and the `reasons` against it."""
+    """The gate as a JSON object: `to`, `open`, and the `reasons` against a promotion."""
     reasons = [{"message": reason, "notes": list(notes)} for reason, notes in gate.reasons]
     return {"to": gate.to, "open": gate.open, "reasons": reasons}
 
 
 def exam_json(report: ExamReport, triggering: Mapping[str, Json] | None, here: str) -> Json:
-    """One exam of a run: its row, its prompt, and the path of its log."""
+    """An exam of a run as a JSON object: its prompt, its row, and the path of its log."""
     return {
         "prompt": report.prompt,
         "log": shown_from(report.log, here),

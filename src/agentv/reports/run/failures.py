@@ -1,9 +1,9 @@
-"""Failures of a run, grouped by cause: computed here once, and shown by every report.
+"""Failures of a run, grouped by cause. Every report uses these groups.
 
-A trial belongs to one group. The cause of an errored trial is its error; that of a failed one is the first check that
-decided against it; that of one that did not run is why. Details that differ from trial to trial, such as ids of
-requests and durations, do not separate groups. Where there are more than `FEW` causes, those of a single case are
-merged if they have the same assertion, or at least its type, in common.
+A trial belongs to one group. The cause of an errored trial is its error, that of a failed trial is the first check that
+decided against it, and that of a trial that did not run is the reason for it. Details that differ from trial to trial,
+such as request ids and durations, do not separate groups. If there are more than `FEW` causes, those of a single case
+are merged by assertion, or by the type of the assertion.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from agentv.model.values.values import lazy_pattern
 from agentv.reports.run.trial_view import LONGEST, TrialView, check, findings_of, low_finding, place_of, trial_view
 
 MEMBERS = 50
-"""Trials of one group that are held by name; all are counted."""
+"""Trials of a group that are kept; all are counted."""
 
 FEW = 20
-"""Causes that a person reads one by one."""
+"""Number of causes above which those of a single case are merged."""
 
 MOST_CAUSES = 1000
-"""Causes that are distinguished; later ones are merged by assertion or code, so that memory is bounded."""
+"""Causes that are distinguished; later ones are merged by assertion type or code, so that memory is bounded."""
 
 NAMES = 20
-"""Suites and targets of one group that are held by name."""
+"""Suites and targets of a group that are named."""
 
 FailureStatus = Literal["errored", "failed", "skipped"]
 
 CASE_FAILED = "case-failed"
-"""The code of a judged answer that is not good enough: no mistake of a file, so that the catalogue does not hold it."""
+"""Code of a graded answer that is not good enough. It is no error in a file, so it is not in the catalogue."""
 
 
 class FailedTrial(Struct, frozen=True):
     """One trial of a group.
 
     Attributes:
-        suite_path: absolute path of the eval file; empty: the suite has none.
-        line: of the case; 0: unknown.
-        number: position of the trial in the report, from 0; None where nobody counts.
+        suite_path: absolute path of the eval file, or empty if the suite has none.
+        line: line of the case, or 0 if unknown.
+        number: index of the trial in the report, or None if the report has no indices.
     """
 
     suite: str
@@ -64,24 +64,24 @@ class FailedTrial(Struct, frozen=True):
 
     @classmethod
     def of(cls, result: TrialResult, line: int = 0, number: int | None = None) -> FailedTrial:
-        """The names of a trial."""
+        """Create it from the result of a trial."""
         trial, suite, case = result.trial, result.trial.suite, result.trial.case
         names = (suite.name, suite.path, case.id, case.prompt_id, trial.target.name, trial.variant_name)
         return cls(*names, trial.sample, line, number)
 
 
 class FailureGroup(Struct, frozen=True):
-    """Trials that did not pass for one cause.
+    """Trials that did not pass for the same cause.
 
     Attributes:
-        code: of the error; `case-failed` for a failed check.
-        cause: one line for people; foreign text, so that a terminal shows it escaped.
+        code: code of the error, or `case-failed` for a failed check.
+        cause: one line that describes the cause; untrusted text, to be escaped when shown.
         cases: number of distinct cases.
         trials: number of trials.
         suites, targets: their names, sorted, at most `NAMES`.
-        members: the first trials in the order of the files, at most `MEMBERS`.
-        example: view of the first one.
-        numbers: positions of all of its trials in the report, where they were given.
+        members: the first trials in file order, at most `MEMBERS`.
+        example: view of the first trial.
+        numbers: indices of all trials of the group in the report, if known.
     """
 
     status: FailureStatus
@@ -97,11 +97,11 @@ class FailureGroup(Struct, frozen=True):
 
 
 class _Cause(Struct, frozen=True):
-    """A cause, from the most specific text to the most general one.
+    """A cause at several levels, from the most specific to the most general.
 
     Attributes:
-        keys: what equal causes have in common, one for each level.
-        texts: the same for people.
+        keys: for each level, the key that is the same for equal causes.
+        texts: for each level, the description of the cause.
     """
 
     status: FailureStatus
@@ -111,7 +111,7 @@ class _Cause(Struct, frozen=True):
 
 
 _Member = tuple[tuple[str | int, ...], FailedTrial]
-"""Where a trial of a group stands in the order of the files, and the trial."""
+"""Sort key of a trial by file order, and the trial."""
 
 _order = itemgetter(0)
 
@@ -123,7 +123,7 @@ def _member(result: TrialResult, number: int | None) -> _Member:
 
 
 class _Collected(Struct):
-    """The trials of one cause so far."""
+    """The trials of one cause, collected so far."""
 
     cause: _Cause
     level: int
@@ -146,7 +146,7 @@ class _Collected(Struct):
         self.suites.add(trial.suite)
         self.targets.add(trial.target)
         if cause.texts[self.level] != self.text:
-            self.text = self.cause.keys[self.level]  # only what they have in common
+            self.text = self.cause.keys[self.level]  # only the part that they have in common
         if len(self.members) == MEMBERS and order >= _order(self.members[-1]):
             return
         insort(self.members, member, key=_order)
@@ -159,7 +159,7 @@ class _Collected(Struct):
         return (rank == 2, -len(self.cases), -self.trials, rank, _order(self.members[0]))
 
     def merged_at(self, level: int, others: Iterable[_Collected]) -> _Collected:
-        """This one and others, each of a single case, as one group of a more general cause."""
+        """This group and others, each of a single case, merged into one group of a more general cause."""
         parts = sorted((self, *others), key=lambda one: _order(one.members[0]))
         merged = _Collected(self.cause, level, parts[0].example, self.cause.texts[level])
         for one in parts:
@@ -168,7 +168,7 @@ class _Collected(Struct):
             merged.targets |= one.targets
             merged.members += one.members
             merged.numbers += one.numbers
-            merged.cases.number(_case_hash(one.members[0][1]))  # each is of one case
+            merged.cases.number(_case_hash(one.members[0][1]))  # each group has one case
         merged.members.sort(key=_order)
         del merged.members[MEMBERS:]
         return merged
@@ -198,11 +198,11 @@ class FailureGroups(Struct):
     _found: dict[tuple[str, str, int, str], _Collected] = {}
 
     def add(self, result: TrialResult, number: int | None = None) -> None:
-        """Take in a trial; one that passed, or is only shown, belongs to no group.
+        """Add a trial; trials that passed or are only shown are ignored.
 
         Args:
-            result: of the trial.
-            number: position of the trial in the report.
+            result: result of the trial.
+            number: index of the trial in the report.
         """
         cause = _cause(result)
         if cause is None:
@@ -217,9 +217,9 @@ class FailureGroups(Struct):
         found.add(result, cause, number)
 
     def groups(self) -> list[FailureGroup]:
-        """The groups, those of the most cases first; what did not run comes last."""
+        """The groups, by descending number of cases; trials that did not run come last."""
         found, level = [*self._found.values()], 1
-        # where they are many, those of single cases are merged by a more general cause
+        # if there are many groups, merge those of single cases by a more general cause
         while len(found) > FEW and (single := [one for one in found if _is_single(one, level)]):
             alike: dict[tuple[str, str, str], list[_Collected]] = {}
             for one in single:
@@ -240,7 +240,7 @@ def _view(result: TrialResult) -> TrialView:
 
 
 def _cause(result: TrialResult) -> _Cause | None:
-    """Why a trial did not pass; None if it did."""
+    """The cause of a trial that did not pass; None if it passed, is only shown, or is counted elsewhere."""
     if result.status == "failed":
         return _of_check(result)
     if result.status == "errored":
@@ -264,8 +264,7 @@ def _cause(result: TrialResult) -> _Cause | None:
 
 
 def _of_check(result: TrialResult) -> _Cause:
-    """The first check that decided against a trial."""
-    # a missed gate, else a failed check, else a low score
+    """The first check that decided against a trial: a missed gate, else a failed check, else a low score."""
     counting = [score for score in result.scores if counts(score)]
     gates = (score for score in counting if not passes_gate(score))
     failed = (score for score in counting if not score.grade.passed)
@@ -286,16 +285,16 @@ _DETAILS = lazy_pattern(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"  # UUIDs
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?"  # times
     r"|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"  # hashes
-    r"|\b[a-z]+[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{8,}\b"  # ids of requests
+    r"|\b[a-z]+[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{8,}\b"  # request ids
     r"|(?<![\w.-])\d[\d,]*(?:\.\d+)?(?= ?(?:m?s|min|seconds|minutes|tokens|characters|bytes|[kM]?B|%)\b)"
     r"|(?<![\w.-])\d+\.\d+(?![\w.])"
     r"|(?<![\w.-])\d[\d,]{3,}(?![\w.])"
 )
-"""Texts that differ between equal causes. Short whole numbers stay: a status of 401 is not one of 500."""
+"""Details that differ between equal causes. Short integers are not details: status 401 differs from status 500."""
 
 
 def _without_details(text: str, test_id: str) -> str:
-    """The text with what differs from trial to trial as `…`."""
+    """The text with details that differ from trial to trial replaced by `…`."""
     bare = _DETAILS.sub(ELLIPSIS, text)
     if len(test_id) > 1 and test_id in bare:
         bare = re.sub(rf"(?<!\w){re.escape(test_id)}(?!\w)", ELLIPSIS, bare)

@@ -1,4 +1,4 @@
-"""Targets, prompts and variants of a run side by side: a table of text, and the comparisons in words."""
+"""Targets, prompts and variants of a run side by side: a text table, and sentences on the comparisons."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from agentv.reports.run.paired import details, difference, sentence, usage_rows
 from agentv.reports.text import GAP, aligned, cells, one_line, percent
 
 WIDTH = 100
-"""Columns where no terminal says how many it has."""
+"""Width in columns if the terminal's width is unknown."""
 
 ROWS, COLUMNS, COMPARED = 20, 12, 20
-"""Prompts, targets and comparisons that are shown; the summary holds all."""
+"""Numbers of prompts, columns and comparisons that are shown; the summary has all of them."""
 
 _LABEL = 25
-"""Characters of a name in a table."""
+"""Characters shown of a name in a table."""
 
 
 def matrix_lines(summary: Summary, width: int) -> Iterator[str]:
-    """The matrix as a table, and what the comparisons show; nothing where there is one of each.
+    """The matrix as a table, then the comparisons; nothing if the run has no matrix.
 
     Args:
-        summary: of the run.
-        width: columns of the terminal; what does not fit beside the rest stands below it.
+        summary: summary of the run.
+        width: width of the terminal; columns that do not fit go in a further table below.
     """
     matrix = summary.matrix
     if matrix is None:
@@ -50,7 +50,7 @@ def matrix_lines(summary: Summary, width: int) -> Iterator[str]:
 
 
 def compared_lines(matrix: RunMatrix) -> Iterator[str]:
-    """What is compared with what, and a line for each comparison."""
+    """A heading that says what is compared, and lines for each comparison."""
     found = matrix.comparisons or ()
     yield compared_heading(matrix)
     for one in found[:COMPARED]:
@@ -62,7 +62,7 @@ def compared_lines(matrix: RunMatrix) -> Iterator[str]:
 
 
 def compared_heading(matrix: RunMatrix) -> str:
-    """`compared case by case with the first target, corrected for 3 tests (Holm):`; or why nothing is compared."""
+    """`compared case by case with the first target, corrected for 3 tests (Holm):`, or why nothing is compared."""
     if matrix.comparisons is None:
         return "not compared: the run was stopped by its results"
     if not matrix.comparisons:
@@ -75,7 +75,7 @@ def compared_heading(matrix: RunMatrix) -> str:
 def _table(grid: Grid, width: int) -> Iterator[str]:
     """The grid in blocks of as many columns as fit."""
     labels = [column_label(names) for names in grid.columns]
-    number_of = Counter(labels)  # a number tells apart those that are cut to the same
+    number_of = Counter(labels)  # numbers distinguish labels that are equal after being cut
     columns = [f"{label} ({place})" if number_of[label] > 1 else label for place, label in enumerate(labels, 1)]
     names = ["", *((column_label((row.name,)) if row.is_prompt else row.name or "") for row in _shown_rows(grid))]
     first = max(map(cells, names))
@@ -104,7 +104,7 @@ def _shown_rows(grid: Grid) -> list[GridRow]:
 
 
 def column_label(names: tuple[str | None, ...]) -> str:
-    """`gpt`, `claude as careful`; of a long name its two ends."""
+    """`gpt`, `claude as careful`; a long name is shortened in the middle."""
     return " as ".join("no prompt" if name is None else _both_ends(one_line(name)) for name in names)
 
 
@@ -116,14 +116,14 @@ def _both_ends(name: str) -> str:
 
 
 def matrix_data(matrix: RunMatrix, summary: JsonObject) -> dict[str, Json]:
-    """The matrix as pages take it: that of `summary.json`, each comparison in words, too.
+    """The matrix of `summary.json` with sentences added to each comparison, for HTML pages.
 
     Args:
-        matrix: of the run.
+        matrix: matrix of the run.
         summary: the object of `summary.json`, with the same matrix.
     """
     data = summary["matrix"]
-    if not isinstance(data, dict):  # a summary without one has no matrix to show
+    if not isinstance(data, dict):  # the summary has no matrix
         return {}
     if matrix.comparisons is None:
         return {**data, "comparisons": None}
@@ -141,16 +141,16 @@ def matrix_data(matrix: RunMatrix, summary: JsonObject) -> dict[str, Json]:
 
 
 NONE = "-"
-"""A combination that did not run, and a number that is not known."""
+"""Cell for a combination that did not run and for an unknown number."""
 
 _PER = 1000
-"""Answers that a cost is given for: one answer often costs less than a hundredth of a cent."""
+"""Number of answers that costs are given for, since one often costs less than a hundredth of a cent."""
 
 _SECOND_MS = 1000
 
 
 class GridRow(Struct, frozen=True):
-    """A row of a grid. `name` is the name of a prompt if `is_prompt`, and else says what the row shows."""
+    """A row of a grid. `name` is the name of a prompt if `is_prompt`, else the heading of the row."""
 
     name: str | None
     cells: tuple[str, ...]
@@ -158,10 +158,10 @@ class GridRow(Struct, frozen=True):
 
 
 class Grid(Struct, frozen=True):
-    """A matrix as texts; names are not escaped.
+    """A matrix as text cells; names are not escaped.
 
     Attributes:
-        columns: the parts of the name of each column: target, prompt or variant, of those that differ.
+        columns: the parts of each column's name: target, prompt or variant, whichever differ.
     """
 
     columns: tuple[tuple[str | None, ...], ...]
@@ -173,7 +173,7 @@ _Key = tuple[str, str | None, str | None]
 
 
 def grid_of(matrix: RunMatrix) -> Grid:
-    """Targets and variants are columns, and prompts are rows; of one target with one variant, prompts are columns."""
+    """The grid of a matrix: targets and variants as columns, prompts as rows (or as columns if there is one target)."""
     cells: Mapping[_Key, MatrixCell] = {(one.target, one.prompt, one.variant): one for one in matrix.cells}
     pairs = [(target, variant) for target in matrix.targets for variant in matrix.variants]
     pairs = [pair for pair in pairs if any((pair[0], prompt, pair[1]) in cells for prompt in matrix.prompts)]
@@ -199,7 +199,7 @@ def grid_of(matrix: RunMatrix) -> Grid:
 
 
 def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> list[GridRow]:
-    """What a case takes with each of these: cost, tokens, turns and time, with the paired differences."""
+    """Rows with the usage per case of each column (cost, tokens, turns, time) and the paired differences."""
     found: dict[str, dict[str | None, str]] = {}
     for one in matrix.comparisons or ():
         for name, before, after, moved, _ in usage_rows(one.usage) if one.by == by else ():
@@ -210,7 +210,7 @@ def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> 
 
 
 def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[_Side]:
-    """The totals of each column over all prompts; nothing where both targets and variants differ."""
+    """The totals of each column over all prompts; empty if both targets and variants differ."""
     if len(matrix.targets) > 1 and len(matrix.variants) > 1:
         return []
     groups, place = (matrix.by_target, 0) if len(matrix.targets) > 1 else (matrix.by_variant, 1)
@@ -219,7 +219,7 @@ def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[
 
 
 def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) -> Iterator[GridRow]:
-    """The pass rate, the mean score, cost and latency of each column; rows that say something, then those compared."""
+    """Rows with pass rate, mean score, cost and latency of each column, without redundant ones, then `compared`."""
     if not wholes:
         return
     yield GridRow(rate or "pass rate", tuple(map(_rate, wholes)))
@@ -235,16 +235,16 @@ def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) ->
 
 
 def _rate(side: _Side) -> str:
-    """`71.7% of 60 (59.2% to 81.5%)`, and what is in no rate: `, 11 errored`; a dash where nothing ran.
+    """`71.7% of 60 (59.2% to 81.5%), 11 errored`: a pass rate and the trials outside it; a dash if nothing ran.
 
-    Of cases with several samples `over 60`: the mean over cases is no share of the samples.
+    For cases with several samples it is `over 60`, since a mean over cases is not a share of the samples.
     """
     if side is None:
         return NONE
     totals = side.totals
     counts = totals.cases
     parts = []
-    sampled = totals.rule_pass_rate is not None  # then the rate is a mean over samples, and these are cases
+    sampled = totals.rule_pass_rate is not None  # the rate is a mean over samples, but these counts are of cases
     if totals.pass_rate is not None:
         interval = totals.pass_rate_interval
         sure = "" if interval is None else f" ({percent(interval[0])} to {percent(interval[1])})"
@@ -257,13 +257,13 @@ def _rate(side: _Side) -> str:
 
 
 def _has_own_mean(totals: GroupTotals) -> bool:
-    """Whether the mean score says more than the pass rate."""
+    """Whether the mean score differs from the pass rate when shown."""
     mean, rate = totals.mean_score, totals.pass_rate
     return mean is not None and (rate is None or f"{mean:.2f}" != f"{rate:.2f}")
 
 
 def _cost(usage: GroupUsage) -> str:
-    """The price of 1,000 answers; where that of some is not known, of how many it is."""
+    """The cost of 1,000 answers, and how many have a known cost if not all do."""
     if usage.cost_per_answer_usd is None:
         return NONE
     partly = "" if usage.priced_answers == usage.answers else f" ({usage.priced_answers:,} of {usage.answers:,})"

@@ -1,4 +1,4 @@
-"""A paired comparison in words: one sentence, then its numbers, then what a case took. Every report has these."""
+"""Text for a paired comparison, shared by all reports: a sentence, its numbers, and the usage per case."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from agentv.reports.text import one_line
 from agentv.stats.rule import fewest_moved
 
 _NAME = 60
-"""Characters of a name."""
+"""Characters shown of a name."""
 
 _LIKELY_CHANCE = 0.2
-"""A p-value from which an inconclusive difference is called probable chance."""
+"""P-value from which an inconclusive difference is called probably chance."""
 
 _LEAST = 0.001
 _FEW_POINTS = 0.1
 _SECOND_MS = 1000
 _CENTS = 0.001
-"""US dollars below which two digits that count are shown."""
+"""US dollars below which two significant digits are shown."""
 _SHORTEST_MS = 100
-"""Times below this are not shown to people: they say more of the machine than of the target."""
+"""Shortest time that is shown; shorter ones depend more on the machine than on the target."""
 
 _RESOURCES: dict[Resource, str] = {"cost_usd": "cost", "tokens": "tokens", "turns": "turns", "duration_ms": "time"}
 UNKNOWN = "unknown"
@@ -32,8 +32,8 @@ UNKNOWN = "unknown"
 def sentence(one: MatrixComparison, margin: float = 0.0) -> str:
     """`b passes 3 more of 20 cases than a (+15.0 points, 95% CI +2.0 to +28.0), and costs $0.04 more per case (+31%)`.
 
-    A difference without a verdict is called chance, or too few cases; it is never called equality. `margin` is that of
-    the comparison.
+    An inconclusive difference is attributed to chance or to too few cases; it is never called equality. `margin` is the
+    margin of the comparison.
     """
     base, candidate = one_line(one.base, _NAME), one_line(one.candidate, _NAME)
     if one.verdict is None:
@@ -49,7 +49,7 @@ def sentence(one: MatrixComparison, margin: float = 0.0) -> str:
 
 
 def deciding(one: MatrixComparison) -> ComparedMeasure:
-    """The measure that the sentence is about: the first that shows the verdict, else the first."""
+    """The measure that the sentence is about: the first one that supports the verdict, else the first one."""
     return next((each for each in one.measures if each.measure in one.shown_by), one.measures[0])
 
 
@@ -76,7 +76,6 @@ def difference(one: MatrixComparison) -> str:
 
 def usage_rows(usage: Sequence[UsageDifference]) -> list[list[str]]:
     """A row for each resource: its name, before, after, the difference with its share, and the interval or a note."""
-    # short times say more of the machine than of the target
     shown = (
         one
         for one in usage
@@ -86,21 +85,21 @@ def usage_rows(usage: Sequence[UsageDifference]) -> list[list[str]]:
 
 
 def points(delta: float) -> str:
-    """`+8.0 points`; of a difference of less than a tenth of a point one digit that counts."""
+    """`+8.0 points`, or one significant digit for less than a tenth of a point."""
     shown = 100 * delta
     return f"{shown:+.1g} points" if 0 < abs(shown) < _FEW_POINTS else f"{signed(shown, 1)} points"
 
 
 def difference_text(number: float, measure: Measure) -> str:
-    """`-0.190` of scores; of rates `-19.0 points`."""
+    """`-0.190` for scores, `-19.0 points` for rates."""
     if measure != "mean score":
         return points(number)
-    # of what three digits would show as nothing, two that count
+    # two significant digits if three decimal places would show 0
     return signed(number, 3) if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
 
 
 def ends_text(interval: tuple[float, float], measure: Measure) -> str:
-    """`-0.190 to -0.050`; of rates in points, `-19.0 to -5.0`."""
+    """`-0.190 to -0.050` for scores; in points for rates, `-19.0 to -5.0`."""
     low, high = (difference_text(end, measure).removesuffix(" points") for end in interval)
     return f"{low} to {high}"
 
@@ -116,14 +115,14 @@ def p_value(p: float) -> str:
 
 
 def _moved(one: MatrixComparison) -> str:
-    """`passes 3 more of 20 cases than`; of cases with several samples `passes more often than`."""
+    """`passes 3 more of 20 cases than`, or `passes more often than` for cases with several samples."""
     shown = deciding(one)
     if shown.measure == "mean score":
         return f"scores {'higher' if shown.delta > 0 else 'lower'} than" if shown.delta else "scores as high as"
     if not shown.delta:
         return "passes as often as"
     moved = one.passed[1] - one.passed[0]
-    if abs(moved - shown.delta * one.pairs) > _LEAST:  # samples differ in more than the verdicts of their cases
+    if abs(moved - shown.delta * one.pairs) > _LEAST:  # the difference is of samples, not of case verdicts
         return f"passes {'more' if shown.delta > 0 else 'less'} often than"
     of = plural(one.pairs, "case" if one.pairs == one.cases else "result", ",")
     return f"passes {abs(moved):,} {'more' if moved > 0 else 'fewer'} of {of} than"
@@ -172,7 +171,7 @@ def _left_out(one: MatrixComparison) -> Iterator[str]:
 
 
 def _spent(usage: Sequence[UsageDifference]) -> str:
-    """`, and costs $0.0400 more per case (+31%)`; where no price is known, the tokens instead."""
+    """`, and costs $0.0400 more per case (+31%)`, or the tokens if no cost is known."""
     known = {one.resource: one for one in usage if one.delta is not None}
     found = known.get("cost_usd") or known.get("tokens")
     if found is None or found.delta is None:

@@ -1,4 +1,4 @@
-"""A run as plain lines, for pipes and CI."""
+"""A run as plain text lines, for pipes and CI."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines,
 from agentv.reports.text import one_line
 
 BESIDE: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
-"""Kinds of trials that are no failures, and are listed one by one → the flag of `results show`."""
+"""Kinds of trials that are listed although they did not fail → the option of `results show` that lists them."""
 
 
 def render_plain(view: RunView, summary: Summary, *, here: str, results: str) -> str:
-    """Every trial that needs a look, then the totals.
+    """The trials that need attention, then the totals.
 
     Args:
-        view: of the run.
-        summary: of the run.
-        here: absolute path of the directory that paths are shown from.
-        results: where the rows are, as a person would type it.
+        view: view of the run.
+        summary: summary of the run.
+        here: absolute path of the directory that paths are relative to.
+        results: path of the run's directory, as typed in a command.
     """
     lines = [*_failures(view, summary, here, results), *_trials(view, here, run_word(summary, results))]
     if summary.samples is not None or summary.early_stops is not None:
@@ -35,7 +35,7 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
 
 
 SLOW_S = 30.0
-"""Seconds after which the trial that runs for the longest time is named."""
+"""Seconds after which the longest-running trial is named."""
 
 
 def progress_line(view: RunView) -> str:
@@ -61,7 +61,7 @@ def running_words(view: RunView) -> str:
 
 
 def doing_words(view: RunView) -> list[str]:
-    """What keeps a run waiting: limits of servers, and the trial that has been running for a long time."""
+    """What a run is waiting for: rate limits of servers, and a slow trial."""
     if view.progress is None:
         return []
     words = [
@@ -110,7 +110,7 @@ def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
 
 
 def trial_lines(trial: TrialView, *, here: str, words: FailureWords) -> Iterator[str]:
-    """One trial: its verdict and why, then a line for every finding."""
+    """A trial: a line with its verdict and the reason, then a line for every finding."""
     name = label(trial, targets=words.targets, suites=words.suites)
     yield f"{STATUS_WORDS[trial.kind]} {name}: {reason(trial)}"
     for finding in trial.findings:

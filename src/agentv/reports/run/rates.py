@@ -1,7 +1,7 @@
-"""Rates and means of a run in words, with how sure they are: one module, so that all views say the same.
+"""Text for the rates and means of a run with their uncertainty, shared by all reports.
 
-Two rates are kept apart by name: the *pass rate* is the mean of the cases' rates over their judged samples, the *cases
-that meet the rule* are those whose samples together pass (`mean ≥ 0.8 of 5 samples`).
+Two rates are distinguished by name: the *pass rate* is the mean of the cases' rates over their judged samples, and the
+*cases that meet the rule* are those whose samples together pass (`mean ≥ 0.8 of 5 samples`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agentv.reports.text import one_line, percent
 
 
 def signed(number: float, places: int) -> str:
-    """`+8.0`, `-0.04`; `0.0` of what so many places show as nothing."""
+    """A signed number with this many decimal places: `+8.0`, `-0.04`; without a sign if it is rounded to 0."""
     shown = f"{number:+.{places}f}"
     return shown if float(shown) else shown[1:]
 
@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 
 
 _NAME = 40
-"""Characters of a cluster's key."""
+"""Characters shown of a cluster's key."""
 
 
 def rate_words(summary: Summary) -> str:
@@ -52,10 +52,10 @@ def of_all_words(summary: Summary) -> str:
 
 
 def judged_words(summary: Summary) -> str:
-    """`of 272 judged`; of several targets what it pools.
+    """`of 272 judged`: what the pass rate is based on, and what it pools.
 
-    Of cases with several samples `over 250 judged samples`, and where these may end early `over 40 judged cases`: the
-    mean of the rates of cases is no share of what was judged.
+    For cases with several samples it is `over 250 judged samples`, or `over 40 judged cases` if sampling may end early,
+    since the mean of the cases' rates is not a share of the judged samples.
     """
     judged = f"{summary.judged:,} judged"
     pooled = _pooled(summary)
@@ -67,9 +67,9 @@ def judged_words(summary: Summary) -> str:
 
 
 def _pooled(summary: Summary) -> str:
-    """`, 3 targets and 2 prompts together`; empty where there is one of each.
+    """`, 3 targets and 2 prompts together`; empty if there is one of each.
 
-    Of a run that ended before its second target, `, on 1 of 2 targets`.
+    It is `, on 1 of 2 targets` for a run that ended before its second target.
     """
     ran, planned = sum(one.judged > 0 for one in summary.by_target.values()), len(summary.by_target)
     part = f", on {ran} of {plural(planned, 'target')}" if 0 < ran < planned else ""
@@ -85,11 +85,11 @@ def _quoted(key: str) -> str:
 
 
 def certainty(summary: Summary, quoted: Callable[[str], str] = _quoted) -> str:
-    """Certainty of the pass rate: its interval, by the number of clusters, and its worst case if samples errored.
+    """Uncertainty of the pass rate: its interval, the number of clusters, and its bounds if samples errored.
 
     Args:
-        summary: of the run.
-        quoted: how the key of clusters is shown, which may be any text.
+        summary: summary of the run.
+        quoted: function that formats the key of clusters, which can be any text.
     """
     clusters, judged = summary.interval_clusters, summary.judged
     plain = clusters == judged and set(summary.clustered_by) <= {CASE}
@@ -103,7 +103,7 @@ def certainty(summary: Summary, quoted: Callable[[str], str] = _quoted) -> str:
 
 
 def interval_words(interval: Interval | None, clusters: str | None = None) -> str:
-    """`95% CI 35.0% to 91.0%, 10 conversations`, or `no interval …` if all are one cluster."""
+    """`95% CI 35.0% to 91.0%, 10 conversations`, or `no confidence interval …` if there is only one cluster."""
     counted = "" if clusters is None else f", {clusters}"
     if interval is None:
         return f"no confidence interval: {clusters or '1 cluster'} only"
@@ -124,7 +124,7 @@ def clusters_words(number: int, clustered_by: Sequence[str], quoted: Callable[[s
 
 
 def rule_words(summary: Summary) -> str:
-    """Number of cases that meet their rule, if they have several samples; else empty.
+    """Share of cases that meet their rule, or empty unless they have several samples.
 
     `cases that meet the rule (mean ≥ 0.8 of 5 samples): 37.5% of 40 judged (95% CI 24.2% to 53.0%)`
     """
@@ -151,7 +151,7 @@ def case_rule_words(rule: CaseRule) -> str:
 
 
 def mean_words(summary: Summary) -> str:
-    """`mean score 0.83 (95% CI 0.78 to 0.87)`, or an empty text."""
+    """`mean score 0.83 (95% CI 0.78 to 0.87)`, or empty if there is none."""
     if summary.mean_score is None:
         return ""
     sure = (
@@ -161,10 +161,10 @@ def mean_words(summary: Summary) -> str:
 
 
 def _if_failed(rate: float | None, bounds: Interval | None, errored: int) -> str:
-    """`; 80.0% if all 28 errored had failed`; nothing where none errored.
+    """`; 80.0% if all 28 errored had failed`; empty if nothing errored.
 
-    A case may be sure to fail whatever its errored samples had come to. Where the rate of the others is therefore above
-    both bounds, both are given: `; 46.2% to 61.5% whatever the 4 errored had come to`.
+    A case may fail whatever the results of its errored samples. If the rate of the other cases is above both bounds for
+    this reason, both are given: `; 46.2% to 61.5% whatever the result of the 4 errored`.
     """
     if bounds is None or not errored:
         return ""

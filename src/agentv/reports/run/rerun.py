@@ -1,4 +1,4 @@
-"""The command that runs failed cases again, ready to be pasted into a shell."""
+"""Commands that rerun failed cases, ready to be pasted into a shell."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from agentv.reports.run.failures import FailedTrial, FailureGroup
 from agentv.reports.text import safe, shown_from
 
 MOST_CASES = 10
-"""Cases that one command names; of a larger group it runs the first."""
+"""Cases that a command names; for a larger group, it runs only the first case."""
 
 MOST_PATHS = 5
-"""Eval files that one command names; of a run of more it names what the run was given."""
+"""Eval files that a command names; for more files, it repeats the paths given to the run."""
 
 _VALUES = {
     "tests_from": "--tests-from",
@@ -34,17 +34,17 @@ _VALUES = {
     "workspace_path": "--workspace-path",
     "replay": "--replay",
 }
-"""Settings of `run.json` that shape answers or grades → their options."""
+"""Settings of `run.json` that affect answers or grades → their options."""
 
 _FLAGS = {"allow_outside": "--allow-outside", "trust_data": "--trust-data", "allow_unchecked": "--allow-unchecked"}
 
 
 class Rerun(Struct, frozen=True):
-    """A command that runs failed cases again.
+    """A command that reruns failed cases.
 
     Attributes:
-        words: for a process that is started without a shell.
-        cases: number of cases of the group that it runs.
+        words: arguments of the command, as for a process started without a shell.
+        cases: number of cases that it runs.
     """
 
     words: list[str]
@@ -52,21 +52,21 @@ class Rerun(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """For a shell (bash, zsh); on one line, safe to print."""
+        """The command on one line, quoted for a shell (bash, zsh) and safe to print."""
         return " ".join(map(_quoted, self.words))
 
 
 class RerunOptions(Struct, frozen=True):
-    """How a run was started, as far as a command that runs some of its cases again needs it.
+    """The options of a run that a command for rerunning its cases needs.
 
     Attributes:
-        here: absolute path of the directory that the command is for.
+        here: absolute path of the directory in which the command will be run.
         root: absolute path of the repository root.
-        options: words that shape answers and grades.
-        given: targets of the command line, or of AGENTV_TARGET.
-        paths: of the command line.
+        options: arguments that affect answers and grades.
+        given: targets of the command line or of AGENTV_TARGET.
+        paths: paths of the command line.
         suites: absolute paths of the eval files.
-        targets, prompts, variants: absolute path of an eval file → their names, or ids, in the order of the file.
+        targets, prompts, variants: absolute path of an eval file → their names or ids, in the order of the file.
         listed: whether the run is in `.agentv/results`, where `--last-failed` looks.
     """
 
@@ -83,18 +83,18 @@ class RerunOptions(Struct, frozen=True):
 
     @classmethod
     def of(cls, record: JsonObject, *, here: str, root: str, directory: str = "") -> RerunOptions:
-        """The options of a run.
+        """Create the options from the record of a run.
 
         Args:
             record: the object of `run.json`.
-            here: as the attribute.
-            root: as the attribute.
-            directory: absolute path of the run; empty: one in `.agentv/results`.
+            here: absolute path of the directory in which the command will be run.
+            root: absolute path of the repository root.
+            directory: absolute path of the run's directory; empty if it is in `.agentv/results`.
         """
         settings = record.get("settings")
         chosen: dict[str, Any] = settings if isinstance(settings, dict) else {}
         suites = objects_in(record.get("suites"))
-        places = {os.path.join(root, path): one for one in suites if isinstance(path := one.get("path"), str) and path}  # noqa: PTH118  # text, as all paths are
+        places = {os.path.join(root, path): one for one in suites if isinstance(path := one.get("path"), str) and path}  # noqa: PTH118  # all paths are strings
         return cls(
             here,
             root,
@@ -105,13 +105,13 @@ class RerunOptions(Struct, frozen=True):
             {path: _names(one.get("targets")) for path, one in places.items()},
             {path: _names(one.get("prompts"), "id") for path, one in places.items()},
             {path: _names(one.get("variants")) for path, one in places.items()},
-            listed=not directory or os.path.dirname(directory).endswith("/.agentv/results"),  # noqa: PTH120  # text
+            listed=not directory or os.path.dirname(directory).endswith("/.agentv/results"),  # noqa: PTH120
         )
 
     def rerun(self, group: FailureGroup) -> Rerun | None:
-        """The command for a group: for all of its cases where they are few, else for the first one.
+        """The command for a group, or None if its suite has no file.
 
-        None: the suite has no file, so that no command can run it.
+        It runs all cases of the group if they are few and of one suite, otherwise the first one.
         """
         members = group.members
         first = members[0]
@@ -129,14 +129,14 @@ class RerunOptions(Struct, frozen=True):
         return Rerun(words, len(ids))
 
     def rerun_trial(self, trial: FailedTrial) -> Rerun | None:
-        """The command that runs a trial again: its case, target, prompt and variant; None: its suite has no file."""
+        """The command that reruns a trial's case with its target, prompt and variant; None if its suite has no file."""
         if not trial.suite_path:
             return None
         words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
         return Rerun([*words, *self._targets([trial]), *self._axes([trial]), *self.options])
 
     def rerun_all(self) -> Rerun | None:
-        """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
+        """The command that reruns all cases that did not pass; None without files or outside `.agentv/results`."""
         if not self.suites or not self.listed:
             return None
         paths = [_path(shown_from(path, self.here)) for path in self.suites]
@@ -146,7 +146,7 @@ class RerunOptions(Struct, frozen=True):
         return Rerun(["agentv", "eval", *paths, "--last-failed", *given, *self.options])
 
     def _targets(self, members: Sequence[FailedTrial]) -> list[str]:
-        """The targets of the trials, where the files name more, or others."""
+        """Options for the targets of the trials, if the eval file has further targets or the user gave them."""
         names = list(dict.fromkeys(member.target for member in members))
         if self.given:
             named = [name for name in names if name in self.given] if len(self.given) > 1 else []
@@ -157,7 +157,7 @@ class RerunOptions(Struct, frozen=True):
         return [word for name in names for word in ("--target", name)]
 
     def _axes(self, members: Sequence[FailedTrial]) -> list[str]:
-        """The prompts and variants of the trials, where the files have more."""
+        """Options for the prompts and variants of the trials, if the eval file has more of them."""
         path = members[0].suite_path
         axes = {
             "--prompt": ([member.prompt_id for member in members], self.prompts.get(path, ())),
@@ -172,7 +172,7 @@ class RerunOptions(Struct, frozen=True):
 
 
 def group_facts(group: FailureGroup, rerun: Rerun | None) -> dict[str, Json]:
-    """A group as JSON, with the command that runs its cases again."""
+    """A group as a JSON object, with the command that reruns its cases."""
     return {
         "status": group.status,
         "code": group.code,
@@ -207,17 +207,17 @@ def _names(found: Json, key: str = "name") -> tuple[str, ...]:
 
 
 def _path(path: str) -> str:
-    """A path that no parser takes for an option."""
+    """A path that cannot be parsed as an option."""
     return f"./{path}" if path.startswith("-") else path
 
 
 def _pattern(identity: str) -> str:
-    """A pattern that selects one case: an id selects itself, but with stars or brackets it would select others too."""
+    """A pattern that selects one case: the id, escaped if it has wildcards that would select other cases."""
     return escape(identity) if re.search(r"[*?]|\[.+\]", identity, re.DOTALL) else identity
 
 
 def _quoted(word: str) -> str:
-    r"""The word for a shell. What must not be printed as it is is spelled out: `$'a\x1bb'` (bash, zsh)."""
+    r"""The word quoted for a shell (bash, zsh), with unsafe characters escaped: `$'a\x1bb'`."""
     if safe(word) == word and "\n" not in word and "\t" not in word:
         return shlex.quote(word)
     letters = (_escaped(letter) for letter in word)

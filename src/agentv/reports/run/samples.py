@@ -1,4 +1,4 @@
-"""Cases of several samples in words: how often each passes, how sure that is, and which are flaky."""
+"""Text for cases with several samples: pass rates with intervals, and flaky cases."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def early_words(case: EarlyCase) -> str:
 
 
 class CaseList(NamedTuple):
-    """Cases of several samples that need a look.
+    """A list of cases with several samples that need attention.
 
     Attributes:
-        rows: of each its label, a mark where it is on neither side for sure, and what is known of it.
-        more: how many are not listed; empty if all are.
+        heading: heading of the list.
+        rows: label of each case, a mark if it is flaky or undecided, and its results.
+        more: how many cases are not listed; empty if all are.
     """
 
     heading: str
@@ -60,7 +61,7 @@ class CaseList(NamedTuple):
 
 
 def case_lists(summary: Summary, *, targets: bool) -> Iterator[CaseList]:
-    """The cases that do not always pass, and those whose samples ended early; the others are counted in the totals."""
+    """Lists of cases that do not always pass, and of cases that failed or are undecided after sampling ended early."""
     if (samples := summary.samples) is not None:
         unsteady = [case for case in samples.by_case if case.passed < case.judged][:SHOWN]
         number = samples.cases - sum(samples.always_passed.values())
@@ -91,7 +92,7 @@ def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
 def sampled_words(case: SampledCase) -> str:
     """`3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%), pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (…), flaky`."""
     rate = f"{percent(case.pass_rate)} ({interval_words(case.pass_rate_interval)})"
-    # of all samples it is known already, of one it is the rate
+    # for k = 1 it is the rate, and for all samples it is trivial
     tell = [k for k in case.pass_at_k if 1 < k < case.judged] or [k for k in case.pass_at_k if k > 1]
     chances = [_chances(case, k) for k in tell[-1:]]
     flaky = ["flaky"] if case.flaky else []
@@ -99,7 +100,7 @@ def sampled_words(case: SampledCase) -> str:
 
 
 def samples_lines(samples: Samples) -> Iterator[str]:
-    """For the totals: how many cases are flaky, and how often one of all samples passes, and all do.
+    """Lines for the totals: how many cases are flaky, and pass@k and pass^k for the largest k.
 
     `always passed: 7 cases with 5 samples (95% CI of the rate of each 56.6% to 100.0%)`,
     `flaky: 4 of 12 cases (33.3%, 95% CI 13.8% to 60.9%)`,
@@ -114,7 +115,7 @@ def samples_lines(samples: Samples) -> Iterator[str]:
         share = f"{percent(samples.flaky / samples.compared)}, {interval_words(samples.flaky_share_interval)}"
         yield f"flaky: {samples.flaky} of {samples.compared} cases ({share})"
     most = max(samples.pass_at_k)
-    if most == 1:  # of one sample both are the pass rate, which is reported already
+    if most == 1:  # with one sample, both are the pass rate, which is reported already
         return
     at = interval_words(samples.pass_at_k_interval.get(most))
     all_pass = interval_words(samples.pass_hat_k_interval.get(most))
@@ -131,10 +132,10 @@ def samples_lines(samples: Samples) -> Iterator[str]:
 
 
 def _chances(case: SampledCase, k: int) -> str:
-    """pass@k and pass^k of one case: with their intervals, or only from and up to where its samples tell them.
+    """pass@k and pass^k of one case with their intervals, or only a bound if there are too few samples.
 
     `pass@2 90.0% (95% CI 40.8% to 98.6%), pass^2 30.0% (95% CI 5.3% to 77.9%)`,
-    `pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (5 samples are too few to tell more)`
+    `pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (with 5 samples cannot show more)`
     """
     at, all_pass = case.pass_at_k_interval[k], case.pass_hat_k_interval[k]
     any_known = tells_at_k(case.judged, case.passed, k)
@@ -146,7 +147,7 @@ def _chances(case: SampledCase, k: int) -> str:
 
 
 def _chance(share: float) -> str:
-    """A chance to a tenth of a percent: samples tell it no finer, so one that is next to certain is above 99.9 %."""
+    """A probability with one decimal place, `>99.9%` or `<0.1%`: samples do not show it more precisely."""
     share_text = percent(share)
     if share_text == f"{share:.1%}":
         return share_text

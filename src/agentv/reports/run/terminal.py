@@ -1,6 +1,6 @@
-"""A run in a terminal: a live line during the run, then the trials that did not pass, then the totals.
+"""A run in a terminal: a progress line during the run, then the trials that did not pass, then the totals.
 
-rich is imported only here, and only when something is drawn. No text of a model or a file is ever read as markup.
+rich is imported lazily, when something is drawn. Text of models and files is never parsed as markup.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 
 REFRESHES = 8
-"""Drawings of the live line in a second."""
+"""Refreshes of the progress line per second."""
 
 SPARED_LINES = 3
-"""Lines of a terminal that agents leave to the bar and to what was printed before."""
+"""Terminal lines not used for agents, but for the progress line and earlier output."""
 
 _STYLES: dict[str, str] = {
     "passed": "green",
@@ -62,12 +62,12 @@ _MARKS = {"failed": "✗", "errored": "!", "noted": "✓"}
 
 
 class LiveProgress:
-    """Draws a view on a terminal, again and again, until the body ends. A context manager.
+    """A context manager that redraws a view on a terminal until its body ends.
 
     Args:
         file: the terminal.
-        clock: seconds from some fixed point.
-        width, height: columns and lines to use; None: as many as the terminal has.
+        clock: monotonic clock in seconds.
+        width, height: columns and lines to use; None for the size of the terminal.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class LiveProgress:
         self._live: Live | None = None
 
     def update(self, view: RunView) -> None:
-        """Draw this one from now on. Drawing happens elsewhere, so this costs nothing."""
+        """Set the view to draw. This is cheap, since drawing happens in another thread."""
         self._view = view
 
     def refresh(self) -> None:
-        """Draw it now."""
+        """Draw the view now."""
         if self._live is not None:
             self._live.refresh()
 
@@ -103,7 +103,7 @@ class LiveProgress:
             console=_console(self._file, **self._looks),
             refresh_per_second=REFRESHES,
             transient=True,
-            redirect_stdout=sys.stdout.isatty(),  # what a program reads goes to stdout untouched
+            redirect_stdout=sys.stdout.isatty(),  # output for programs must go to stdout unchanged
         )
         self._live.start(refresh=True)
         return self
@@ -129,7 +129,7 @@ class LiveProgress:
 
 
 def progress(view: RunView, elapsed_s: float) -> RenderableType:
-    """The live line: a bar, how many trials ended how, what they cost, and how long the rest will take."""
+    """The progress line: a bar, trials by status, their cost, and the time left."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -161,15 +161,15 @@ def _counters(view: RunView, elapsed_s: float) -> Iterator[Text]:
 def render_terminal(
     view: RunView, summary: Summary, *, here: str, results: str, width: int = 80, color: bool = True
 ) -> str:
-    """Tables of the trials that need a look, and the totals.
+    """Tables of the trials that need attention, and the totals.
 
     Args:
-        view: of the run.
-        summary: of the run.
-        here: absolute path of the directory that paths are shown from.
-        results: where the rows are, as a person would type it.
-        width: columns of the terminal.
-        color: paint with escape sequences.
+        view: view of the run.
+        summary: summary of the run.
+        here: absolute path of the directory that paths are relative to.
+        results: path of the run's directory, as typed in a command.
+        width: width of the terminal.
+        color: use ANSI colors.
     """
     page = io.StringIO()
     looks = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
@@ -200,7 +200,7 @@ def _console(file: TextIO, **looks: Any) -> Console:
 
 
 def _failures(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
-    """The causes, each with its first trial and the command that runs it again, which is never wrapped."""
+    """Print the causes, each with its first trial and its rerun command, which is never wrapped."""
     from rich.text import Text
 
     groups, words = view.failure_groups(), FailureWords.of(view)
@@ -274,7 +274,7 @@ def _heading(console: Console, text: str, style: str) -> None:
 
 
 def _grid(most: int, least: int = 0) -> Table:
-    """Three columns: a name of so many columns, a mark, and the rest."""
+    """A table with three columns: a name of `least` to `most` characters, a mark, and the rest."""
     from rich.table import Table
 
     table = Table.grid(expand=True, padding=(0, 1, 0, 0))
@@ -285,7 +285,7 @@ def _grid(most: int, least: int = 0) -> Table:
 
 
 def _table(trials: list[TrialView], here: str, width: int, words: FailureWords) -> Table:
-    """One row a line: laying out tables within a table takes five times as long."""
+    """A flat table with a row per line, since layout of nested tables takes five times as long."""
     from rich.text import Text
 
     table = _grid(width // 3)
@@ -310,17 +310,17 @@ def _add_findings(table: Table, trial: TrialView, here: str) -> None:
 
 
 _BRIEF_MS = 100
-"""Durations below are reported in milliseconds."""
+"""Durations below this are reported in milliseconds."""
 
 
 def verbose_lines(result: TrialResult, *, number: int, planned: int, here: str) -> Iterator[str]:
-    """A line for the trial, then one for every call that was made again, and for every check that did not pass.
+    """A line for the trial, then one for every retried call and every check that did not pass.
 
     Args:
-        result: of the trial, without secrets.
-        number: how many trials have ended, this one among them.
-        planned: how many there are to be.
-        here: absolute path of the directory that paths are shown from.
+        result: result of the trial, without secrets.
+        number: number of trials that have ended, including this one.
+        planned: number of planned trials.
+        here: absolute path of the directory that paths are relative to.
     """
     kind: Kind = "noted" if result.status == "passed" else result.status
     trial = trial_view(kind, result)

@@ -1,4 +1,4 @@
-"""The totals of a run in words, with early ends, a comparison and rates corrected by labels (SPEC section 1)."""
+"""Text for the totals of a run, including early stopping, comparisons and corrected rates (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list
     """The totals of a run as lines of text.
 
     Args:
-        summary: of the run.
-        noted: trials that passed with a failed check.
-        results: where the rows are, as a person would type it.
-        width: columns of the terminal.
+        summary: summary of the run.
+        noted: number of trials that passed with a failed check.
+        results: path of the run's directory, as typed in a command.
+        width: width of the terminal.
     """
     return [line for line in _lines(summary, noted, results, width) if line]
 
@@ -89,7 +89,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
 
         yield from (line for one in summary.activation for line in activation_lines(one))
     cost = _cost(summary)
-    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
+    took = duration(summary.duration_ms) if summary.duration_ms else ""  # a killed run has no duration
     yield f"{cost}, {took}" if cost and took else cost or (took and f"took {took}")
     targets, judges = summary.token_usage, summary.judge_token_usage
     counted = [_counted(targets)] if targets is not None else []
@@ -98,7 +98,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
     yield f"results: {one_line(results)}"
     yield from map(gate_line, summary.gates)
     unchecked = unchecked_words(summary.corrected)
-    if unchecked and not summary.gates:  # they say it themselves
+    if unchecked and not summary.gates:  # gates report it themselves
         yield f"note: {unchecked}; label answers: agentv label {quote(run_word(summary, results))}"
 
 
@@ -113,7 +113,7 @@ def partial_words(partial: PartialRun) -> str:
 
 
 def outcomes(counts: Counts) -> str:
-    """`3 passed, 1 failed, 0 errored`, and how many were not run, or only shown, where some were."""
+    """`3 passed, 1 failed, 0 errored`, and how many did not run or are only shown, if any."""
     parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
     parts += [f"{number} {word}" for number, word in ((counts.skipped, "not run"), (counts.shown, "shown")) if number]
     return ", ".join(parts)
@@ -122,8 +122,8 @@ def outcomes(counts: Counts) -> str:
 def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -> str:
     """`decided 26 of 500 cases with 4,300 of 5,000 samples; of all 500 cases at most 5.0% are expected …`.
 
-    The chance of a wrong decision is one per case that was sampled. Of the decided ones alone it says nothing where
-    most are undecided; for those the number that holds together is reported. Empty if no case ends early or has ended.
+    The error rate is per sampled case. It says nothing about the decided cases alone if most cases are undecided, so
+    the number of decisions that hold at that false discovery rate is reported too. Empty if no case has ended.
     """
     if stops is None or not (ended := stops.decided + stops.undecided):
         return ""
@@ -142,7 +142,7 @@ def _early(stops: EarlyStops | None, *, errored: bool = False, cases: int = 0) -
 
 
 def _wrongly(stops: EarlyStops) -> str:
-    """How many decisions are expected to be wrong: of all cases, and of those that hold together."""
+    """How many decisions may be wrong, among all cases and among the decided ones."""
     wrong = percent(stops.alpha)
     if stops.cases == 1:
         return f"wrong with a probability of at most {wrong}"
@@ -156,7 +156,7 @@ def _wrongly(stops: EarlyStops) -> str:
 
 
 def _cost(summary: Summary) -> str:
-    """Return what all calls cost, a lower bound if a part has no price; empty if no call reported tokens or a cost."""
+    """Cost of all calls, a lower bound if prices are missing; empty if no call reported tokens or a cost."""
     unpriced = summary.unpriced
     if summary.spent_usd is None:
         return "cost unknown" if unpriced else ""
@@ -186,7 +186,7 @@ def _counted(usage: TokenUsage) -> str:
 
 
 SHOWN = 10
-"""Assertions whose rates are listed; `--json` holds all."""
+"""Assertions whose rates are listed; `--json` has all of them."""
 
 _NAME = 80
 _LONGEST = 300
@@ -198,7 +198,7 @@ def corrected_words(found: CorrectedRate) -> str:
 
 
 def corrected_rate_words(found: CorrectedRate) -> str:
-    """`74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`; of other runs with what is assumed."""
+    """`74.2% (95% CI 67.9% to 80.1%) corrected by 60 labelled answers`, or by answers of other runs."""
     labels = plural(found.labels, "labelled answer")
     if found.transferred:
         labels = f"{labels} of other runs, if the judge errs as often here as there"
@@ -206,7 +206,7 @@ def corrected_rate_words(found: CorrectedRate) -> str:
 
 
 def corrected_lines(found: CorrectedRates) -> Iterator[str]:
-    """The corrected rate of the run, or why it cannot be computed and the rates of single assertions."""
+    """The corrected rate of the run, or why there is none and the rates of single assertions."""
     if found.run is not None:
         yield f"pass rate {corrected_words(found.run)}"
         return
@@ -221,7 +221,7 @@ def corrected_lines(found: CorrectedRates) -> Iterator[str]:
 
 
 def unchecked_words(found: CorrectedRates | None) -> str:
-    """Which judges were never checked against people; empty where all were, or none graded."""
+    """Judges that were never checked against people; empty if there are none."""
     if found is None or not found.unchecked:
         return ""
     outdated = [name for name in found.unchecked if name in found.outdated]
@@ -233,7 +233,7 @@ def unchecked_words(found: CorrectedRates | None) -> str:
 
 
 def gate_line(found: GateResult) -> str:
-    """What a gate came to."""
+    """The result of a gate."""
     state = "passed" if found.passed else "failed"
     warning = f"; warning: {one_line(found.warning, _LONGEST)}" if found.warning else ""
     return f"gate {state}: {found.title} of {one_line(found.suite, _NAME)}: {one_line(found.why, _LONGEST)}{warning}"

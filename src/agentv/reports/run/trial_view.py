@@ -1,4 +1,4 @@
-"""Views of single trials: what did not pass, and why; and the words for it."""
+"""Views of single trials: what did not pass and why, and the text for it."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from agentv.model.values.values import Span
 from agentv.reports.text import apart, one_line, shown_from
 
 LONGEST = 300
-"""Characters of a check, or of its evidence, that are shown."""
+"""Characters shown of a check or of its evidence."""
 
 OUTPUT_KEPT = 2000
-"""Characters of an answer that are held."""
+"""Characters kept of an answer."""
 
 FindingState = Literal["failed", "errored", "noted"]
-"""State of an assertion; `noted`: it passed although a check failed, which is no failure."""
+"""State of an assertion; `noted` if it passed although a check failed."""
 
 Kind = Literal["failed", "errored", "skipped", "noted", "shown"]
 """Why a trial is listed: it failed, errored, was skipped, passed with a failed check, or is only shown."""
 
 
 class Finding(Struct, frozen=True):
-    """One check that did not pass, or one assertion that could not judge.
+    """A check that did not pass, or an assertion that errored.
 
     Attributes:
-        name, type: of the assertion.
-        source: absolute path and line of the assertion; None where it has none.
-        text: what was looked for, or why there is no judgement.
-        required: it is a gate: the case cannot pass without it.
-        scored: what the assertion scored and needed: `scored 0.40, needs 0.50`; empty: it is right or wrong.
+        name, type: name and type of the assertion.
+        source: absolute path and line of the assertion, or None.
+        text: what was checked, or the error.
+        evidence: what was found.
+        required: whether the case cannot pass without the assertion.
+        scored: score and pass mark of the assertion, `scored 0.40, needs 0.50`; empty if it only passes or fails.
     """
 
     state: FindingState
@@ -54,9 +55,12 @@ class Finding(Struct, frozen=True):
 
 
 class PassedCase(Struct, frozen=True):
-    """A case that passed over its samples: how many of them did, and by which rule.
+    """A case that passed by its samples.
 
-    `early`: how many samples there were, where they may end early; None: as many as there were to be.
+    Attributes:
+        passed: number of samples that passed.
+        aggregate: rule by which the samples were combined.
+        early: number of samples if sampling may end early, otherwise None.
     """
 
     passed: int
@@ -65,16 +69,16 @@ class PassedCase(Struct, frozen=True):
 
 
 class TrialView(Struct, frozen=True):
-    """One trial that needs a look.
+    """A trial that needs attention.
 
     Attributes:
         place: absolute path of the eval file and line of the case.
-        prompt_id: of the suite's prompt that it ran with, if it has some.
-        variant: of its agent, if the suite has variants.
-        workspace: where its workspace is kept, relative to the run's directory.
         output: the beginning of the answer.
-        case: of a sample, what its case came to where that is a pass.
-        cut: that the answer was cut at its token limit; None: it was not.
+        case: the case of a sample, if the case passed.
+        prompt_id: id of the suite's prompt that it ran with, if any.
+        variant: name of the agent's variant, if the suite has variants.
+        workspace: path of the kept workspace, relative to the run's directory.
+        cut: a note that the answer was cut at its token limit, or None.
     """
 
     kind: Kind
@@ -98,18 +102,18 @@ class TrialView(Struct, frozen=True):
 
     @property
     def gated(self) -> bool:
-        """Whether it failed although its score was good enough: a required assertion did."""
+        """Whether it failed because of a required assertion although its score was high enough."""
         return self.status == "failed" and self.score is not None and reaches(self.score, self.threshold)
 
 
 def needs_look(result: TrialResult) -> bool:
-    """Whether a trial that passed is listed: something in it did not pass, or its answer was cut."""
+    """Whether a passed trial is listed because a check failed or its answer was cut."""
     return has_failed_check(result) or cut_words(result) is not None
 
 
 def has_failed_check(result: TrialResult) -> bool:
     """Whether an assertion of a trial, or one of its checks, did not pass."""
-    for score in result.scores:  # once for every trial of a run
+    for score in result.scores:  # a loop for speed: this runs for every trial
         grade = score.grade
         if not grade.passed or grade.error is not None:
             return True
@@ -120,7 +124,7 @@ def has_failed_check(result: TrialResult) -> bool:
 
 
 def trial_view(kind: Kind, result: TrialResult) -> TrialView:
-    """View of a trial."""
+    """Create the view of a trial."""
     trial = result.trial
     found = [finding for score in result.scores for finding in findings_of(score)]
     findings = sorted(found, key=lambda one: one.state == "noted")
@@ -155,7 +159,7 @@ def place_of(trial: Trial) -> tuple[str, int]:
 
 
 def findings_of(score: Score) -> Iterator[Finding]:
-    """What is to be said against one grade; of one that passed, its failed checks, which are no failure of it."""
+    """The findings of one grade; failed checks of a grade that passed are only noted."""
     grade = score.grade
     if grade.error is not None:
         yield _finding(score, "errored", f"{grade.error.code}: {grade.error.message}")
@@ -174,18 +178,18 @@ def findings_of(score: Score) -> Iterator[Finding]:
 
 
 def low_finding(score: Score) -> Finding:
-    """An assertion that passed, and whose score is what fails the case."""
+    """A finding for an assertion that passed but whose score makes the case fail."""
     scored = f"passed{_at(score.grade)}; {score.grade.counted:.2f} is what counts"
     return _finding(score, "noted", "", scored=scored)
 
 
 def needed(grade: Grade) -> str | None:
-    """`needs 0.50`, where a grade passes at some score."""
+    """`needs 0.50`, or None if the grade has no pass mark."""
     return None if grade.needs is None else f"needs {apart(grade.score, grade.needs)[1]}"
 
 
 def costs_of(result: TrialResult) -> Iterator[str]:
-    """Return what a trial cost: its target, then its judges and its simulated user, each if it is known."""
+    """Costs of a trial: of its target, its judges and its simulated user, each if known."""
     for whose, cost in (
         ("", result.cost_usd),
         ("judges ", result.judge_cost_usd),
@@ -196,7 +200,7 @@ def costs_of(result: TrialResult) -> Iterator[str]:
 
 
 def cut_words(result: TrialResult) -> str | None:
-    """A note that the answer, or those to some turns, were cut at their token limit; None if they were not."""
+    """A note that the answer, or answers to some turns, were cut at the token limit, or None."""
     turns = [number for number, one in enumerate(result.turns, 1) if is_cut(one.finish_reason)]
     if not turns and not is_cut(result.finish_reason):
         return None
@@ -206,13 +210,13 @@ def cut_words(result: TrialResult) -> str | None:
 
 
 def _at(grade: Grade) -> str:
-    """` at 0.50, needs 0.50`; of a grade without a pass mark its score."""
+    """` at 0.50, needs 0.50`, or only the score for a grade without a pass mark."""
     words = needed(grade)
     return f" at {grade.score:.2f}" if words is None else f" at {apart(grade.score, grade.needs or 0.0)[0]}, {words}"
 
 
 def _below(grade: Grade, required: bool | float) -> str | None:
-    """Which gate of a number was missed."""
+    """`scored 0.40, required 0.50` if a required score was missed, else None."""
     if isinstance(required, bool) or reaches(grade.score, required):
         return None
     score, needed = apart(grade.score, required)
@@ -236,7 +240,7 @@ def _finding(score: Score, state: FindingState, text: str, evidence: str | None 
 
 
 def _span_of(entry: AssertionEntry, text: str) -> Span | None:
-    """Where the assertion stands that a check is of: inside a set the one whose name the text begins with."""
+    """Span of the assertion that a check belongs to; in a set, the inner assertion whose name the text begins with."""
     value = text.removeprefix(NOT)
     for inner in entry.inner:
         if value == inner.name or value.startswith(f"{inner.name}: "):
@@ -254,7 +258,7 @@ STATUS_WORDS: dict[Status | Kind, str] = {
 }
 
 SAID_TWICE = 100
-"""Characters of an error that may stand at its trial and at its assertion both."""
+"""Longest error, in characters, that is shown both for its trial and for its assertion."""
 
 HEADINGS: dict[Kind, str] = {
     "failed": "Failed: graded, and not good enough",
@@ -268,7 +272,7 @@ HEADINGS: dict[Kind, str] = {
 def case_words(
     test_id: str, prompt: str | None, target: str | None, variant: str | None = None, longest: int | None = None
 ) -> str:
-    """`late with brief on gpt as skilled`: a case and what it ran with, each name cut to so many characters."""
+    """`late with brief on gpt as skilled`: a case, its prompt, target and variant, each cut to `longest` characters."""
     beside = (("with", prompt), ("on", target), ("as", variant))
     return one_line(test_id, longest) + "".join(
         f" {word} {one_line(one, longest)}" for word, one in beside if one is not None
@@ -280,8 +284,8 @@ def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
 
     Args:
         trial: view of the trial.
-        targets: there are several targets.
-        suites: there are several suites, so that the name of its own comes first.
+        targets: include the target, because there are several.
+        suites: begin with the suite, because there are several.
     """
     name = case_words(trial.test_id, trial.prompt_id, trial.target if targets else None, trial.variant)
     name = f"{one_line(trial.suite)}: {name}" if suites else name
@@ -289,7 +293,7 @@ def label(trial: TrialView, *, targets: bool, suites: bool = False) -> str:
 
 
 def reason(trial: TrialView) -> str:
-    """Why the trial ended as it did; of a failed sample also that its case passed."""
+    """The reason for the status of a trial, and for a failed sample, a note if its case passed."""
     message = _reason(trial)
     if trial.cut is not None and trial.kind != "noted":
         message += f"; {trial.cut}"
@@ -319,7 +323,7 @@ def _reason(trial: TrialView) -> str:
 
 
 def _own(trial: TrialView, error: Failure) -> str:
-    """The message; of a long one that an assertion below tells too, the name of that assertion."""
+    """The error message, or if it is long and also shown for an assertion, the name of that assertion."""
     if len(error.message) <= SAID_TWICE:
         return error.message
     for finding in trial.findings:
@@ -330,18 +334,18 @@ def _own(trial: TrialView, error: Failure) -> str:
 
 
 def _reached(score: float, threshold: float) -> str:
-    """The score that was good enough; nothing where every one is, as in exams, where the assertions alone decide."""
+    """`score 0.90 reaches 0.80, but `; empty for a threshold of 0, as in exams, where only assertions decide."""
     return f"score {score:.2f} reaches {threshold:.2f}, but " if threshold > 0 else ""
 
 
 def check(finding: Finding) -> str:
-    """The assertion, what it scored and needed, and the check that failed or why it could not grade; nothing twice."""
+    """The assertion, its score and pass mark, and the failed check or error, without repetition."""
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
     found = re.match(r"turn \d+: ", name)
     turn, own = (found[0], name[found.end() :]) if found else ("", name)
     known = own.replace(": ", " ", 1) == text and finding.type != own
     kind, _, value = own.partition(": ")
-    says_it = kind == finding.type and value != "" and value in text  # a name that was made of type and value
+    says_it = kind == finding.type and value != "" and value in text  # the name was generated from type and value
     if known and not finding.scored:
         line = f"{turn}{text}"
     elif says_it and not finding.scored:
@@ -357,7 +361,7 @@ def check(finding: Finding) -> str:
 
 
 def source(finding: Finding, here: str) -> str | None:
-    """`file:line` of the assertion, from the directory `here`."""
+    """`file:line` of the assertion, relative to the directory `here`, or None if it has no source."""
     if finding.source is None:
         return None
     path, line = finding.source

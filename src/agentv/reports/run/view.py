@@ -1,6 +1,6 @@
-"""View model of a run: counts, cost, and the trials to look at, without formatting.
+"""View model of a run: counts, cost, and the trials that need attention, without formatting.
 
-Only trials that did not pass, or passed with a failed check, are held, and of them a bounded number.
+Only a bounded number of trials is kept: those that did not pass, or passed with a failed check or a cut answer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 
 KEPT = 1000
-"""Trials of one kind that are held; the rest is counted."""
+"""Trials of one kind that are kept; the others are only counted."""
 
 
 class _Samples(Struct):
-    """The samples of one case on one target that have ended."""
+    """The finished samples of one case on one target."""
 
     rule: Rule
     ended: list[Sample] = field(default_factory=list)
@@ -51,7 +51,7 @@ class _Samples(Struct):
         self.ended.append(sample_of(result))
 
     def passed(self) -> PassedCase | None:
-        """View of how the case passed; None if it did not, or not yet."""
+        """The case if it has passed, else None."""
         from agentv.stats.samples.deciding import verdict_over
 
         if verdict_over(self.ended, self.rule) != "passed":
@@ -61,22 +61,22 @@ class _Samples(Struct):
 
 
 class WorkingAgents(Protocol):
-    """The agents that are working, in the order in which they began."""
+    """The running agents, in the order in which they started."""
 
     def take(self, progress: AgentProgress) -> None:
-        """Take in what an agent reports."""
+        """Record the progress of an agent."""
         ...
 
     def __len__(self) -> int:
-        """How many are working."""
+        """Number of running agents."""
         ...
 
     def lines(self, width: int, most: int) -> list[str]:
-        """At most so many lines of so many columns."""
+        """At most `most` lines of at most `width` columns that describe the agents."""
         ...
 
     def log_line(self) -> str:
-        """What the first of them do, for a log."""
+        """A line for a log that describes the first agents."""
         ...
 
 
@@ -84,16 +84,17 @@ class RunView(Struct):
     """A run in progress. `add` adds one finished trial.
 
     Attributes:
-        planned: trials that there are to do; fewer, as cases turn out to need no more samples.
-        passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
-        skipped: trials that were skipped, because of what became of others.
-        shown: trials that were answered and not checked.
-        stopped: why targets were stopped → how many trials were skipped for it; these are not held one by one.
-        earlier: trials among them that an interrupted run had finished before this one went on.
-        cost_usd: US dollars spent on targets and judges; None as long as no call said.
-        agents: that are working; None: there were none.
-        progress: what the run was doing when it last said so; None: it has only begun.
-        rerun: how to run its cases again; None: no command can.
+        planned: number of planned trials, reduced when sampling of a case ends early.
+        passed, failed, errored: numbers of trials with this status.
+        skipped: number of trials that were skipped because of other trials.
+        noted: number of passed trials with a failed check.
+        shown: number of trials that were answered but not checked.
+        earlier: number of trials that an interrupted run had finished before it was resumed.
+        stopped: reason why targets were stopped → number of trials skipped for it; these are only counted.
+        cost_usd: US dollars spent so far, or None if no call has reported a cost.
+        agents: the running agents, or None if the run has no agents.
+        progress: latest progress report of the run, or None if there is none yet.
+        rerun: options for rerun commands, or None if no command can rerun the cases.
     """
 
     planned: int
@@ -118,11 +119,11 @@ class RunView(Struct):
 
     @property
     def done(self) -> int:
-        """Trials that ended, or will not begin."""
+        """Number of trials that ended or were skipped."""
         return self.passed + self.failed + self.errored + self.skipped + self.shown
 
     def left_s(self, elapsed_s: float) -> float | None:
-        """Seconds that the rest will take, as fast as before; None: nothing has ended, or there is no rest."""
+        """Estimated seconds for the remaining trials, or None if none has ended or none remains."""
         here = self.done - self.earlier
         return elapsed_s / here * (self.planned - self.done) if here and self.done < self.planned else None
 
@@ -133,7 +134,7 @@ class RunView(Struct):
 
     @property
     def several_suites(self) -> bool:
-        """Whether a case needs the name of its suite."""
+        """Whether a trial's label needs its suite."""
         return len(self._suites) > 1
 
     def add(self, result: TrialResult) -> None:
@@ -177,12 +178,12 @@ class RunView(Struct):
                 self._keep("skipped", result)
 
     def add_earlier(self, result: TrialResult) -> None:
-        """Add a trial of an earlier run: it counts, but not for the speed of this one."""
+        """Add a trial that finished before the run was resumed; it is not used to estimate the time left."""
         self.add(result)
         self.earlier += 1
 
     def trials(self, kind: Kind) -> list[TrialView]:
-        """The stored trials of a kind, in the order of their files."""
+        """The kept trials of a kind, in file order."""
         found = sorted(
             self._kept[kind],
             key=lambda one: (one.place, one.test_id, one.prompt_id or "", one.target, one.variant or "", one.sample),
@@ -200,7 +201,7 @@ class RunView(Struct):
         ]
 
     def omitted(self, kind: Kind) -> int:
-        """Number of trials of a kind that are not stored."""
+        """Number of trials of a kind that are not kept."""
         counted: dict[Kind, int] = {
             "failed": self.failed,
             "errored": self.errored,
@@ -216,10 +217,10 @@ class RunView(Struct):
 
 
 SHOWN = 20
-"""Causes that a terminal shows, and trials of other kinds."""
+"""Causes, and trials of each other kind, that a terminal shows."""
 
 NAMED = 5
-"""Cases of one group that are named."""
+"""Cases of a group that are named."""
 
 STATUS: Mapping[FailureStatus, str] = {"failed": "failed", "errored": "errored", "skipped": "not run"}
 
@@ -227,11 +228,11 @@ HEADING = "Failures by cause"
 
 
 class FailureWords(Struct, frozen=True):
-    """How a run names its cases: by what else is needed to tell them apart.
+    """Text for groups of failures, with the parts of labels that are needed to distinguish the cases of a run.
 
     Attributes:
-        targets: several targets ran.
-        suites: several suites ran.
+        targets: whether several targets ran.
+        suites: whether several suites ran.
     """
 
     targets: bool = False
@@ -239,24 +240,24 @@ class FailureWords(Struct, frozen=True):
 
     @classmethod
     def of(cls, view: RunView) -> FailureWords:
-        """The words of a run."""
+        """Create it for a run."""
         return cls(view.several_targets, view.several_suites)
 
     def title(self, group: FailureGroup) -> str:
-        """`72 cases`, `1 case (5 trials)`; of one trial its label."""
+        """`72 cases`, `1 case (5 trials)`, or the label of a single trial."""
         if group.trials == 1:
             return label(group.example, targets=self.targets, suites=self.suites)
         trials = "" if group.trials == group.cases else f" ({plural(group.trials, 'trial', ',')})"
         return f"{plural(group.cases, 'case', ',')}{trials}"
 
     def why(self, group: FailureGroup) -> str:
-        """`errored: timeout: no answer after 3 s`: of one trial with its score."""
+        """`errored: timeout: no answer after 3 s`; for a single trial, its own reason."""
         if group.trials == 1:
             return f"{STATUS[group.status]}: {reason(group.example)}"
         return f"{STATUS[group.status]}: {one_line(group.cause, LONGEST)}"
 
     def first(self, group: FailureGroup) -> str:
-        """`first: window-closed: score 0.40, needs 0.80`; empty for one trial, whose title says it."""
+        """`first: window-closed: score 0.40, needs 0.80`; empty for a single trial, which the title names."""
         if group.trials == 1:
             return ""
         why = "" if group.status != "failed" else f": {reason(group.example)}"
@@ -285,7 +286,7 @@ def rerun_line(rerun: Rerun, group: FailureGroup) -> str:
 
 
 def closing_lines(view: RunView, groups: list[FailureGroup], summary: Summary, results: str) -> Iterator[str]:
-    """How many causes are not shown and the command that shows every trial; then the one that runs all again."""
+    """The number of causes not shown and the command to show every trial, then the command to rerun all cases."""
     left = groups[SHOWN:]
     trials = sum(group.trials for group in groups)
     if trials > min(len(groups), SHOWN):
@@ -304,7 +305,7 @@ def _show_command(groups: list[FailureGroup], trials: int, summary: Summary, res
 
 
 def run_word(summary: Summary, results: str) -> str:
-    """How a command names the run: by its id where the runs of the repository are, else by its directory."""
+    """The argument for the run in a command: its id if it is in `.agentv/results`, else its quoted directory."""
     import shlex
 
     return summary.run_id if results.endswith(f".agentv/results/{summary.run_id}") else shlex.quote(one_line(results))
