@@ -1,4 +1,4 @@
-"""One authored case, with what its suite adds, as a Case (SPEC sections 4 and 7.4)."""
+"""Turn an authored case and its suite's defaults into `Case` objects (SPEC sections 4 and 7.4)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class CaseReader:
     """Reads the cases of one suite.
 
     Args:
-        context: of all cases.
-        notes: gets what each case needs of its suite, and which are wrong.
-        shared: the assertions that the suite adds to each case, if these do not depend on it.
+        context: shared by all cases.
+        notes: receives what each case needs from its suite, and which cases are invalid.
+        shared: the assertions that the suite adds to each case; None if they depend on the case.
     """
 
     def __init__(self, context: CaseContext, notes: CaseNotes, shared: Entries | None) -> None:
@@ -56,15 +56,15 @@ class CaseReader:
         return self.context.defaults.prompted or self.context.defaults.input is not None
 
     def read(self, node: Node, reading: Reading, *, alone: bool = True, written: bool = True) -> tuple[Case, ...]:
-        """The cases of an entry: one, or one for each prompt and each combination of its list values.
+        """Read the cases of an entry: one, or one for each prompt and each combination of its list values.
 
-        Empty if anything is invalid, which is reported.
+        Return () if anything is invalid, which is reported.
 
         Args:
             node: the entry.
-            reading: of the suite.
-            alone: it has its own input; a row of variables uses the suite's `input`.
-            written: the file holds it; not one that another key stands for.
+            reading: the suite's `Reading`.
+            alone: the entry has its own input; False for a row of variables, which uses the suite's `input`.
+            written: the entry is in a file; False if it was generated from another key.
         """
         self.notes.seen = True
         if not isinstance(node, MapNode):
@@ -87,7 +87,7 @@ class CaseReader:
         return tuple(chain.from_iterable(found)) if all(found) else ()
 
     def _read(self, node: Canonical, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
-        """The cases of an entry by its canonical keys; what is wrong with them is reported."""
+        """Read the cases of an entry with canonical keys. Errors are reported."""
         report, identity = reading.report, node.get("id")
         keys: AuthoredCase = _SCHEMA.read(node.items, node, reading, "a case")
         if is_empty(identity) and "id" not in node.not_missing:
@@ -106,35 +106,36 @@ class CaseReader:
             self.notes.lost = True
             return ()
         place, spans = span_of(node.at), self.notes.invalid.setdefault(identity.text, [])
-        if all(place.line_of_file != one.line_of_file for one in spans):  # a case of several prompts is read for each
+        if all(
+            place.line_of_file != one.line_of_file for one in spans
+        ):  # an invalid record is read twice, to locate its errors
             spans.append(place)
         return ()
 
 
 MOST = 10_000
-"""Cases that one entry may stand for."""
+"""Maximum number of cases that one entry expands to."""
 
 _READABLE = lazy_pattern(r"[\w.:@/+-](?:[\w .:@/+-]{0,38}[\w.:@/+-])?")
-"""A value that an id shows as it stands; another one is shown by its hash, so that ids are short and can be typed."""
+"""A value that ids show unchanged. Other values are shown as hashes, so that ids are short and easy to type."""
 
 
 def combinations(
     node: Canonical, inherited: JsonObject, fixed: Mapping[str, object], report: Report
 ) -> Iterator[tuple[str, Canonical]]:
-    """The entries that one expands to, each with the end of its id, such as `[locale=de,tone=warm]`.
+    """Yield the entries that an entry expands to, each with the suffix of its id, such as `[locale=de,tone=warm]`.
 
-    Variables are sorted by name, so that an id stays the same if they are reordered, or if the items of a list
-    change.
+    Variables are sorted by name, so that an id does not change if variables are reordered or list items are added.
 
     Args:
         node: the entry, with `expand: true`.
         inherited: variables of `default_test`, whose lists expand too.
-        fixed: variables of the command line: they take precedence, and are never lists.
-        report: receives diagnostics for an empty list, equal items, and too many combinations.
+        fixed: variables of the command line, which take precedence and are never lists.
+        report: receives errors about an empty list, equal items, and too many combinations.
     """
     written = node.items.get("vars")
     if isinstance(written, ListNode) or (isinstance(written, Scalar) and written.value is not None):
-        yield "", node  # no mapping, as who reads it says
+        yield "", node  # not a mapping, which the reader of 'vars' reports
         return
     own = written if isinstance(written, MapNode) else MapNode({}, {}, node.at)
     given = {name: node_of(value, node.at) for name, value in inherited.items()} | own.items
@@ -178,7 +179,7 @@ def label(node: Node) -> str:
 
 
 def _with(node: Canonical, own: MapNode, values: Mapping[str, Node], end: str) -> Canonical:
-    """The entry with one value for each list, and the id that tells it from the others."""
+    """The entry with one value for each list, and with `end` appended to its id."""
     places: dict[str, Place] = {**dict.fromkeys(values, node.at), **own.keys}
     items: dict[str, Node] = {**node.items, "vars": MapNode({**own.items, **values}, places, own.at)}
     identity = items.get("id")

@@ -34,11 +34,11 @@ _MENDS = "add 'assert' or 'criteria'; 'show_only: true' in the suite only shows 
 
 
 def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
-    """The assertions that the suite adds to each case, if no variable can change them; else None.
+    """The assertions that the suite adds to each case, or None if they depend on a case's variables.
 
     Args:
-        context: of the cases.
-        reading: with the variables of all cases.
+        context: shared by all cases.
+        reading: the suite's `Reading`, with the variables of all cases.
     """
     nodes = context.defaults.asserts
     reading = reading.with_rubric(context.defaults.options.rubric)
@@ -48,7 +48,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
     reader = structs.replace(reading, report=own, renders=False)
     found = _joined([context.assertions.entries(node, reader) for node in nodes])
     if context.assertions.renders:
-        return None  # a template holds placeholders: what was found says nothing about any case
+        return None  # an included template has placeholders, which differ by case
     for one in own.diagnostics:
         reading.report.add(one)
     return found._replace(valid=not own.failed)
@@ -58,7 +58,7 @@ class CaseAssertions(Struct, frozen=True):
     """Reads the assertions of the cases of one suite.
 
     Attributes:
-        shared: those that the suite adds to each case; None where they depend on the case's variables.
+        shared: the assertions that the suite adds to each case; None if they depend on the case's variables.
     """
 
     context: CaseContext
@@ -73,14 +73,14 @@ class CaseAssertions(Struct, frozen=True):
         *,
         shared: bool = True,
     ) -> tuple[AssertionEntry, ...]:
-        """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's.
+        """Read the assertions of a case: `rubrics`, its own, `default_test`'s, the suite's (SPEC section 7.4).
 
         Args:
-            case: as authored.
-            criteria: of the case.
+            case: the authored case.
+            criteria: its criteria.
             turns: its turns; None if invalid.
-            reading: of the case.
-            shared: the case does not change the assertions that the suite adds.
+            reading: the case's `Reading`.
+            shared: the case's options do not change the assertions that the suite adds.
         """
         keys, assertions = case.keys, self.context.assertions
         parts: list[Entries] = []
@@ -94,13 +94,13 @@ class CaseAssertions(Struct, frozen=True):
         if keys.assert_ is not None:
             parts.append(assertions.entries(keys.assert_, reading))
         if not keys.skip_defaults and self.shared is not None and shared:
-            parts.append(Result(self.shared.value))  # what is wrong with them is reported, and not of this case
+            parts.append(Result(self.shared.value))  # their errors are already reported, for the suite
         elif not keys.skip_defaults:
             of_suite = reading.of_suite()
             parts += [assertions.entries(node, of_suite) for node in self.context.defaults.asserts]
         found, valid = _joined(parts)
         of_turns = assertions_of(turns) if turns else ()
-        # AgentV judges a case of its `mode: conversation` with assertions alone
+        # in AgentV, a case with `mode: conversation` is graded by assertions alone
         judged = criteria is not None and criteria.strip() != ""
         unjudged = not judged or keys.mode is not None
         if found or (of_turns and unjudged):
@@ -118,7 +118,7 @@ class CaseAssertions(Struct, frozen=True):
         return tuple(map(_as_gate, found)) if self.context.authored.require_all else found
 
     def _implied(self, case: WrittenCase, reading: Reading, *, judged: bool) -> tuple[AssertionEntry, ...]:
-        """The grade by the criteria of a case that has no assertion."""
+        """The assertion that grades a case without assertions by its criteria."""
         if judged:
             entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
@@ -128,7 +128,7 @@ class CaseAssertions(Struct, frozen=True):
         return ()
 
     def turns(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
-        """The turns of a case; None where something is wrong with them, which is reported."""
+        """The turns of a case; None if they are invalid, which is reported."""
         keys, places, report = case.keys, case.node.keys, reading.report
         valid = True
         asks = "prompt" if self.context.defaults.prompt is not None else None
@@ -170,12 +170,12 @@ class CaseAssertions(Struct, frozen=True):
         return turns.value if valid and files.valid and turns.valid else None
 
     def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
-        """The turns of a list; what is wrong is reported and left out.
+        """Read a list of turns. Invalid turns are reported and left out.
 
         Args:
             node: the value of `turns`.
-            files: what is attached to the case; it goes to the first turn, if that is a plain text.
-            reading: of the case.
+            files: the case's files, which are attached to the first turn if its input is plain text.
+            reading: the case's `Reading`.
         """
         if not isinstance(node, ListNode):
             reading.report.unfit(node, "'turns' must be a list of turns")
@@ -222,19 +222,19 @@ class CaseAssertions(Struct, frozen=True):
 def _joined(parts: Sequence[Entries]) -> Entries:
     found: tuple[AssertionEntry, ...] = ()
     for part in parts:
-        found += part.value  # nothing is copied where only one of them has entries
+        found += part.value  # copies nothing if only one part has entries
     return Result(found, all(part.valid for part in parts))
 
 
 def _as_gate(entry: AssertionEntry) -> AssertionEntry:
-    """The entry as a gate, by `require_all`, unless it is only reported or says what it must score.
+    """The entry as a gate, for `require_all`, unless its weight is 0 or it already sets `required`.
 
-    A set without a threshold of its own would take the case's, which is 0, and one whose own is 0 would let everything
-    pass: such a set needs all that it holds.
+    A set without a threshold would take the case's, which is 0, and a set with threshold 0 would pass everything. So
+    all entries of such a set become gates.
     """
     inner: tuple[AssertionEntry, ...] = entry.inner
     if inner and not getattr(entry.assertion, "threshold", None):
-        from dataclasses import replace  # the sets of plugins are dataclasses, too
+        from dataclasses import replace  # plugins' assertion sets are dataclasses too
 
         whole: Any = entry.assertion
         entry = structs.replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
@@ -245,16 +245,16 @@ def _as_gate(entry: AssertionEntry) -> AssertionEntry:
 
 
 COMPARED = 50
-"""Entries of one type that are compared with each other; longer lists are made by programs."""
+"""Maximum number of entries of one type that are compared with each other; longer lists are generated by programs."""
 
 
 def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alternatives: bool = False) -> None:
-    """Report what is doubtful about a list, and the lists inside its sets. Runs for every case.
+    """Warn about dubious entries in a list and in its nested sets. Runs for every case.
 
     Args:
-        entries: of one list.
-        report: gets warnings.
-        are_alternatives: not all of them have to pass, so that they may exclude each other.
+        entries: the entries of one list.
+        report: receives warnings.
+        are_alternatives: not all entries must pass, so they may contradict each other.
     """
     for entry in entries:
         if entry.settings is not DEFAULTS and entry.settings.min_score == 0:
@@ -274,12 +274,12 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
             if earlier is None:
                 by_type[entry.type] = [entry]
             elif len(earlier) < COMPARED:
-                any(_compare(other, entry, report) for other in earlier)  # once is enough for an entry
+                any(_compare(other, entry, report) for other in earlier)  # one warning per entry
                 earlier.append(entry)
 
 
 def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> bool:
-    """Two entries of one type: whether they are the same twice, or the one the complement of the other."""
+    """Warn if two entries of one type are duplicates or contradict each other. Return whether they do."""
     ours, theirs = first.settings, second.settings
     if first.assertion != second.assertion or ours.transform != theirs.transform:
         return False
@@ -297,17 +297,17 @@ def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> b
 
 
 def _place(span: Span | None, seen_from: Span | None) -> str:
-    """` at templates/safe.yaml:4`; nothing where they stand at one place."""
+    """The position of an entry, such as ` at templates/safe.yaml:4`; "" if it is `seen_from` itself."""
     return "" if span is None or span == seen_from else f" at {shown(span.file)}:{span.line}"
 
 
 def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
-    """The assertions of all turns, in their order."""
+    """The assertions of all turns, in order."""
     return tuple(entry for turn in turns for entry in turn.assertions)
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:
-    """Whether an entry, or one inside it, uses the case's criteria. Custom types do."""
+    """Whether an entry, or one nested in it, uses the case's criteria. Custom types are assumed to."""
     if judges(entry):
         return True
     return any(
@@ -316,7 +316,7 @@ def reads_criteria(entry: AssertionEntry) -> bool:
 
 
 def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
-    """Whether one of the assertions affects the verdict: by its weight, or as a gate that some score fails."""
+    """Whether one of the assertions affects the verdict, by its weight or as a gate that a score can fail."""
     return any(entry.settings.weight or entry.settings.required for entry in entries)
 
 

@@ -1,4 +1,4 @@
-"""Builder of a case from its parts: input, assertions and target."""
+"""Build a case from its parts: input, assertions and target."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ from agentv.templating import UNREADABLE, Scope
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 _NOTHING: Any = DEFAULTS
-"""Options of what is no assertion, and only has settings."""
+"""Stands in for the assertion of an entry that has only settings."""
 
 
 class _Parts(Struct, frozen=True):
-    """What was read of one case; None stands for what is wrong, which is reported.
+    """The parts of one case. A part is None if it is absent, or invalid, which is reported.
 
     Attributes:
-        graded: the assertions of the case, and those of its turns.
+        entries: the assertions of the case itself.
+        graded: the assertions of the case and of its turns.
     """
 
     variables: JsonObject
@@ -64,12 +65,12 @@ class _Parts(Struct, frozen=True):
 
 
 class CaseBuilder:
-    """Makes the cases of one suite out of what is written.
+    """Builds the cases of one suite from authored cases.
 
     Args:
-        context: of all cases.
-        notes: gets what each case needs of its suite.
-        shared: the assertions that the suite adds to each case, if these do not depend on it.
+        context: shared by all cases.
+        notes: receives what each case needs from its suite.
+        shared: the assertions that the suite adds to each case; None if they depend on the case.
     """
 
     def __init__(self, context: CaseContext, notes: CaseNotes, shared: Entries | None) -> None:
@@ -87,11 +88,11 @@ class CaseBuilder:
             self._matrix = PromptMatrix(prompts, lambda facts: self.hash_of(_encode((facts, []))))
 
     def build(self, case: WrittenCase, reading: Reading) -> tuple[Case, ...]:
-        """The case, or one for each prompt of the suite; empty if it is invalid, which is reported.
+        """Build the case, or one case per prompt of the suite. Return () if it is invalid, which is reported.
 
         Args:
-            case: as authored.
-            reading: of this case alone: its report shows whether the result is valid.
+            case: the authored case.
+            reading: the `Reading` of this case alone, whose report shows whether the result is valid.
         """
         context, keys = self._context, case.keys
         if context.work is None:
@@ -101,7 +102,7 @@ class CaseBuilder:
         if variables.value is not context.defaults.vars:
             reading = reading.within(Scope(variables.value, context.suite.env))
         if not variables.valid:
-            reading = reading.rendering(False)  # what the placeholders mean is not known
+            reading = reading.rendering(False)  # the values of placeholders are unknown
         parts = self._parts(case, variables.value, reading)
         targets = context.suite.targets if parts.target is None or context.request.targets_win else (parts.target,)
         self._check(case, parts, reading, targets if variables.valid else None)
@@ -134,19 +135,19 @@ class CaseBuilder:
 
     @property
     def fills_in(self) -> bool:
-        """Whether the suite may give cases something that their variables change: a prompt, or assertions."""
+        """Whether the suite has a prompt, or assertions that depend on a case's variables."""
         return self._context.defaults.prompted or self._assertions.shared is None
 
     def written(self, case: Case) -> bytes:
-        """What the hash of a case is made of.
+        """The content of a case that its hash is computed from.
 
         Raises:
-            UnicodeEncodeError: it contains half of a character.
+            UnicodeEncodeError: the case contains a lone surrogate.
         """
         asked = (case.id, case.input, case.expected_output, case.criteria, case.vars, case.metadata)
         turns = [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in case.turns]
         conversation = (turns, case.flow, case.conversation_id, case.preamble, case.user and case.user.facts())
-        # of a solution only what assertions may compare the tools' state with
+        # of a solution, only the calls matter: assertions may compare the tools' state with their result
         calls = [(one.tool, one.args) for one in case.solution.calls] if case.solution is not None else []
         work = (case.workspace and case.workspace.sha256, [one.facts() for one in case.tools], case.limits, calls)
         graded = (*case.assertions, *assertions_of(case.turns))
@@ -156,11 +157,11 @@ class CaseBuilder:
         return _encode((asked, case.threshold, case.repeat, conversation, work, hashes))
 
     def hash_of(self, written: bytes) -> str:
-        """The hash of what is written. Paths count from the repository's root, wherever that is."""
+        """The hash of a case's content, with paths made relative to the repository root."""
         return hashlib.sha256(without_home(written.replace(self._root, b""))).hexdigest()
 
     def end(self, report: Report) -> None:
-        """All cases were built: report what is wrong with the prompts and the clusters."""
+        """Report problems of prompts and clusters, after all cases were built."""
         if self._matrix is not None:
             self._matrix.end(report)
         if self._context.clusters is not None:
@@ -181,7 +182,9 @@ class CaseBuilder:
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
         judging = reading.of_suite() if judge is not None and keys.judge is None and options.of_suite else reading
-        aggregation: Aggregation | None = keys.aggregation or ("mean" if keys.mode is not None else None)  # as AgentV
+        aggregation: Aggregation | None = keys.aggregation or (
+            "mean" if keys.mode is not None else None
+        )  # AgentV's default
         flow = PLAIN
         if aggregation is not None or keys.on_turn_failure is not None or keys.window_size is not None:
             flow = Flow(aggregation, keys.on_turn_failure or "continue", keys.window_size)
@@ -206,7 +209,7 @@ class CaseBuilder:
     ) -> None:
         """Check the assertions against the rest of the case, and note what they need.
 
-        `targets`: that it is for; None: its variables are not known.
+        `targets` are those it runs on; None if the case's variables are invalid.
         """
         keys, notes, judging = case.keys, self._notes, self._notes.judging
         several = case.has_turns or keys.conversation_id is not None or keys.depends_on is not None
@@ -215,7 +218,7 @@ class CaseBuilder:
             if type(entry.assertion) not in judging.indifferent:
                 judging.look(entry, target=parts.target, judge=parts.judge, alone=alone)
         if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
-            judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
+            judging.ask(span_of(case.node.at))  # invalid rubrics need a judge too: report a missing one now
         judge, target = parts.judge, parts.target
         is_target = judge is not None and judge.name in {one.name for one in targets or ()}
         if keys.judge is not None and judge is not None and is_target and any(map(judges, parts.graded)):
@@ -237,7 +240,7 @@ class CaseBuilder:
             judging.keyless.setdefault(judge.name, judge)
 
     def _check_targets(self, case: Case, targets: tuple[TargetSpec, ...], node: MapNode, report: Report) -> None:
-        """Report targets that cannot do what a case says: have its tools or turns, keep its budget, work on it."""
+        """Report targets that do not support a case's tools, turns, budget or workspace."""
         for spec in targets if case.tools or case.has_turns else ():
             settings = spec.settings
             if isinstance(settings, ProviderSettings):
@@ -271,7 +274,7 @@ class CaseBuilder:
         budget_usd = keys.limits.budget_usd if keys.limits is not None else None
         limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits == NO_WORK_LIMITS:
-            limits = NO_WORK_LIMITS  # one for all cases
+            limits = NO_WORK_LIMITS  # one object for all cases
         made = Case(
             id=keys.id or "",
             input=messages,
@@ -313,7 +316,7 @@ class CaseBuilder:
     def _user(
         self, node: Node, keys: AuthoredCase, parts: _Parts, work: SuiteWork, reading: Reading
     ) -> SimulatedUser | None:
-        """Who talks with the target of a case; None if that is wrong, which is reported."""
+        """The simulated user of a case; None if it is invalid, which is reported."""
         given = {"turns": keys.turns, "mode": keys.mode, "conversation_id": keys.conversation_id}
         shared = {"prompt": self._context.defaults.prompt}
         beside = next((key for key, value in (given | shared).items() if value is not None), None)
@@ -335,7 +338,7 @@ class CaseBuilder:
 def check_attachments(
     messages: tuple[Message, ...], targets: tuple[TargetSpec, ...], node: Node, report: Report
 ) -> None:
-    """Report, at a case's input, pictures and PDFs that a target does not accept: once for each target."""
+    """Report images and PDFs that a target does not accept, once per target, at the case's input."""
     blocks = [block for one in messages if isinstance(one.content, tuple) for block in one.content]
     for spec in targets if blocks else ():
         settings = spec.settings
@@ -346,7 +349,7 @@ def check_attachments(
 
 
 def _variables(node: Node, defaults: CaseDefaults, reading: Reading) -> Result[JsonObject]:
-    """The variables of a case, over those of its suite and under those of the command line."""
+    """The variables of a case, which override its suite's and are overridden by the command line's."""
     if isinstance(node, Scalar) and node.value is None:
         return Result(defaults.vars)
     if not isinstance(node, MapNode):
@@ -360,14 +363,14 @@ def _variables(node: Node, defaults: CaseDefaults, reading: Reading) -> Result[J
 
 
 _modest: set[type] = set()
-"""Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
+"""Assertion types that need nothing. Cached, since every assertion of every case is checked."""
 
 
 class Facts(Struct, frozen=True):
     """Data of a case that assertions may need; for a case with turns, of the last turn.
 
     Attributes:
-        targets: that will be called; empty where that is not known yet.
+        targets: targets that will be called; empty if they are not known yet.
     """
 
     id: str | None
@@ -378,7 +381,7 @@ class Facts(Struct, frozen=True):
 
 
 def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
-    """Report what the entries of one case or of one turn lack."""
+    """Report inputs that entries of a case or turn need and do not have."""
     for entry in entries:
         assertion = entry.assertion
         if type(assertion) in _modest:
@@ -405,7 +408,7 @@ def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report)
 
 
 class InputReader(Struct, frozen=True):
-    """Reads the inputs of the cases of one suite. Returns None for an invalid one, which is reported."""
+    """Reads the inputs of one suite's cases. Its methods return None for an invalid input, which is reported."""
 
     defaults: CaseDefaults
 
@@ -430,7 +433,7 @@ class InputReader(Struct, frozen=True):
         return self.with_defaults(own, given, case, reading)
 
     def _of_prompt(self, prompt: SuitePrompt, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
-        """The suite's prompt with the variables of a case; what is wrong is reported at the prompt."""
+        """The suite's prompt, filled in with a case's variables. Errors are reported at the prompt."""
         from agentv.authoring.cases.prompts import filled
 
         own = reading.of_suite().reporting_to(reading.report.beside()).rendering(prompt.templated)
@@ -449,7 +452,7 @@ class InputReader(Struct, frozen=True):
         given = case.keys.input
         own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
         before = self.defaults.input if case.keys.skip_defaults is not True else None
-        if before is None or own is None or self.defaults.prompts:  # a prompt gets what the suite says before it
+        if before is None or own is None or self.defaults.prompts:  # the suite's input is put before each prompt
             return own
         shared = read_messages(before, "user", reading.of_suite())
         return None if shared is None else (*shared, *own)
@@ -457,7 +460,7 @@ class InputReader(Struct, frozen=True):
     def with_defaults(
         self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
     ) -> tuple[Message, ...] | None:
-        """The messages with their files, after those of the suite, unless `skip_defaults` says otherwise."""
+        """The messages with their files, after the suite's `input` unless `skip_defaults` is set."""
         with_own = own if case.has_turns else self._with_files(own, given, case, reading)
         if self.defaults.input is None or case.keys.skip_defaults is True or with_own is None:
             return with_own
@@ -467,7 +470,7 @@ class InputReader(Struct, frozen=True):
     def _with_files(
         self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
     ) -> tuple[Message, ...] | None:
-        """The messages with the case's files, else with the suite's."""
+        """The messages with the case's files, or else with the suite's."""
         files, shared = case.keys.input_files, self.defaults.input_files
         if files is None:
             attaches = shared is not None and case.keys.skip_defaults is not True and isinstance(given, Scalar)
@@ -482,7 +485,7 @@ class InputReader(Struct, frozen=True):
 
 
 def _question(node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | None:
-    """Messages that say something once their placeholders are filled in."""
+    """Read messages, which must not be empty once their placeholders are filled in."""
     own = read_messages(node, "user", reading)
     if own is not None and reading.renders and not any(message.content for message in own):
         reading.report.error("missing-input", at, "'input' is empty after its placeholders are filled in")

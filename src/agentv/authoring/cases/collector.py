@@ -1,6 +1,6 @@
-"""The cases of one suite put together, in their order, wherever they come from, and the links between them.
+"""Collect the cases of one suite from all sources, and check the links between them.
 
-Links are those of `depends_on` and `conversation_id` (SPEC section 4).
+Links come from `depends_on` and `conversation_id` (SPEC section 4).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agentv.templating import has_placeholder
 
 
 class ManyCases:
-    """Cases out of several sources, in their order."""
+    """The cases of several sources, in order."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -45,14 +45,14 @@ class ManyCases:
 
 
 LONGEST = 200
-"""Characters of a circle that are shown."""
+"""Maximum number of characters of a dependency cycle in a message."""
 
 COMPARED = 20_000
-"""Ids among which the nearest one is looked for."""
+"""Number of ids that are compared with an unknown id to suggest a similar one."""
 
 
 def read_dependencies(node: Node, reading: Reading) -> tuple[Dependency, ...]:
-    """The ids of `depends_on`: one, or a list of them. What is wrong is reported and left out."""
+    """Read the ids of `depends_on`, which is one id or a list. Invalid items are reported and left out."""
     if is_empty(node) and not isinstance(node, Scalar):
         return ()
     found: dict[str, Dependency] = {}
@@ -65,11 +65,11 @@ def read_dependencies(node: Node, reading: Reading) -> tuple[Dependency, ...]:
 
 
 class Links(Struct):
-    """Collects the links between the cases of a suite. Only cases with links are held.
+    """The links between the cases of a suite. Cases without links are not stored.
 
     Attributes:
-        unread: ids of invalid cases, which are therefore not unknown ids.
-        lost: a case is invalid and its id could not be read, so no id can be reported as unknown.
+        unread: ids of invalid cases, which are not reported as unknown.
+        lost: the id of an invalid case could not be read, so no id is reported as unknown.
     """
 
     unread: Collection[str] = ()
@@ -79,7 +79,7 @@ class Links(Struct):
     last: dict[str, _Member] = field(default_factory=dict)
 
     def note(self, case: Case, report: Report) -> None:
-        """One more case, in the order of the file."""
+        """Record the links of a case. Cases must be passed in file order."""
         if case.depends_on:
             self.depends_on[case.id] = case.depends_on
         if case.conversation_id is None:
@@ -108,12 +108,12 @@ class Links(Struct):
     def checked(
         self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report
     ) -> dict[str, Link]:
-        """The links of every case that has some, or that others of its conversation follow.
+        """Return case id → links, for cases that depend on another or follow one in their conversation.
 
         Args:
-            known: whether a case of the suite has this id.
-            ids: all of them, for the hint at an unknown one.
-            report: gets the unknown ids, and every circle once.
+            known: says whether a case of the suite has an id.
+            ids: returns all ids, to suggest one similar to an unknown id.
+            report: receives unknown ids, and each cycle once.
         """
         named = chain.from_iterable(() if self.lost else self.depends_on.values())
         unknown = [one for one in named if not known(one.id) and one.id not in self.unread]
@@ -141,12 +141,12 @@ class Links(Struct):
         return links
 
     def _place_of_dependency(self, case: str, needed: str) -> Dependency | None:
-        """Where the file says that a case depends on another."""
+        """The item of `depends_on` by which a case needs another; None if only their conversation links them."""
         return next((one for one in self.depends_on.get(case, ()) if one.id == needed), None)
 
 
 class _Member(Struct, frozen=True):
-    """What all cases of a conversation must have in common, and the hash of those up to this one."""
+    """A case of a conversation: settings that all its cases must share, and the hash of the cases up to this one."""
 
     id: str
     target: str | None
@@ -155,7 +155,7 @@ class _Member(Struct, frozen=True):
 
 
 def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
-    """The circles of the links, each in the order of its steps; of several that share a step, at least one."""
+    """Yield the dependency cycles, each in order. Of cycles that share a link, at least one is found."""
     from graphlib import CycleError, TopologicalSorter  # few suites have links
 
     graph = {case: [*link.needs] for case, link in links.items()}
@@ -173,13 +173,13 @@ def circles(links: Mapping[str, Link]) -> Iterator[list[str]]:
 class CaseCollector(Struct):
     """Collects the cases of one suite, and checks them against each other.
 
-    Their ids are stored as hashes, with the place of each: a million of them take 32 MB.
+    Ids are stored as hashes with their positions: a million ids take 32 MB.
 
     Attributes:
-        notes: say which cases are wrong.
-        report: of the suite.
-        tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
-        asks_judge: some case asks the judge, whose number of trials the tally does not know.
+        notes: record which cases are invalid.
+        report: the suite's report.
+        tally: (own `repeat` or None, whether it has its own target) → number of cases.
+        asks_judge: a case calls the judge itself, in a number of trials that `tally` does not show.
     """
 
     notes: CaseNotes
@@ -199,46 +199,48 @@ class CaseCollector(Struct):
         return self._parts[0] if len(self._parts) == 1 else ManyCases(self._parts)
 
     def add(self, cases: tuple[Case, ...], where: str = "") -> None:
-        """Add the cases of one entry; `where`: position in words, if their span does not show it."""
+        """Add the cases of one entry. `where` is their position in words, if their span does not show it."""
         if not cases:
             return
         self._register(cases, where)
         if not self._parts or not isinstance(self._parts[-1], list):
             self._parts.append([])
-        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # a list, as the line above sees to
+        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # the lines above make it a list
 
     def add_stream(self, cases: StreamedCases[Any], report: Report) -> None:
-        """All cases of a file, which is checked now."""
+        """Add all cases of a file, and check them now."""
         self._parts.append(cases)
         count, invalid = 0, len(self.notes.invalid)
         for found in cases.check(report):
             self._register(found)
             count += len(found)
-        self._links.lost |= count + len(self.notes.invalid) - invalid < len(cases)  # a line that is no object
+        self._links.lost |= count + len(self.notes.invalid) - invalid < len(
+            cases
+        )  # a line is not an object, so it has no id
 
     def end(self, top: Span) -> dict[str, Link]:
-        """Finish: report duplicate ids and links to unknown cases; returns the links by case.
+        """Report duplicate ids and links to unknown cases. Return case id → links.
 
         Args:
-            top: of the eval file.
+            top: position of the start of the eval file.
         """
         for identity, spans in self.notes.invalid.items():
             good = self._first(identity)
             written = [*spans, *(() if good is None else (good,))]
-            first, *others = sorted(one for one in written if one.line > 0) or (None,)  # others stand in no file
+            first, *others = sorted(one for one in written if one.line > 0) or (None,)  # line 0: not in a file
             for span in others if not has_placeholder(identity) else ():
                 self._report_duplicate(identity, span, first, "")
         if self._count > SHOWN:
             message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
             self.report.error("duplicate-id", top, message)
         if not self._links.depends_on and not self._links.last:
-            self._ids, self._places = NumberedHashes(), array("Q")  # the old ones take much memory
+            self._ids, self._places = NumberedHashes(), array("Q")  # free their memory
             return {}
         self._links.unread, self._links.lost = self.notes.invalid, self._links.lost or self.notes.lost
         return self._links.checked(self._knows, lambda: (one.id for one in self.cases), self.report)
 
     def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
-        """Count the cases of one entry, and report an id that another entry has. Its prompts share one id."""
+        """Count the cases of one entry and report duplicate ids. Cases for its different prompts share an id."""
         first = cases[0]
         if first.depends_on or first.conversation_id is not None:
             for case in {case.id: case for case in cases}.values():
@@ -253,22 +255,21 @@ class CaseCollector(Struct):
                 before = case.id
 
     def _knows(self, identity: str) -> bool:
-        """Whether a case has this id."""
         return self._ids.find(text_hash(identity)) is not None
 
     def _seen(self, identity: str, case: Case, where: str) -> bool:
-        """Add an id; returns whether it was already there, which is reported.
+        """Add an id. Return True if it is a duplicate, which is reported.
 
         Args:
-            identity: of the case, or of the entry that expands to several.
+            identity: id of the case, or of the entry that expands to several cases.
             case: the case with the id.
-            where: position in words, if its span does not show it.
+            where: its position in words, if its span does not show it.
         """
         before = len(self._ids)
         if self._ids.number(text_hash(identity)) == before:
             at = case.span or _NOWHERE
             file = self._files.setdefault(at.file, len(self._files))
-            line = min(max(at.line, 0), 0xFFFFFF)  # 0: in no file
+            line = min(max(at.line, 0), 0xFFFFFF)  # 0: not in a file
             self._places.append(file << 40 | line << 16 | min(at.column, 0xFFFF))
             return False
         self._count += 1
@@ -277,7 +278,7 @@ class CaseCollector(Struct):
         return True
 
     def _first(self, identity: str) -> Span | None:
-        """Where the first case with an id begins."""
+        """Start of the first case with an id; None if no case has it."""
         number = self._ids.find(text_hash(identity))
         if number is None:
             return None
@@ -294,25 +295,25 @@ class CaseCollector(Struct):
 _NOWHERE = Span("", 0, 0, 0, 0)
 
 Part: TypeAlias = "list[Case] | StreamedCases[Any]"
-"""Cases that stand in a list, or in one file."""
+"""Cases in memory, or cases that are read from one file."""
 
 
 SHOWN = 100
-"""Records whose mistakes are reported one by one; the rest are counted."""
+"""Number of records whose errors are reported one by one; the rest are only counted."""
 
 HINTED = 10_000
-"""Records whose older spellings are hinted at; what lies beyond is found once these are mended."""
+"""Number of records with hints, such as about older spellings; later ones get hints once these are fixed."""
 
 WRONG = 10_000
-"""Records that are wrong, after which the rest is not read."""
+"""Number of invalid records after which reading stops."""
 
 HELD = 20_000
-"""Cases of one file that are held in memory; a longer file is read again instead."""
+"""Maximum number of cases of a file that are kept in memory; a longer file is read again at each pass."""
 
 _KEYED = sha256(os.urandom(64))
 
 ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
-"""(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
+"""(node, report, whether it contains placeholders) → its cases; empty if it is invalid."""
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -322,7 +323,7 @@ class Format(Protocol[R]):
     """Format of a file of records.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         unit: name of a record in messages.
     """
 
@@ -330,33 +331,33 @@ class Format(Protocol[R]):
     unit: str
 
     def records(self, report: Report) -> Iterator[tuple[int, R]]:
-        """A fresh pass: each record with its first line, counted from 1. What ends the file early is reported."""
+        """Yield each record with its first line, from 1. An error that ends the file early is reported."""
 
     def node(self, number: int, record: R, report: Report) -> Node | None:
-        """Content of a record, with all positions at its first line; None if it cannot be read."""
+        """The content of a record, with all positions at its first line; None if it cannot be read."""
 
     def exact(self, number: int, record: R, report: Report) -> Node | None:
-        """The same with the position of every part, which takes longer; None if that is impossible."""
+        """The content of a record with the position of each part, which is slower; None if there are none."""
 
     def renders(self, record: R) -> bool:
-        """Whether records may contain placeholders."""
+        """Whether a record may contain placeholders."""
 
     def reworded(self, record: R, found: Diagnostic) -> Diagnostic:
-        """A diagnostic in the terms of the format."""
+        """The diagnostic in the terms of the format, such as rows and columns."""
 
 
 class AlikeRecords(Protocol[R_contra]):
-    """Records that are known from others, which they resemble."""
+    """Derives the cases of records from similar records that were read before."""
 
     def read(self, number: int, record: R_contra) -> Case | None:
-        """The case of a record that is right; None: it must be read in full."""
+        """The case of a valid record; None if the record must be read in full."""
 
     def learn(self, record: R_contra, case: Case) -> None:
-        """Remember a record without placeholders that was read, and about which there is nothing to report."""
+        """Remember a record without placeholders that was read without diagnostics."""
 
 
 class StreamedCases(Generic[R]):
-    """The cases of one file. A long one is read again at each pass."""
+    """The cases of one file. A long file is read again at each pass."""
 
     def __init__(self, source: Format[R], read_case: ReadCase, alike: AlikeRecords[R] | None = None) -> None:
         self.path = source.path
@@ -374,18 +375,18 @@ class StreamedCases(Generic[R]):
         """The cases, in the order of the file.
 
         Raises:
-            LoadError: a record is not the one that was checked: a target could else rewrite how it is graded.
+            LoadError: a record differs from the one that was checked. Otherwise a target could rewrite its grading.
         """
         if self._held is not None:
             yield from self._held
             return
         whole = Report()
-        number = 1  # where the file went wrong, in the end
+        number = 1  # of the last record read, for the error at the end
         place = -1
         for place, (number, record) in enumerate(self._source.records(whole)):
             if place >= len(self._digests) or self._digests[place] != _digest(record):
-                raise self._changed(number)  # what grades a case is what was checked, whoever may have edited it
-            report = Report()  # of its own, so that remarks do not pile up
+                raise self._changed(number)  # a case is graded only as it was checked
+            report = Report()  # one per record, so that remarks do not pile up
             cases = self._read(number, record, report)
             if not cases or report.failed:
                 raise self._changed(number)
@@ -394,7 +395,7 @@ class StreamedCases(Generic[R]):
             raise self._changed(number)
 
     def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
-        """One pass over all records: reports what is wrong, yields the cases of each record that is right."""
+        """Read all records once: report diagnostics, and yield the cases of each valid record."""
         noted = bad = hinted = 0
         self._digests = array("Q")
         for number, record in self._source.records(report):
@@ -456,7 +457,7 @@ class StreamedCases(Generic[R]):
         return cases
 
     def _located(self, number: int, record: R, found: Report) -> Report:
-        """The same mistakes with their columns, where they can be had: read once more, part by part."""
+        """The same diagnostics with columns, if the format has them. The record is read again, part by part."""
         exact = Report(hints=found.hints)
         node = self._source.exact(number, record, exact)
         if node is None:
@@ -466,17 +467,17 @@ class StreamedCases(Generic[R]):
 
 
 def _digest(record: object) -> int:
-    """What tells a record from another one: 64 bits that whoever edits the file meanwhile cannot aim at."""
+    """A keyed 64-bit digest of a record, which a person who edits the file cannot forge."""
     keyed = _KEYED.copy()
     keyed.update(record if isinstance(record, bytes) else repr(record).encode(errors="surrogatepass"))
     return int.from_bytes(keyed.digest()[:8])
 
 
 def at_line(found: Diagnostic, lines: int) -> Diagnostic:
-    """The diagnostic so many lines further down."""
+    """The diagnostic, moved down by a number of lines."""
     return replace(found, span=found.span and down(found.span, lines))
 
 
 def down(span: Span, lines: int) -> Span:
-    """The span so many lines further down."""
+    """The span, moved down by a number of lines."""
     return replace(span, line=span.line + lines, end_line=span.end_line + lines)

@@ -1,6 +1,6 @@
-"""What the cases of one suite are read with: its defaults, the work of agents, a case as authored, and notes on them.
+"""Context for reading the cases of one suite: defaults, agent settings, authored cases, and notes about cases.
 
-An extension reads what is said of work; it is loaded at the first key of it.
+An extension reads agent settings, such as workspaces and tools. It is loaded when the first such key is read.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ if TYPE_CHECKING:
 
 
 class CaseDefaults(Struct, frozen=True):
-    """Defaults of all cases, as nodes where a case's variables may still change them.
+    """Defaults of all cases, as nodes if a case's variables can still change them.
 
     Attributes:
         asserts: the assertions of `default_test`, then those of the suite.
         vars: `default_test.vars`, overridden by the variables of the command line.
-        fixed: variables that no case can override: those of the command line.
+        fixed: variables of the command line, which no case can override.
         replaces: a case's own `evaluators` replace the suite's (in a file with `evalcases:`).
         expand: a list in `vars` expands to one case per item, unless the case says otherwise.
         prompted: the input comes from `prompts` or `prompt`, even if they are invalid.
-        prompts: the valid ones.
-        prompt: of cases without an input.
-        options: of all cases.
+        prompts: the valid prompts.
+        prompt: prompt for cases without an input.
+        options: options of all cases.
         renders: a file with some of these defaults contains placeholders.
     """
 
@@ -93,13 +93,13 @@ class CaseDefaults(Struct, frozen=True):
 def read_defaults(
     authored: AuthoredSuite, root: MapNode, fixed: Mapping[str, Json], reading: Reading, *, replaces: bool
 ) -> CaseDefaults:
-    """The defaults for cases in a suite's header.
+    """Read the defaults for cases from a suite's header.
 
     Args:
         authored: the header.
         root: its mapping, for positions.
         fixed: the variables of the command line.
-        reading: of the suite.
+        reading: the suite's `Reading`.
         replaces: a case's own `evaluators` replace the suite's.
     """
     base = CaseDefaults(
@@ -146,7 +146,7 @@ def read_defaults(
 
 
 def _from_file(node: Scalar, reading: Reading) -> Node | None:
-    """What the file holds that `default_test` names; None where it cannot be read, which is reported."""
+    """The content of the file that `default_test` names; None if it cannot be read, which is reported."""
     text = str(node.value).strip()
     path = reading.find(Scalar(text, text, node.at), "file")
     content = reading.text_of(path, node) if path is not None else None
@@ -169,38 +169,38 @@ def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:
 
 
 class WorkReader(Protocol):
-    """Reads what one suite and its cases say of work; what is wrong is reported."""
+    """Reads the agent settings of one suite and its cases. Errors are reported."""
 
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
 
     def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
-        """The cases of `activation`, as `tests` would have them, and what every skill must reach."""
+        """The cases of `activation`, in the form of `tests`, and the minimums for every skill."""
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
-        """What the agent of a case works in; None: it has no workspace."""
+        """The workspace of a case; None if it has none."""
 
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The scripted tools of a case."""
 
     def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
-        """The simulated user of a case; None: it is wrong, which is reported."""
+        """The simulated user of a case; None if it is invalid, which is reported."""
 
     def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
-        """The known solution of a case with these tools; None: it has none, or a wrong one."""
+        """The known solution of a case with these tools; None if it has none or it is invalid."""
 
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
-        """Report targets that cannot work on a case as it says."""
+        """Report targets that cannot run a case in its workspace."""
 
 
 class SuiteWork(Struct, frozen=True, dict=True):
-    """What is said of work for all cases of a suite.
+    """The agent settings that all cases of a suite share.
 
     Attributes:
         authored: the keys of the suite.
-        request: what the command line says. Only a run hashes the files behind a workspace.
-        workspace: the suite's key, unread, or the directory of its agents.
-        choose: what is run in; None: nothing is run.
+        request: options of the command line. Only a run hashes the files of a workspace.
+        workspace: the suite's `workspace` key, not read yet, or the directory of its agents.
+        choose: chooses the sandbox; None if nothing is run.
     """
 
     authored: AuthoredSuite
@@ -221,20 +221,20 @@ class SuiteWork(Struct, frozen=True, dict=True):
 
     @cached_property
     def reader(self) -> WorkReader:
-        """Reads it, and what cases say."""
+        """The extension's reader of these settings and of those of cases."""
         reader: WorkReader = loaded(PORTS, "WorkReader")(self)
         return reader
 
 
 def refuse_lacking(kind: str, node: MapNode, report: Report) -> None:
-    """Report the keys of a suite or a case whose extension is not here."""
+    """Report the keys of a suite or a case whose extension is not installed."""
     for key in missing(kind):
         if key in node.items:
             report.error("missing-extra", node.keys[key], f"'{key}' {lacking(kind, key)}", hint=HOW_TO_GET)
 
 
 def directory_of_agents(targets: Iterable[TargetSpec], reading: Reading) -> Node | None:
-    """Return the `cwd` of the agents, which is the workspace of a suite that names none; None if they have none."""
+    """The `cwd` of the agents, which is the workspace of a suite that names none; None if they have none."""
     agents = [one for one in targets if one.is_agent]
     named = {getattr(one.settings, "cwd", None): one.span or NOWHERE for one in agents}
     if len(named) > 1:
@@ -258,12 +258,12 @@ _COUNTS = ("max_turns", "max_tool_calls")
 
 
 class TrialLimits(Struct):
-    """Checks the limits of the cases of one suite. Each place is reported once for each target.
+    """Checks the limits of the cases of one suite. Each limit is reported once per target.
 
     Attributes:
         request: says whether targets are called.
-        shared: position of the suite's `limits.budget_usd`; None: it has none.
-        counts: key of the suite's `run` → position, of limits on what an agent does.
+        shared: position of the suite's `limits.budget_usd`; None if it has none.
+        counts: key of the suite's `run` that limits turns or tool calls → its position.
     """
 
     request: LoadRequest
@@ -272,7 +272,7 @@ class TrialLimits(Struct):
     _reported: set[tuple[Span, str]] = field(default_factory=set)
 
     def check_counts(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
-        """Warn about limits of turns and tool calls where nothing counts those of the program or server."""
+        """Warn about limits on turns and tool calls for targets whose turns and tool calls are not counted."""
         places = {**self.counts, **places_of_counts(case)}
         for spec in targets if places else ():
             settings = spec.settings
@@ -286,7 +286,7 @@ class TrialLimits(Struct):
                 report.add(Diagnostic("no-effect", message, place, "warning", _UNCOUNTED))
 
     def check(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
-        """Report targets for which the budget of a case cannot be enforced; its own wins over the suite's."""
+        """Report targets for which the budget of a case, or else of the suite, cannot be enforced."""
         request = self.request
         place = place_of_budget(case) or self.shared
         if place is None or (request.for_run and not (request.asks and request.asks_targets)):
@@ -307,7 +307,7 @@ class TrialLimits(Struct):
 
 
 def places_of_counts(node: Node | None) -> dict[str, Span]:
-    """Key → position of the limits of turns and tool calls in a case, or in `run`."""
+    """Key → position of the limits on turns and tool calls in a case, or in `run`."""
     keys = node.keys if isinstance(node, MapNode) else {}
     return {key: span_of(keys[key]) for key in _COUNTS if key in keys}
 
@@ -320,13 +320,14 @@ def place_of_budget(mapping: MapNode) -> Span | None:
 
 
 class WrittenCase(Struct, frozen=True):
-    """A case by its canonical keys.
+    """An authored case with canonical keys.
 
     Attributes:
-        keys: by canonical name; if one is invalid, only those that are passed on unread.
-        not_missing: keys that are not reported as missing because they were misspelt, or are invalid.
-        alone: it has its own input; a row of variables uses the suite's `input`.
-        id_suffix: the end of its id, if it is one of several cases of an entry.
+        keys: values by canonical name; if one is invalid, only those that are still nodes.
+        node: the mapping that they were read from.
+        not_missing: keys that are not reported as missing because they are misspelt or invalid.
+        alone: it has its own input; False for a row of variables, which uses the suite's `input`.
+        id_suffix: end of its id, if its entry expands to several cases.
     """
 
     keys: AuthoredCase
@@ -337,12 +338,12 @@ class WrittenCase(Struct, frozen=True):
 
     @property
     def has_turns(self) -> bool:
-        """Whether it has several turns, or a key for them."""
+        """Whether it may have several turns: it sets `turns`, `mode` or `user`."""
         return self.scripted or self.keys.user is not None
 
     @property
     def scripted(self) -> bool:
-        """Whether its turns are written down, or the key for them."""
+        """Whether it sets `turns` or `mode`."""
         return self.keys.turns is not None or self.keys.mode is not None
 
 
@@ -352,11 +353,11 @@ class CaseContext(Struct, frozen=True):
     Attributes:
         assertions: reads assertion lists, including custom types.
         registry: the targets that a case can name.
-        suite: without cases.
+        suite: the suite, without cases.
         authored: the keys of the suite.
-        clusters: determines the cluster of each case; None: the case, or its conversation, is one.
-        work: what is written of the work of agents; None: the extension that reads it is not here.
-        limits: checks the limits of their trials.
+        clusters: determines the cluster of each case; None if each case or conversation is a cluster.
+        work: the suite's agent settings; None if the extension that reads them is not installed.
+        limits: checks the limits of trials.
     """
 
     defaults: CaseDefaults
@@ -381,9 +382,10 @@ class CaseNotes(Struct):
         keyless: cases' own targets that lack a key, by name.
         seen: there is a case, valid or not.
         invalid: ids of the invalid cases → their positions.
-        lost: a case is invalid and its id cannot be read.
+        lost: the id of an invalid case cannot be read.
         users: models that play simulated users, by name.
-        sandboxes, existing: named by the workspaces of cases.
+        sandboxes: (sandboxes, network) of the cases' workspaces.
+        existing: existing directories that cases use as workspaces.
     """
 
     graders: GraderFiles

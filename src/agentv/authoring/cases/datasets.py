@@ -41,29 +41,29 @@ if TYPE_CHECKING:
 
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
-"""A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
+"""A Python, JavaScript or TypeScript file, and the function in it that generates cases."""
 
 _OF_INCLUDES = ("include", "type", "select", "run")
 _POSTPONED = frozenset({"select", "run"})
-"""Keys of an entry of `tests:` that includes the cases of another file, and those of them to come."""
+"""Keys of an `include` entry of `tests:`, and those of them that are not supported yet."""
 
 STREAMED = (".jsonl", ".csv", *TABLES)
-"""Suffixes of files that hold one case after the other, which are read again when they run."""
+"""Suffixes of files that are read case by case, and read again when the suite runs."""
 
 
 class CaseSources(Struct):
-    """Finds the cases of one suite, wherever `tests:` says they are.
+    """Reads the cases of one suite from the sources that `tests:` names.
 
     Attributes:
-        path: of the eval file.
+        path: path of the eval file.
         reader: turns nodes into cases.
-        collector: gets the cases.
-        reading: of the suite.
-        disk: remembers what was read.
-        for_run: functions that make cases are called; otherwise only looked for.
-        trusted: rows that are pulled in may name code and read the environment.
-        samples: the cases of a file of another tool's samples; None for any other file.
-        called: functions that were called to make cases, as `file.py:name`.
+        collector: receives the cases.
+        reading: the suite's `Reading`.
+        disk: remembers the files that were read.
+        for_run: call functions that generate cases; otherwise only look for them.
+        trusted: rows of included files may name code and read the environment.
+        samples: returns the cases of a file of samples of another tool; None for any other file.
+        called: functions that were called to generate cases, as `file.py:name`.
     """
 
     path: str
@@ -91,7 +91,7 @@ class CaseSources(Struct):
             )
 
     def add(self, node: Node) -> None:
-        """One item of the list: a case, or where more are."""
+        """Add an item of the list: a case, or a source of more cases."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         elif isinstance(node, MapNode) and "include" in node.items:
@@ -113,18 +113,18 @@ class CaseSources(Struct):
             else:
                 self._elsewhere(path, replace(self.reading, places=self.reading.places.without_climbing()))
         else:
-            origin = file_of(node.at)  # a translation may bring the rows of other files
+            origin = file_of(node.at)  # a translation may add the rows of other files
             is_row = origin != self.path and origin.endswith(STREAMED)
             self.collector.add(self.reader.read(node, self._of_data(origin) if is_row else self.reading))
 
     def stream(self, path: str, *, is_data: bool = True, at: Node | None = None, sheet: str | None = None) -> None:
-        """All cases of a file of lines or rows, which is read in one pass now and again when they run.
+        """Add all cases of a file of lines or rows. It is read once now, and again when the cases run.
 
         Args:
-            path: of the file.
-            is_data: not for a JSONL file that is an eval file itself.
-            at: where the file is named; None: it is the eval file.
-            sheet: of a workbook; None: the first.
+            path: path of the file.
+            is_data: False for a JSONL file that is itself the eval file.
+            at: where the file is named; None if it is the eval file.
+            sheet: sheet of a workbook; None for the first.
         """
         from agentv.authoring.cases.data_files.rows import missing_library
 
@@ -149,7 +149,7 @@ class CaseSources(Struct):
         from agentv.authoring.cases.data_files.alike_lines import AlikeLines
         from agentv.authoring.cases.data_files.jsonl import JsonLines
 
-        # lines are compared where they have neither placeholders nor further effects
+        # similar lines can be skipped only if reading them renders nothing and has no side effects
         context, builder = self.reader.context, self.reader.builder
         renders = reading.renders or builder.fills_in
         compares = isinstance(source, JsonLines) and not (renders or context.request.on_case or context.clusters)
@@ -160,7 +160,7 @@ class CaseSources(Struct):
             own.error("no-tests", _top(source.path), "this file contains no cases")
 
     def _remembered(self, path: str, reading: Reading) -> bool:
-        """Whether the file can be read, whose digest is kept; reported where it cannot."""
+        """Keep the digest of a file. Return False if the file cannot be read, which is reported."""
         try:
             self.disk.remember(path)
         except OSError as error:
@@ -189,7 +189,7 @@ class CaseSources(Struct):
         return TableCases(tables[0].path, tables, expectations, prefix, self._unfit, name)
 
     def _unfit(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
-        """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
+        """The problem of a table whose variables no input uses or whose rows check nothing; None if it has none."""
         plain = [column for column in columns if column.kind == "vars"]
         suite = Path(self.path)
         where = suite.with_suffix(".yaml").name if suite.suffix in (".csv", *TABLES) else suite.name
@@ -205,7 +205,7 @@ class CaseSources(Struct):
         return None
 
     def from_command_line(self, written: str) -> None:
-        """The cases that `--tests-from` names, in place of those of the file."""
+        """Add the cases that `--tests-from` names, instead of those of the file."""
         from agentv.authoring.cases.data_files.rows import HUB, split_sheet
 
         reading = self.reading
@@ -216,7 +216,7 @@ class CaseSources(Struct):
         self._elsewhere(Scalar(written, written, NOWHERE), replace(reading, places=places))
 
     def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
-        """Cases in other files, or made by a function; `reading` resolves the path, that of the suite by default."""
+        """Add cases of other files or of a function. `reading` resolves the path; the suite's by default."""
         from agentv.authoring.cases.data_files.rows import HUB, split_sheet
 
         reading = reading or self.reading
@@ -246,7 +246,7 @@ class CaseSources(Struct):
                 self._file(path, node)
 
     def _from_hub(self, written: str, node: Scalar) -> None:
-        """A split of a dataset of Hugging Face."""
+        """Add the cases of a split of a Hugging Face dataset."""
         from agentv.authoring.cases.data_files.hub_files import tables_of_split
 
         self.reader.notes.seen = True  # it may hold cases
@@ -269,7 +269,7 @@ class CaseSources(Struct):
             self.collector.add(self.reader.read(item, reading))
 
     def _of_data(self, path: str) -> Reading:
-        """What reads rows of a file: they are data, and those out of a git host attach nothing of this machine."""
+        """The `Reading` for rows of a file: untrusted data, which cannot attach local files if from a git host."""
         reading = self.reading
         if checkout_of(path) is not None:
             places = replace(reading.places, confined=True, _found={})
@@ -277,7 +277,7 @@ class CaseSources(Struct):
         return reading if self.trusted else replace(reading, data=True, fed=True)
 
     def _made(self, path: str, name: str | None, node: Scalar) -> None:
-        """Cases that a function of a file gives."""
+        """Add the cases that a function of a file returns."""
         from agentv.authoring.cases.generators import checked_function, found_module, made_cases
 
         check = checked_function if path.endswith(".py") else found_module
@@ -285,7 +285,7 @@ class CaseSources(Struct):
         if function is None:
             return
         if not self.for_run:
-            self.reader.notes.seen = True  # whether there is any is known only when it runs
+            self.reader.notes.seen = True  # whether there are cases is known only when it runs
             message = f"'{name or function.called}' is not called here: its cases are checked when they run"
             self.reading.report.remark("unchecked-cases", node, message)
             return
@@ -313,34 +313,34 @@ def _top(path: str) -> Span:
 
 
 CASE_FILES = ("case.yaml", "case.yml")
-"""A file of this name is one case, which takes the name of its directory where it gives no id."""
+"""Names of files that contain one case. Without an id, the case takes the name of its directory."""
 
 _WORKSPACE = "workspace"
-"""A directory of this name beside such a file is the template of its workspace."""
+"""Name of the directory beside such a file that is the template of its workspace."""
 
 _WORKSPACES = frozenset({"workspace", "environment"})
-"""Keys of a case that say what its workspace is."""
+"""Keys of a case that define its workspace."""
 
 _HELD = (".yaml", ".yml", ".jsonl", ".csv", *TABLES)
-"""Suffixes of files that hold cases: what a pattern selects; other files may lie beside them.
+"""Suffixes of the files that a pattern selects.
 
-JSON is selected by a pattern that says so: much of what has that suffix is no case.
+JSON files are selected only by a pattern that ends in `.json`, since most of them contain no cases.
 """
 
 _YAML = (".yaml", ".yml")
 _NAMED = (*_YAML, ".json", ".jsonl", ".csv", *TABLES)
-"""Suffixes of a file with cases that is named."""
+"""Suffixes of files with cases that may be named without a pattern."""
 
 _ALLOWED = f"files with cases end in {', '.join(_NAMED[:-1])} or {_NAMED[-1]}"
 
 
 def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
-    """The files, or the one directory, that an item of `tests:` matches; reports an item without a match.
+    """The files, or the one directory, that an item of `tests:` matches. An item without a match is reported.
 
     Args:
         node: a path or a pattern, with or without `file://`.
-        reading: of the suite.
-        own: the eval file, which no pattern matches.
+        reading: the suite's `Reading`.
+        own: path of the eval file, which no pattern matches.
     """
     written = node.text.strip().removeprefix("file://")
     places = reading.places
@@ -354,14 +354,14 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
         return [found] if found and _has_format(found, node, reading) else ()
     suffixes = (".json",) if written.endswith(".json") else _HELD
 
-    def holds_cases(path: str) -> bool:  # unlike what Excel keeps beside a workbook while it is open
+    def holds_cases(path: str) -> bool:  # Excel's lock files begin with ~$
         return path.endswith(suffixes) and path != own and not Path(path).name.startswith("~$")
 
     return selected(node, written, reading, holds_cases)
 
 
 def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
-    """Whether a file that is named can hold cases by its suffix; reported where it cannot."""
+    """Whether the suffix of a named file is one of those with cases. Any other suffix is reported."""
     name = Path(path)
     if name.suffix in _NAMED or is_directory(path):
         return True
@@ -372,7 +372,7 @@ def _has_format(path: str, node: Scalar, reading: Reading) -> bool:
 
 
 def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
-    """The `case.yaml` of a directory and of each directory in it; reports a directory without any."""
+    """The `case.yaml` files of a directory and of each directory in it. If there is none, that is reported."""
     folder = Path(path)
     try:
         folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))]
@@ -402,7 +402,7 @@ def _yaml_in(folder: Path) -> list[str]:
 
 
 def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, Reading]]:
-    """The cases of a YAML or JSON file as nodes, with what reads them; what is wrong is reported."""
+    """Yield the cases of a YAML or JSON file as nodes, with the `Reading` for them. Errors are reported."""
     from agentv.authoring.source.json_text import read_document
 
     text = reading.text_of(path, node)
@@ -420,7 +420,7 @@ def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, 
 
 
 def _with_id(case: MapNode, path: str) -> MapNode:
-    """A `case.yaml` takes its directory's name (SPEC section 4), and the `workspace/` in it."""
+    """The case of a `case.yaml`, with the directory's name as id (SPEC section 4) and `workspace/` as template."""
     file = Path(path)
     if file.name not in CASE_FILES:
         return case

@@ -1,4 +1,4 @@
-"""What code makes: cases (`tests: cases.py:function`, `tests: cases.js`) and suites (`*.eval.py`; SPEC 2 and 3)."""
+"""Read what code generates: cases (`tests: cases.py:function` or `cases.js`) and suites (`*.eval.py`; SPEC 2 and 3)."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ from agentv.user_code.guard import ForeignError
 BAD_GENERATOR = "bad-generator"
 
 MOST = 100_000
-"""Cases of one function, which are held in memory; for more, a JSON Lines file is read in flat memory."""
+"""Maximum number of cases of one function, which are kept in memory. A JSON Lines file may have more."""
 
 
 WAIT_S = CODE_TIMEOUT_S
-"""Seconds that one case may take."""
+"""Seconds that a function may take for one case."""
 
 
 class CaseFunction(Struct, frozen=True):
     """A function that generates cases.
 
     Attributes:
-        node: position of its name in the eval file.
-        at: position of its definition, which its cases have too.
-        name: in JavaScript empty for the default export, which may be the list of cases itself.
+        path: path of its file.
+        name: its name; "" for the default export in JavaScript, which may be the list of cases itself.
+        node: position of the reference in the eval file.
+        at: position of its definition, which is also that of its cases.
     """
 
     path: str
@@ -62,7 +63,7 @@ class CaseFunction(Struct, frozen=True):
 
 
 def checked_function(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
-    """The function that an item of `tests:` names, as far as can be said without running it; reports what is wrong."""
+    """The Python function that an item of `tests:` names; None if it is invalid, which is reported. Runs no code."""
     report = reading.report
     found = reading.find(Scalar(path, path, node.at), "file")
     if found is None:
@@ -89,7 +90,7 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
 
 
 def _callable_at(defined: Definitions, name: str, top: Span, code: str, report: Report) -> Span | None:
-    """Where a name is defined; None if it is a function that needs arguments, which is reported."""
+    """Position where a name is defined; None if it is a function that needs arguments, which is reported."""
     at, required = defined.names.get(name, top), defined.functions.get(name, ())
     if not required:
         return at
@@ -99,7 +100,7 @@ def _callable_at(defined: Definitions, name: str, top: Span, code: str, report: 
 
 
 def found_module(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
-    """The JavaScript or TypeScript file that an item of `tests:` names; what it exports shows when it runs."""
+    """The JavaScript or TypeScript file that an item of `tests:` names. Its exports are checked when it runs."""
     found = reading.find(Scalar(path, path, node.at), "file")
     if found is None or reading.text_of(found, node) is None:
         return None
@@ -107,12 +108,12 @@ def found_module(path: str, name: str | None, node: Scalar, reading: Reading) ->
 
 
 def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, tuple[Case, ...]]]:
-    """The cases that the function gives, numbered from 1. What is wrong with one or stops it is reported.
+    """Call a function and yield its cases, numbered from 1. Invalid cases and exceptions are reported.
 
     Args:
-        function: checked, and not called yet.
-        reader: of the suite's cases.
-        reading: of the suite.
+        function: the function, which was checked.
+        reader: reads the suite's cases.
+        reading: the suite's `Reading`.
     """
     report = reading.report
     made = _Made(function, reader, reading.rendering(True))
@@ -144,10 +145,10 @@ class _Made(Struct):
     wrong: int = 0
 
     def values(self) -> Iterator[Any]:
-        """Plain data of what the function gives, one by one.
+        """Yield the values that the function returns, as plain data.
 
         Raises:
-            ForeignError: it raised, or gave nothing for too long; or what it gave is no case.
+            ForeignError: the function raised or timed out, or a value is not plain data.
         """
         function = self.function
         if not function.is_python:
@@ -173,10 +174,10 @@ class _Made(Struct):
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
     def cases(self, number: int, value: Any) -> tuple[Case, ...]:
-        """The cases of a value; its mistakes are reported with its number and the path to the part of it."""
+        """The cases of a value. Its errors are reported with its number and the path inside the value."""
         if isinstance(value, dict) and not {"id", "name"} & value.keys() and not self.function.is_python:
             words = (Path(self.function.path).stem, self.function.name, str(number))
-            value = {"id": "-".join(filter(None, words)), **value}  # promptfoo's cases have none
+            value = {"id": "-".join(filter(None, words)), **value}  # promptfoo's cases have no id
         at, own = self.function.at, Report(hints=self.reading.report.hints)
         cases = self.reader.read(node_of(value, at), structs.replace(self.reading, report=own))
         if own.count:
@@ -194,10 +195,10 @@ class _Made(Struct):
 
 
 def in_javascript(path: str, function: str, arguments: list[Json], env: Mapping[str, str], name: str) -> Json:
-    """What a function of a JavaScript file returns, "" for the default export; `name`: of it in messages.
+    """Call a function of a JavaScript file ("" for the default export). `name` is its name in messages.
 
     Raises:
-        ForeignError: it raised or returned nothing in time, or no runtime is installed.
+        ForeignError: it raised or timed out, or no runtime is installed.
     """
     from agentv.user_code.blocking import call_javascript
 
@@ -211,9 +212,9 @@ def in_javascript(path: str, function: str, arguments: list[Json], env: Mapping[
 def located(
     value: Any, file: str, found: Report, read: Callable[[Node, Report], object]
 ) -> Iterator[tuple[Diagnostic, str | None]]:
-    """The mistakes that were found in plain data, each with the path to it; None: it is not about the data.
+    """Yield the diagnostics about plain data, each with its path in the data, or None if it is about something else.
 
-    The data is read once more, part by part.
+    The data is read once more, with a position for each part.
     """
     exact, (node, paths) = Report(hints=found.hints), traced(value, file)
     read(node, exact)
@@ -222,17 +223,17 @@ def located(
 
 
 ReadMade = Callable[[Node, Report], Suite | None]
-"""(what an eval file would hold, where mistakes go) → the suite."""
+"""(content of an eval file, report) → the suite, or None if it is invalid."""
 
 
 def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run: bool) -> Suite | None:
-    """The suite of a file, or None if anything is invalid, which is reported.
+    """The suite of a Python file, or None if anything is invalid, which is reported.
 
     Args:
-        path: of the file.
+        path: path of the file.
         report: receives the diagnostics.
         read_made: reads the object that the file defines.
-        for_run: run the file; otherwise only its syntax tree is checked, and there is no suite.
+        for_run: run the file; otherwise only check its syntax tree, and return None.
     """
     at = _defined(path, report)
     if at is None:
@@ -266,7 +267,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
 
 
 def _defined(path: str, report: Report) -> Span | None:
-    """Where the file defines its suite, as far as can be said without running it."""
+    """Position where the file defines its suite; None if it defines none, which is reported. Runs no code."""
     top = Span(path, 1, 1, 1, 2)
     try:
         source = Path(path).read_bytes().decode("utf-8-sig")

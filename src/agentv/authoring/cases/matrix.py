@@ -1,4 +1,4 @@
-"""Every case with every prompt of its suite, also those that a function writes (SPEC section 3, `prompts`)."""
+"""Combine each case with each prompt of its suite, including prompts of functions (SPEC section 3, `prompts`)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from agentv.templating import UNREADABLE, Scope
 from agentv.user_code.guard import ForeignError
 
 SHOWN = 100
-"""Different mistakes of prompts that are reported; what is wrong beyond them is wrong in the same prompts."""
+"""Maximum number of distinct problems of prompts that are reported."""
 
 Around = Callable[[tuple[Message, ...], Node], "tuple[Message, ...] | None"]
-"""(a prompt's messages, its node) → with what the suite puts before and attaches; None where that is wrong."""
+"""(a prompt's messages, its node) → the messages with the suite's input and files; None if those are invalid."""
 
 
 class PromptMatrix:
@@ -40,8 +40,8 @@ class PromptMatrix:
     Problems of a prompt are collected over all cases, and reported once by `end`.
 
     Args:
-        prompts: of the suite.
-        digest: hash of the content that determines a case.
+        prompts: the suite's prompts.
+        digest: computes the hash of the content that determines a case.
     """
 
     def __init__(self, prompts: Sequence[SuitePrompt], digest: Callable[[Any], str]) -> None:
@@ -52,13 +52,13 @@ class PromptMatrix:
         self._calls = False
 
     def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
-        """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
+        """One case per prompt, in order; () if a prompt cannot be rendered for the case.
 
         Args:
-            case: with its own input, which prompts see as `{{ input }}`; empty where it has none.
-            targets: that it runs on; functions that write prompts see them as their `provider`.
-            reading: of the case, so that its variables are in reach.
-            around: adds what the suite says for all inputs.
+            case: the case, whose own input prompts see as `{{ input }}`.
+            targets: targets that it runs on, which prompt functions see as `provider`.
+            reading: the case's `Reading`, with its variables.
+            around: adds the suite's input and files.
         """
         names = {"input": prompt_text(case.input)} if case.input else EMPTY
         within = reading.within(Scope(reading.scope.vars, reading.scope.env, names))
@@ -66,7 +66,7 @@ class PromptMatrix:
         return tuple(one for one in made if one is not None) if None not in made else ()
 
     def end(self, report: Report) -> None:
-        """Report the problems after the last case."""
+        """Report the collected problems, after the last case."""
         for issue in self._issues.values():
             if issue.found.code == "unset-environment" or issue.found.message.startswith(UNREADABLE):
                 where = ""  # the same for all cases
@@ -112,14 +112,14 @@ class PromptMatrix:
         return structs.replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
 
     def _note(self, found: Iterable[Diagnostic], case_id: str) -> None:
-        """Add the problems found when the prompts were rendered for one case."""
+        """Collect the problems of rendering a prompt for one case."""
         for one in found:
             key = (one.code, one.span, one.message)
             issue = self._issues.get(key)
             if issue is None:
                 if len(self._issues) < SHOWN:
                     self._issues[key] = _PromptIssue(one, 1, case_id, case_id)
-            elif issue.last != case_id:  # a line with other mistakes is read twice, for their columns
+            elif issue.last != case_id:  # a line with errors is read twice, to locate them
                 issue.cases += 1
                 issue.last = case_id
 
@@ -132,11 +132,11 @@ class PromptMatrix:
             return None
 
     def _written(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
-        """Prompt that a function writes for a case: text or messages; None if it fails, which is reported.
+        """The prompt that a function writes for a case: text or messages; None if it fails, which is reported.
 
-        A case has one text for all targets, so it must be the same for each of them.
+        A case has one prompt for all targets, so the function must return the same for each of them.
         """
-        if not reading.strict_env:  # nothing runs, as in `validate`: the place where the function is named
+        if not reading.strict_env:  # nothing runs, as in `validate`: stand in with the function's name
             return Scalar(prompt.id, prompt.id, prompt.node.at)
         self._calls = True
         providers: list[JsonObject] = [_provider(one) for one in targets] or [{}]
@@ -186,7 +186,7 @@ class PromptMatrix:
                 )
                 given = call_blocking(call, CODE_TIMEOUT_S)
             else:
-                from agentv.user_code.blocking import call_javascript  # as above
+                from agentv.user_code.blocking import call_javascript
 
                 source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
                 given = call_javascript(source, {"arguments": [context]}, reading.scope.env, CODE_TIMEOUT_S)
@@ -196,7 +196,7 @@ class PromptMatrix:
             value = as_authored(given, name, BAD_PROMPT)
         except ForeignError as error:
             return error.failure
-        if isinstance(value, Mapping) and "prompt" in value:  # promptfoo's
+        if isinstance(value, Mapping) and "prompt" in value:  # promptfoo's form
             if value.get("config"):
                 message = f"{name} returns 'config', which a prompt cannot set; write the settings in the target"
                 return Failure(BAD_PROMPT, message)

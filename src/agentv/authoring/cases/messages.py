@@ -1,4 +1,4 @@
-"""`input`, `expected_output` and the files in them, as messages, and `criteria` (SPEC sections 4 and 5)."""
+"""Read `input` and `expected_output` as messages, their files, and `criteria` (SPEC sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _FILE = "file://"
 
 
 def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ...] | None:
-    """Messages out of a string, an object or a list; None when something is wrong, which is then reported.
+    """Read messages from a string, an object or a list; None if they are invalid, which is reported.
 
     Args:
         node: the value of `input` or `expected_output`.
-        reading: of the suite, or of the case.
-        lone: whose message a string, or an object without a role, is.
+        reading: the `Reading` of the suite or the case.
+        lone: role of a string, or of an object without a role.
     """
     if type(node) is Scalar and type(node.value) is str and node.value.startswith(_FILE):
         path = node.value.removeprefix(_FILE)
@@ -68,7 +68,7 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
 
 
 def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Message, ...]:
-    """The messages, with files put before the text of a lone user message."""
+    """The messages, with files put before the text of a single message."""
     blocks = tuple(files)
     if not blocks or len(messages) != 1 or not isinstance(messages[0].content, str):
         return tuple(messages)
@@ -86,9 +86,9 @@ def read_files(node: Node, reading: Reading) -> Result[list[Block]]:
 
 
 def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
-    """The criteria of a right answer as text, or None.
+    """The text of `criteria`, or None if there is none.
 
-    A text with an unfilled placeholder is also valid, if that is only a warning.
+    Text with an unfilled placeholder is valid if that is only a warning.
     """
     if node is None or is_empty(node):
         return Result(None)
@@ -145,7 +145,10 @@ def _role(node: MapNode, reading: Reading) -> Role | None:
 
 
 def _content(message: MapNode, reading: Reading) -> Content | None:
-    """What a message says. Only one that calls tools may say nothing; a user always says something."""
+    """The content of a message, or None if it is invalid, which is reported.
+
+    Only a message with tool calls may lack content, and that of a user must not be empty.
+    """
     node, role = message.get("content"), message.get("role")
     if node is None or (isinstance(node, Scalar) and node.value is None):
         if message.get("tool_calls") is not None:
@@ -165,7 +168,7 @@ def _content(message: MapNode, reading: Reading) -> Content | None:
 
 
 def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...] | None:
-    """The calls of a message; None where one is wrong, which is reported."""
+    """The tool calls of a message; None if one is invalid, which is reported."""
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return ()
     if not isinstance(node, ListNode) or not all(isinstance(item, MapNode) for item in node.items):

@@ -1,7 +1,7 @@
-"""`prompts:` of a suite: texts, lists of messages, files that contain them, objects that name them (SPEC section 3).
+"""Read `prompts:` of a suite: texts, lists of messages, files and objects (SPEC section 3).
 
-A prompt is a template. It is rendered with each case's variables by `authoring.cases.matrix`. In a file, the tags
-`<system>`, `<user>` and `<assistant>` may begin messages (SPEC section 11).
+A prompt is a template that `authoring.cases.matrix` renders with each case's variables. In a file, the tags `<system>`,
+`<user>` and `<assistant>` may begin messages (SPEC section 11).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
 
 class Lines(Struct):
-    """The place of some lines of a file, in which a placeholder can be looked for."""
+    """Position of some lines of a file, in which a placeholder can be located."""
 
     start_mark: Point
     end_mark: Point
@@ -80,14 +80,14 @@ class Section(Struct, frozen=True):
 
 
 def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
-    """The sections of a prompt file, or its whole text as one message of the user; empty if invalid, as is reported.
+    """The sections of a prompt file, or its whole text as one user message; () if invalid, which is reported.
 
-    A section begins at the start of a line; inside a root element, tags may be indented.
+    A section begins at the start of a line. Inside a root element, tags may be indented.
 
     Args:
-        path: of the file, absolute.
+        path: absolute path of the file.
         text: its content.
-        report: gets what is wrong.
+        report: receives errors.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
@@ -106,7 +106,7 @@ def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
         elif root == "open" and text.startswith(_END_OF_ROOT, place):
             root, end = "closed", place + len(_END_OF_ROOT)
         elif section is not None and section["text"].strip():
-            role: Role = section["role"]  # type: ignore[assignment]  # the pattern names no other
+            role: Role = section["role"]  # type: ignore[assignment]  # the pattern matches no other
             found.append(_section(path, role, text, *section.span("text")))
             end = section.end()
         else:
@@ -152,7 +152,7 @@ def _report_place(path: str, text: str, place: int, role: str, report: Report) -
 
 
 def _section(path: str, role: Role, text: str, start: int, end: int) -> Section:
-    """The text between two places, without the blank lines at its ends."""
+    """The section between two offsets, without blank lines at its start and end."""
     blank = _BLANK_LINES.match(text, start, end)
     start = blank.end() if blank else start
     inner = _BLANK_END.sub("", text[start:end])
@@ -162,7 +162,7 @@ def _section(path: str, role: Role, text: str, start: int, end: int) -> Section:
 
 
 def _pass_over(text: str, place: int) -> int:
-    """Behind white space, comments and the XML declaration."""
+    """Return the offset after white space, comments and the XML declaration."""
     while found := _PASSED_OVER.match(text, place):
         place = found.end()
     return place
@@ -175,7 +175,7 @@ def _position(text: str, place: int) -> tuple[int, int]:
 def filled(sections: tuple[Section, ...], reading: Reading) -> tuple[Message, ...] | None:
     """The messages of a prompt for one case; None if a placeholder cannot be filled in, which is reported.
 
-    Variables are inserted as text. A section that comes out blank is left out; a question that does is an error.
+    Variables are inserted as text. A section that becomes blank is left out; a blank user section is an error.
     """
     messages: list[Message] = []
     for section in sections:
@@ -195,13 +195,13 @@ MESSAGES = (".json", ".yaml", ".yml")
 """Suffixes of files that hold the messages of a prompt."""
 
 SEPARATOR = "---"
-"""A line of a `.txt` file that ends one prompt and begins the next, as in promptfoo."""
+"""Line that separates prompts in a `.txt` file, as in promptfoo."""
 
 CODE = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 """Suffixes of files whose functions write prompts."""
 
 _REFUSED = (".csv", ".jsonl")
-"""Suffixes of promptfoo's other sources of prompts: a path that ends so is refused, not asked as a question."""
+"""Suffixes of prompt sources that only promptfoo supports. Such a path is refused, not sent as a prompt."""
 
 _SUFFIX = "|".join(re.escape(one) for one in TEXTS + MESSAGES + CODE + _REFUSED)
 _PATH = lazy_pattern(rf"\.{{1,2}}/[^\n]*|[^\s{{}}<>|\"']+(?:{_SUFFIX})(?::\w+)?")
@@ -218,12 +218,12 @@ class SuitePrompt(Struct, frozen=True):
 
     Attributes:
         id: unique in the suite; rows show it.
-        node: what it says, still with its placeholders.
-        label: for people, where it has an id too.
-        templated: something in it is rendered with each case.
-        shows_input: it reads `{{ input }}`, the case's own.
-        function: what writes it for each case; `node` is where it is named.
-        sections: of its file, if tags in it begin messages; `node` is where it is named.
+        node: its text or messages, with placeholders.
+        label: name for people, if it also has an id.
+        templated: `node` contains placeholders.
+        shows_input: it uses `{{ input }}`, the case's own input.
+        function: function that writes it for each case; `node` is the reference to it.
+        sections: sections of its file, if tags in it begin messages; `node` is the file's path.
     """
 
     id: str
@@ -236,7 +236,7 @@ class SuitePrompt(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What it says, with its placeholders: of several messages each below its role, of a function its name."""
+        """The text with its placeholders. Each message is shown below its role, and a function as its name."""
         said = plain(self.node)
         if self.sections:
             said = [{"role": section.role, "content": section.text.text} for section in self.sections]
@@ -250,7 +250,7 @@ def _message_text(role: object = "", content: object = "", **others: object) -> 
 
 
 def read_prompts(node: Node, reading: Reading) -> tuple[SuitePrompt, ...]:
-    """The prompts of a suite, in their order. What is wrong with one is reported, and it is left out."""
+    """The prompts of a suite, in order. An invalid prompt is reported and left out."""
     if is_empty(node):
         reading.report.error("missing-value", node, "'prompts' is empty")
         return ()
@@ -261,7 +261,7 @@ def read_prompts(node: Node, reading: Reading) -> tuple[SuitePrompt, ...]:
 
 
 def read_prompt(node: Node, reading: Reading) -> SuitePrompt | None:
-    """The prompt of the cases without an input; None if it is invalid, which is reported."""
+    """The prompt for cases without an input; None if it is invalid, which is reported."""
     own = reading.part()
     found = read_prompts(node, own) if not isinstance(node, ListNode) else ()
     if not own.report.failed and (len(found) != 1 or found[0].function is not None):
@@ -278,7 +278,7 @@ class _PromptReader(Struct):
     _entries: int = 0
 
     def add(self, item: Node) -> None:
-        """One entry of the list."""
+        """Add the prompts of one entry of the list."""
         self._entries += 1
         if not isinstance(item, MapNode):
             self._keep_all(list(self._pieces(item)), AuthoredPrompt(), None, item)
@@ -292,7 +292,7 @@ class _PromptReader(Struct):
             self._named(authored, item)
 
     def _named(self, authored: AuthoredPrompt, item: MapNode) -> None:
-        """An object. promptfoo's `{id: file://a.txt, label: a}` has its text where the id points to."""
+        """Add the prompts of an object. In promptfoo's `{id: file://a.txt, label: a}`, the id is the path."""
         path, identity = authored.prompt, authored.id
         if authored.file is not None:
             node = item.items.get("file") or item.items["path"]
@@ -343,14 +343,14 @@ class _PromptReader(Struct):
                 self.found.append(replace(prompt, templated=templated, shows_input=_shows_input(prompt.node)))
 
     def _of_sections(self, node: Scalar) -> Iterator[SuitePrompt]:
-        """The prompt of a file whose tags begin messages."""
+        """Yield the prompt of a file in which tags begin messages."""
         path = self.reading.find(node, "file")
         text = self.reading.text_of(path, node) if path is not None else None
         if path is not None and text is not None and (sections := sections_of(path, text, self.reading.report)):
             yield SuitePrompt(node.text, node, sections=sections)
 
     def _pieces(self, node: Node) -> Iterator[SuitePrompt]:
-        """The prompts that a text, a list or a path stands for; only a path can stand for several, and gives an id."""
+        """Yield the prompts of a text, a list or a path. Only a path can yield several, and sets their ids."""
         if is_empty(node) and not (isinstance(node, Scalar) and node.value is None):
             self.reading.report.error("missing-value", node, "this prompt is empty")
         elif isinstance(node, ListNode):
@@ -363,7 +363,7 @@ class _PromptReader(Struct):
             yield SuitePrompt("", node)
 
     def _of_function(self, node: Scalar, found: re.Match[str]) -> Iterator[SuitePrompt]:
-        """The function of a file; it is called when the suite runs, with each case's variables."""
+        """Yield the prompt of a function, which is called with each case's variables when the suite runs."""
         path, name = found["path"], found["name"]
         written = Scalar(found[0].removeprefix("file://"), found[0], node.at)
         if found["suffix"] == "py" and not name:
@@ -408,7 +408,7 @@ class _PromptReader(Struct):
         return selected(node, written, reading, is_file)
 
     def _of_text(self, path: str, text: str) -> Iterator[Node]:
-        """The text of a file; that of a `.txt` file may hold several prompts."""
+        """Yield the text of a file. A `.txt` file may contain several prompts."""
         lines = text.splitlines()
         ends = [number for number, line in enumerate(lines) if path.endswith(".txt") and line.strip() == SEPARATOR]
         for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
@@ -439,7 +439,7 @@ class _PromptReader(Struct):
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text is the place of a prompt, and not the prompt itself."""
+    """Whether a text is the path or URL of a prompt, not the prompt itself."""
     return (
         text.startswith("file://")
         or _PATH.fullmatch(text) is not None

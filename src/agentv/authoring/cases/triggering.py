@@ -30,10 +30,10 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import Declared, Doc, Fraction, Issue, Nonempty, Text, Verbatim
 
 RUNS_OF_FILES = 3
-"""How often a query of a file in the form of agentskills.io is asked where nothing is said."""
+"""Default number of runs of a query from a file in the format of agentskills.io."""
 
 THRESHOLD = 0.5
-"""The share of its runs in which a query has to load the prompt, so that it counts as loading it."""
+"""Default minimum share of its runs in which a query must load the prompt to count as loading it."""
 
 
 class AuthoredQueries(Declared, Struct, frozen=True):
@@ -51,7 +51,7 @@ class AuthoredQueries(Declared, Struct, frozen=True):
     catalogue: Annotated[bool | None, Verbatim(), Doc("show the descriptions of the other prompts; true")] = None
 
     def validate(self) -> Iterator[Issue]:
-        """A threshold that every query reaches."""
+        """Yield an issue if every query would reach the threshold."""
         if self.threshold <= TOLERANCE:
             yield Issue(("threshold",), "with threshold 0, every query counts as loading the prompt")
 
@@ -73,7 +73,7 @@ class AuthoredQuery(Declared, Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """A query.
+    """A query of a user.
 
     Attributes:
         loads: it should load the prompt.
@@ -92,11 +92,11 @@ class Query(Struct, frozen=True):
 
 
 Authored: TypeAlias = "tuple[AuthoredTriggering | None, list[Query]]"
-"""How queries are asked, None if that is invalid, which is reported; and the valid ones."""
+"""The settings, or None if they are invalid, which is reported; and the valid queries."""
 
 
 def read_queries(node: Node, reading: Reading) -> Authored:
-    """The queries of `triggering:`, and how they are asked. What is wrong is reported."""
+    """Read the settings and the queries of `triggering:`. Errors are reported."""
     if not isinstance(node, MapNode) or not node.items:
         reading.report.unfit(node, "'triggering' must be a mapping")
         return None, []
@@ -126,7 +126,7 @@ def read_queries(node: Node, reading: Reading) -> Authored:
 
 
 def _in_file(node: Scalar, reading: Reading) -> list[Query]:
-    """The queries of another file, which is a bare list of them."""
+    """The queries of another file, which contains a list of them."""
     path = reading.find(node, "file")
     text = None if path is None else reading.text_of(path, node)
     if path is None or text is None:
@@ -171,19 +171,19 @@ def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Quer
 
 
 def of_agentskills(node: ListNode) -> ListNode:
-    """The list of a file in the form of agentskills.io, with what it says of a query besides as its metadata."""
+    """A list in the format of agentskills.io, with unknown keys of each query moved into its metadata."""
     return ListNode([_with_metadata(item) for item in node.items], node.at)
 
 
 def told_by(meta: PromptMeta, others: Mapping[str, str], at: Node, hint: str, report: Report) -> dict[str, Json]:
-    """What `triggering:` says of a prompt and of the others of its library; a prompt needs a description to be loaded.
+    """The keys of `triggering:` for a prompt and the others of its library. A missing description is reported.
 
     Args:
-        meta: of the prompt.
-        others: id → description of the others.
-        at: where a missing description is reported.
+        meta: metadata of the prompt.
+        others: id → description of the other prompts.
+        at: position at which a missing description is reported.
         hint: where to write it.
-        report: gets that.
+        report: receives the error.
     """
     if not (meta.description or "").strip():
         message = f"'{meta.id}' has no description to decide by whether it is loaded"
@@ -205,20 +205,20 @@ def _with_metadata(item: Node) -> Node:
 
 
 TAG = "triggering"
-"""Of every case that is made here, to choose them by or leave them out."""
+"""Tag of every case that is generated here, by which they can be selected or excluded."""
 
 
 _PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
 
 
 def trigger_cases(node: Node, assertions: AssertionReader, judging: Judging, reading: Reading) -> tuple[Case, ...]:
-    """The cases of `triggering:`, in its order; none if anything is invalid, which is reported.
+    """The cases of `triggering:`, in order; () if anything is invalid, which is reported.
 
     Args:
-        node: as authored.
-        assertions: reads the check of each query.
+        node: the authored value.
+        assertions: reads the assertion of each query.
         judging: records that a judge is needed.
-        reading: of the suite.
+        reading: the suite's `Reading`.
     """
     reading = reading.part().rendering(False)
     settings, queries = read_queries(node, reading)
@@ -231,7 +231,7 @@ def trigger_cases(node: Node, assertions: AssertionReader, judging: Judging, rea
 def _case_of(
     query: Query, settings: AuthoredTriggering, assertions: AssertionReader, judging: Judging, reading: Reading
 ) -> Case | None:
-    """The case of a query; None where it cannot be written down, which is reported."""
+    """The case of a query; None if it contains a lone surrogate, which is reported."""
     span, mark = span_of(query.node.at), mark_of(settings.threshold, query.loads)
     others = {} if settings.catalogue is False else {key: str(settings.others[key]) for key in settings.others}
     question = question_of(settings.name, settings.description, dict(sorted(others.items())), query.text)
@@ -273,15 +273,13 @@ def mark_of(threshold: float, loads: bool) -> float:
 
 
 def question_of(name: str, description: str, others: Mapping[str, str], query: str) -> str:
-    """The question to the judge.
-
-    The same for the same arguments, so that a run can be resumed.
+    """The question to the judge. It is deterministic, so that a run can be resumed.
 
     Args:
         name: the prompt's id.
-        description: the prompt's.
-        others: id → description of the other prompts; empty: they are not mentioned.
-        query: of a user.
+        description: the prompt's description.
+        others: id → description of the other prompts; if empty, they are not mentioned.
+        query: a user's query.
     """
     facts = json.dumps([name, description, dict(others), query])
     token = hashlib.sha256(facts.encode()).hexdigest()[:16]
@@ -293,7 +291,9 @@ def question_of(name: str, description: str, others: Mapping[str, str], query: s
         "others": shown,
         "query": _fenced("query", token, query.strip()),
     }
-    return _PLACEHOLDER.sub(lambda found: values[found[1]], _template())  # in one go: no text is looked into
+    return _PLACEHOLDER.sub(
+        lambda found: values[found[1]], _template()
+    )  # in one pass, so that placeholders inside the values stay
 
 
 def _entry(name: str, description: str) -> str:

@@ -1,1 +1,1 @@
-"""Cases of Parquet, Arrow and Excel files and of datasets, whose columns mean what those of CSV do, and transcripts."""
+"""Cases from data files: JSON Lines, transcripts, CSV, Excel, Parquet and Arrow files, and Hugging Face datasets."""

@@ -1,8 +1,8 @@
-"""Lines of JSON that differ from an earlier one in nothing but some texts, which are most lines of most files.
+"""Fast path for JSON lines that differ from an earlier line only in some texts, as most lines of most files do.
 
-A line is cut into its strings and what lies between them. Where both are those of an earlier line, but for the texts of
-its `id`, `input`, `expected_output`, `vars`, `metadata` and assertions, the case is that of the earlier line with these
-texts: they are checked, everything else is known to be right. Any other line is read in full.
+A line is split into its strings and the parts between them. If both equal those of an earlier line, except for the
+texts of `id`, `input`, `expected_output`, `vars`, `metadata` and assertions, its case is that of the earlier line with
+the new texts. Only these texts are checked; the rest is known to be valid. Any other line is read in full.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion, options_of
 
 MOST_PATTERNS = 64
-"""Lines that are remembered of one file."""
+"""Maximum number of lines that are remembered of one file."""
 
 LONGEST = 100_000
-"""Bytes of a line that is remembered."""
+"""Maximum length in bytes of a line that is remembered."""
 
 _BACKSLASH, _QUOTE = b"\x00", b"\x01"
-"""Stand for two escapes while a line is cut; no line of JSON holds these bytes."""
+"""Stand-ins for two escapes while a line is split; no line of JSON contains these bytes."""
 
 _MESSAGES: dict[str, Role] = {"input": "user", "expected_output": "assistant"}
 _MAPPINGS = ("vars", "metadata")
 _FIXED = ("description", "tags", "threshold", "repeat", "timeout_s")
 _KEYS = frozenset({"id", "assert", *_MESSAGES, *_MAPPINGS, *_FIXED})
-"""Keys that a remembered line may have: none of them has an effect beyond its own case."""
+"""Keys that a remembered line may have; none of them has an effect beyond its own case."""
 
 
 class _Value(Struct, frozen=True):
-    """The value of an assertion that another line may have instead.
+    """The value of an assertion, which may differ in another line.
 
     Attributes:
-        entry: number of the assertion.
-        string: number of the string in the line.
-        text: it.
+        entry: index of the assertion.
+        string: index of the string in the line.
+        text: the string.
         read: reads the value.
-        made: the assertion with a value.
-        checks: it may find something wrong with itself.
+        made: makes the assertion with another value.
+        checks: the assertion validates itself.
     """
 
     entry: int
@@ -71,20 +71,20 @@ class _Value(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A line that was read, and where others may differ from it. Strings have numbers, from 0.
+    """A line that was read, and the strings in which other lines may differ from it. A string is known by its index.
 
     Attributes:
-        case: of the line.
-        strings: of the line.
-        others: takes the strings out of a line in which it may not differ.
-        same: these strings.
-        own: number of assertions that stand in the line.
-        pairs_of_a_type: assertions that contradict or repeat each other where they are equal.
-        texts: key → the string.
-        values: of its assertions.
-        pairs: `vars` or `metadata` → key → the string.
-        written: what is hashed, without the texts.
-        order: the strings between the parts of `written`.
+        case: case of the line.
+        strings: strings of the line.
+        others: takes those strings of a line that must not differ.
+        same: these strings of this line.
+        own: number of assertions that are in the line itself.
+        pairs_of_a_type: pairs of assertions that contradict or repeat each other if they are equal.
+        texts: key → its string.
+        values: values of the assertions.
+        pairs: `vars` or `metadata` → key → its string.
+        written: the content that is hashed; every second part stands for a string.
+        order: these strings.
     """
 
     case: Case
@@ -101,12 +101,12 @@ class _Pattern(Struct, frozen=True):
 
 
 class AlikeLines:
-    """The lines of one file that are known.
+    """Remembers lines of one file, and derives the cases of similar lines from them.
 
     Args:
-        path: of the file.
-        reading: of the suite; without placeholders.
-        builder: of its cases.
+        path: path of the file.
+        reading: the suite's `Reading`, which renders no placeholders.
+        builder: builds the suite's cases.
     """
 
     def __init__(self, path: str, reading: Reading, builder: CaseBuilder) -> None:
@@ -129,27 +129,27 @@ class AlikeLines:
                 self._fits = True
                 try:
                     return self._of(pattern, strings, Span(self._path, number, 1, number, 2))
-                except ValueError:  # neither JSON nor UTF-8, or a text that cannot be written
+                except ValueError:  # not JSON, not UTF-8, or a lone surrogate
                     return None
         return None
 
     def learn(self, line: bytes, case: Case) -> None:
-        """Remember a line about which nothing is to report, and which holds no placeholder."""
+        """Remember a line that was read without diagnostics and contains no placeholder."""
         if self._count >= MOST_PATTERNS or len(line) > LONGEST or line.startswith(BOM_UTF8):
             if not self._fits:
-                self._patterns.clear()  # no line is like another one
+                self._patterns.clear()  # no line has matched another so far
             return
-        self._count += 1  # also one that is of no use, so that not all lines of a file are tried
+        self._count += 1  # includes unusable lines, so that only some lines of a file are tried
         cut = _cut(line)
         try:
             pattern = self._pattern(cut[::2], cut[1::2], case)
-        except ValueError:  # half of a character in a key
+        except ValueError:  # a lone surrogate in a key
             pattern = None
         if pattern is not None:
             self._patterns.setdefault(tuple(cut[::2]), []).append(pattern)
 
     def _of(self, pattern: _Pattern, strings: list[bytes], at: Span) -> Case | None:
-        """The case of a line that a pattern fits; None if there is something to report.
+        """The case of a line that matches a pattern; None if there is something to report.
 
         Raises:
             ValueError: a string cannot be read.
@@ -163,12 +163,12 @@ class AlikeLines:
         if any(entries[one].assertion == entries[other].assertion for one, other in pattern.pairs_of_a_type):
             return None
         written = pattern.written[:]
-        # texts without escapes are hashed in the form that the line has
+        # texts without escapes are hashed as they are in the line
         written[1::2] = [one if b"\\" not in one else encode(_read_text(one)) for one in quoted]
         return replace(pattern.case, sha256=self._builder.hash_of(b"".join(written)), span=at, **given)
 
     def _given(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> dict[str, Any] | None:
-        """What a line with other texts gives its case, beside the hash; None if a text is not valid."""
+        """The fields of a case with other texts, except its hash; None if a text is invalid."""
         known, given = pattern.case, dict[str, Any]()
         for key, place in pattern.texts.items():
             text = texts[place]
@@ -196,10 +196,10 @@ class AlikeLines:
         return given
 
     def _pattern(self, between: list[bytes], strings: list[bytes], case: Case) -> _Pattern | None:
-        """What lines like this one may differ in; None if that is not simple.
+        """The pattern of a line; None if the line is too complex for one.
 
         Raises:
-            ValueError: a key contains half of a character.
+            ValueError: a key contains a lone surrogate.
         """
         names = ("expected_output", "sha256", "span", *_MAPPINGS, *_FIXED)
         plain = replace(Case(case.id, case.input, case.assertions), **{name: getattr(case, name) for name in names})
@@ -230,10 +230,10 @@ class AlikeLines:
         return self._hashed(made, {place: named[place] for place in free})
 
     def _hashed(self, pattern: _Pattern, texts: Mapping[int, str]) -> _Pattern | None:
-        """The pattern with what is hashed, found out with other texts; None if more than the texts differs then."""
+        """Add the hashed content, which is found by hashing marker texts. None if more than the texts would differ."""
         mark = f"text{os.urandom(8).hex()}"
         case = pattern.case
-        assert case.span is not None  # noqa: S101  # it stands in a file
+        assert case.span is not None  # noqa: S101  # it is in a file
         given = self._given(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
         if given is None:
             return None
@@ -247,11 +247,11 @@ class AlikeLines:
 
 
 class _Number(int):
-    """The number of a string in its line."""
+    """The index of a string in its line."""
 
 
 def _named(value: Any, names: list[str]) -> Any:
-    """The content of a line with its keys, and with numbers in place of its texts."""
+    """The content of a line with its own keys, and with indices in place of its texts."""
     if isinstance(value, dict):
         return {names[int(key)]: _named(one, names) for key, one in value.items()}
     if isinstance(value, list):
@@ -260,7 +260,7 @@ def _named(value: Any, names: list[str]) -> Any:
 
 
 def _is_text(key: str, place: object, case: Case, named: list[str]) -> bool:
-    """Whether what a key gives the case is its text, and nothing else."""
+    """Whether the case has exactly the text of a key."""
     if not isinstance(place, _Number):
         return False
     text = named[place]
@@ -268,7 +268,7 @@ def _is_text(key: str, place: object, case: Case, named: list[str]) -> bool:
 
 
 def _is_simple(entry: AssertionEntry) -> bool:
-    """Whether an assertion depends on nothing but its options and the answer, and all options are written in it."""
+    """Whether an assertion depends only on the answer and on its own options, and these name no file or code."""
     one = entry.assertion
     if not isinstance(one, DeclaredAssertion) or not one.of_text_alone or hasattr(one, "identity"):
         return False
@@ -276,7 +276,7 @@ def _is_simple(entry: AssertionEntry) -> bool:
 
 
 def _value_of(number: int, item: dict[str, Any], entry: AssertionEntry, named: list[str]) -> _Value | None:
-    """The value of an assertion, if it is a text that stands in the line; else None."""
+    """The value of an assertion, if it is a string of the line; else None."""
     cls: Any = type(entry.assertion)
     schema = shape_of(cls)
     [lone] = item if len(item) == 1 and "type" not in item and cls.short == "value" else ["value"]
@@ -290,7 +290,7 @@ def _value_of(number: int, item: dict[str, Any], entry: AssertionEntry, named: l
 
 
 def _cut(line: bytes) -> list[bytes]:
-    """What lies between the strings of a line, and the strings, in turn; escapes of quotes and backslashes replaced."""
+    """Split a line into its strings and the parts between them, alternately, with escaped characters replaced."""
     if _BACKSLASH in line or _QUOTE in line:
         return [line]
     if b"\\" in line:
@@ -299,7 +299,7 @@ def _cut(line: bytes) -> list[bytes]:
 
 
 def _quoted(string: bytes) -> bytes:
-    """A string of a line that was cut, as it stands in the line."""
+    """A string of a split line, as it is in the line."""
     return b'"%b"' % string.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
 

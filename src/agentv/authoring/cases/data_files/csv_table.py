@@ -1,4 +1,4 @@
-"""CSV files: their rows, as Python's `csv` reads them strictly, and promptfoo's assertions in their cells."""
+"""Read CSV files, with Python's strict `csv` reader, and promptfoo's assertions in their cells."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import Span
 
 _PREFIXES = {"javascript": "javascript", "fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
-"""What promptfoo also takes for a type in front of a colon; a project's own file of such a name does not change it."""
+"""Prefixes before a colon that promptfoo also accepts as types, even if the project has a type of that name."""
 
 LIST_TYPES = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
-"""Types whose value is a list, written with commas."""
+"""Types whose value is a comma-separated list."""
 
 DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
 """Types whose value may be JSON."""
@@ -35,24 +35,24 @@ _ELSEWHERE = (
     *("is-valid-openai-function-call", "is-valid-openai-tools-call", "model-graded-closedqa"),
     *("model-graded-factuality", "conversation-relevance", "search-rubric"),
 )
-"""Types of promptfoo's that agentv has not: said to be unknown, instead of compared as text."""
+"""Types of promptfoo that agentv lacks. They are reported as unknown, instead of being compared as text."""
 
 _FILE = re.compile(r"file://.*\.(?:(?P<python>py)|[cm]?[jt]s)(?::\w[\w.]*)?")
 _BEGIN = re.compile(r"(?P<word>[A-Za-z][\w-]*)(?:\(\d+(?:\.\d+)?\))?:")
 _NEAR = 0.75
-"""Share of letters in place from which on a word is probably a misspelt type."""
+"""Minimum share of matching letters at which a word is probably a misspelt type."""
 
 
 class Expectations(Struct, dict=True):
-    """Reads the cells of one suite. `types`: its assertion types."""
+    """Reads the assertions in cells of one suite. `types` are its assertion types."""
 
     types: AssertionTypes
 
     def entry(self, text: str, at: Span, threshold: Node | None, report: Report) -> MapNode:
-        """The assertion entry of a cell; all of its nodes have the cell's position.
+        """The assertion entry of a cell. All of its nodes have the cell's position.
 
         Args:
-            text: of the cell.
+            text: text of the cell.
             at: position of the cell.
             threshold: from its own column, which overrides one in the text.
             report: receives errors, and warnings about probable mistakes.
@@ -68,7 +68,7 @@ class Expectations(Struct, dict=True):
         items: dict[str, Node] = {"type": Scalar(name, name, at)}
         if value is not None:
             items[self.types.short(name) or "value"] = value
-        # of a type that has no threshold, it is the score that the grade must reach
+        # for a type without a threshold, it is the minimum score
         items["threshold" if self.types.takes(name, "threshold") else "min_score"] = threshold
         return MapNode(items, {key: node.at for key, node in items.items()}, at)
 
@@ -100,7 +100,7 @@ class Expectations(Struct, dict=True):
         )
 
     def _doubt(self, text: str, at: Span, report: Report) -> None:
-        """A text that begins nearly as a type is compared as a whole, which is seldom meant."""
+        """Warn about a text that begins almost like a type: comparing it as a whole is seldom meant."""
         begin = _BEGIN.match(text)
         if begin is None:
             return
@@ -124,26 +124,28 @@ def _value(name: str, text: str, at: Span, report: Report) -> Node:
         own = Report()
         found = parse_json(text, at, own)
         for one in own.diagnostics:
-            report.add(replace(one, span=at))  # columns count inside the text, which may stand in doubled quotes
+            report.add(
+                replace(one, span=at)
+            )  # columns inside the text are not those of the file, which may double quotes
         return found or MapNode({}, {}, at)
     return _number(text, at)
 
 
 def _number(text: str, at: Span) -> Scalar:
-    """A number where the text is one, for options that are numbers; others read it as it is written."""
+    """A scalar whose value is a number if the text is one. Options that are not numbers use the text."""
     value = resolve(text)
     return Scalar(value if isinstance(value, int | float) and not isinstance(value, bool) else text, text, at)
 
 
 _DELIMITERS = {";": "semicolons", "\t": "tabs"}
-"""What other programs put between cells."""
+"""Delimiters that other programs use, and their names."""
 
 
 class CsvTable:
     """A CSV file, comma-separated, in UTF-8.
 
     Args:
-        path: of the file.
+        path: path of the file.
     """
 
     code = "bad-csv"
@@ -154,7 +156,7 @@ class CsvTable:
         self._columns: Sequence[str] = ()
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The cells of the first row that is not blank; None if all are, or if it cannot be read (reported)."""
+        """The cells of the first non-blank row; None if all rows are blank, or if it is invalid (reported)."""
         for line, cells in self._read(report):
             wrong = cells if isinstance(cells, WrongValue) else _wrong_separator(cells)
             if wrong is not None:
@@ -166,7 +168,7 @@ class CsvTable:
         return None
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value] | WrongValue]]:
-        """The rows below the header that are not blank, by the lines that they begin at."""
+        """Yield the non-blank rows below the header, each with its first line."""
         rows = self._read(report)
         next(rows, None)
         wanted = len(self._columns)
@@ -180,7 +182,7 @@ class CsvTable:
             yield line, WrongValue(f"{plural(len(cells), 'cell')}, but the header has {plural(wanted, 'column')}", hint)
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """The row by its number; a column is named by what refers to it."""
+        """The number of the row. The caller names the column."""
         del column
         return f"row {row.number}"
 
@@ -207,7 +209,7 @@ class CsvTable:
 
 
 def _lines(file: BinaryIO) -> Iterator[str]:
-    """The lines as text, each with a line feed.
+    """Yield the lines as text, each ending in a line feed.
 
     Raises:
         ValueError: a line is not text in UTF-8 (UnicodeDecodeError), contains NUL, or is too long.
@@ -233,7 +235,7 @@ def _report_line(error: ValueError, at: Span, report: Report) -> None:
 
 
 def _wrong_row(error: csv.Error) -> WrongValue:
-    """The problem of a row in our words; `csv` has no class for each."""
+    """The problem of a row, told from the message since `csv` has one class for all errors."""
     said = str(error)
     if "expected after" in said:
         return WrongValue("text after a closing quote", 'write "" for a quote inside it')
@@ -245,7 +247,7 @@ def _wrong_row(error: csv.Error) -> WrongValue:
 
 
 def _wrong_separator(header: Sequence[str]) -> WrongValue | None:
-    """The problem of a header whose cells are not separated by commas."""
+    """The problem of a header whose cells are not separated by commas; None if they are."""
     used = next((one for one in _DELIMITERS if one in header[0]), None) if len(header) == 1 else None
     if used is None:
         return None
