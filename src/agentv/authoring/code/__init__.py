@@ -1,1 +1,1 @@
-"""The files that user code consists of, for the keys of answers and grades."""
+"""Find the files that user code consists of, whose content is part of the keys of answers and grades."""

@@ -1,4 +1,4 @@
-"""The files that code of a repository imports, read from what it says: none of it is run."""
+"""Find the files that code of a repository imports, from its text. No code is run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_fil
 from agentv.model.values.values import lazy_pattern
 
 _TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-"""What TypeScript calls by the name that it is compiled to."""
+"""TypeScript suffixes that an import of a JavaScript file may stand for."""
 
 _CONFIGS = ("tsconfig.json", "jsconfig.json")
 _NAMED = lazy_pattern(
@@ -41,7 +41,7 @@ _NAMED = lazy_pattern(
 _BEGUN = lazy_pattern(
     r"""\b(?:import|require)\s*\(\s*(?:`(\.{1,2}/[^`$\n]*/)(?=[^`/]*\$\{)|(["'])(\.{1,2}/[^"'\n]*/)\2\s*\+)"""
 )
-"""`import(`./plugins/${name}.js`)`: one of a directory."""
+"""An import of an unknown file in a known directory: import(`./plugins/${name}.js`)."""
 
 _STARTS = lazy_pattern(
     r"\bchild_process\b|\bBun\.(?:spawn|\$)|\bDeno\.Command\b|\bexeca\b|\bnew\s+Function\s*\(|\bvm\.\w+\(|(?<![.\w])eval\("
@@ -62,7 +62,7 @@ _MOST_CONFIGS = 8
 
 
 def loads_of_script(source: bytes) -> Loads:
-    """The names and directories that a file of JavaScript loads."""
+    """The imports and directories that a JavaScript file loads."""
     text = source.decode(errors="replace")
     begun = list(_BEGUN.finditer(text))
     put_together = len(list(_LOADS.finditer(text))) + len(list(_PUT_TOGETHER.finditer(text)))
@@ -76,17 +76,17 @@ def loads_of_script(source: bytes) -> Loads:
 
 
 def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> Iterator[str]:
-    """The files that a name may mean in a file, and the files that determine it; not all of them need exist.
+    """Yield the files that an import may refer to, and the config files that decide it. They may not exist.
 
     Args:
-        name: as authored: a relative path, `#name` of the package, or a package with a path in it.
-        path: of the file that contains it.
-        root: of the repository; nothing is searched above it.
-        homes: further directories in which modules are searched.
+        name: the import as authored: a relative path, `#name` of the package, or a package with an optional path.
+        path: path of the file that contains it.
+        root: root of the repository; nothing is searched above it.
+        homes: further directories that are searched for modules.
     """
-    directory = os.path.dirname(path)  # noqa: PTH120  # for every import of every check
+    directory = os.path.dirname(path)  # noqa: PTH120  # no Path is made here, since this runs for every import of every check
     if name.startswith(("./", "../", "/")) or name in (".", ".."):
-        yield from script_files(os.path.normpath(os.path.join(directory, name)))  # noqa: PTH118  # as above
+        yield from script_files(os.path.normpath(os.path.join(directory, name)))  # noqa: PTH118
         return
     above = list(upwards(directory, root))
     if name.startswith("#"):
@@ -94,34 +94,34 @@ def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> It
         return
     yield from _mapped(name, above)
     for home in homes:
-        yield from script_files(os.path.join(home, name))  # noqa: PTH118  # as above
+        yield from script_files(os.path.join(home, name))  # noqa: PTH118
     found = _PACKAGE.fullmatch(name)
     for home in above if found is not None and not name.startswith(("node:", "bun:")) else ():
-        package = os.path.join(home, "node_modules", found[1])  # type: ignore[index]  # noqa: PTH118  # it matches
+        package = os.path.join(home, "node_modules", found[1])  # type: ignore[index]  # noqa: PTH118  # found is not None here
         if is_directory(package):
-            yield from _of_package(package, found[2] or "")  # type: ignore[index]  # as above
+            yield from _of_package(package, found[2] or "")  # type: ignore[index]
             return
 
 
 def script_files(place: str) -> Iterator[str]:
-    """The files that a path without an ending may mean."""
+    """Yield the files that the path of an import may refer to, with or without a suffix."""
     yield place
-    stem, ending = os.path.splitext(place)  # noqa: PTH122  # as above
+    stem, ending = os.path.splitext(place)  # noqa: PTH122
     yield from (stem + typed for typed in _TYPED.get(ending, ()))
     for ending in (*SCRIPTS, ".json"):
         yield place + ending
-        yield os.path.join(place, f"index{ending}")  # noqa: PTH118  # as above
-    if is_file(os.path.join(place, "package.json")):  # noqa: PTH118  # as above
+        yield os.path.join(place, f"index{ending}")  # noqa: PTH118
+    if is_file(os.path.join(place, "package.json")):  # noqa: PTH118
         yield from _of_package(place, "")
 
 
 def _of_package(place: str, inner: str) -> Iterator[str]:
-    """What a package gives under a path: one that is linked to counts where it lies.
+    """Yield the files that a path in a package may refer to. Links to the package are resolved.
 
-    Of one that is installed its `package.json` stands for all of it, since that tells its version.
+    An installed package is represented by its `package.json`, which contains its version.
     """
     real = os.path.realpath(place)
-    described = os.path.join(real, "package.json")  # noqa: PTH118  # as above
+    described = os.path.join(real, "package.json")  # noqa: PTH118
     yield described
     if f"{os.sep}node_modules{os.sep}" in real + os.sep:
         return
@@ -131,8 +131,8 @@ def _of_package(place: str, inner: str) -> Iterator[str]:
     if not inner:
         written += [one for name in ("main", "module", "browser", "source") if isinstance(one := facts.get(name), str)]
     for one in written:
-        yield from _without_package(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118  # as above
-    yield from _without_package(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118  # as above
+        yield from _without_package(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118
+    yield from _without_package(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118
 
 
 def _without_package(place: str) -> Iterator[str]:
@@ -141,30 +141,30 @@ def _without_package(place: str) -> Iterator[str]:
 
 def _own_names(name: str, above: list[str]) -> Iterator[str]:
     for home in above:
-        described = os.path.join(home, "package.json")  # noqa: PTH118  # as above
+        described = os.path.join(home, "package.json")  # noqa: PTH118
         if is_file(described):
             yield described
             for one in _conditions(_chosen(_json(described).get("imports"), name)):
-                yield from script_files(os.path.normpath(os.path.join(home, one)))  # noqa: PTH118  # as above
+                yield from script_files(os.path.normpath(os.path.join(home, one)))  # noqa: PTH118
             return
 
 
 def _mapped(name: str, above: list[str]) -> Iterator[str]:
-    """What `paths` and `baseUrl` of a `tsconfig.json` make of a name."""
+    """Yield the files that `paths` and `baseUrl` of a `tsconfig.json` map a name to, and that config."""
     for home in above:
-        found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)  # noqa: PTH118  # as above
+        found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)  # noqa: PTH118
         if found is not None:
             for config, base, paths in _compiler_options(found, _MOST_CONFIGS):
                 places = [*_conditions(_chosen(paths, name)), *((name,) if base else ())]
-                start = os.path.join(os.path.dirname(config), base or ".")  # noqa: PTH118, PTH120  # as above
+                start = os.path.join(os.path.dirname(config), base or ".")  # noqa: PTH118, PTH120
                 yield config
                 for one in places:
-                    yield from script_files(os.path.normpath(os.path.join(start, one)))  # noqa: PTH118  # as above
+                    yield from script_files(os.path.normpath(os.path.join(start, one)))  # noqa: PTH118
             return
 
 
 def _compiler_options(config: str, left: int) -> Iterator[tuple[str, str, Any]]:
-    """Of a config and those that it extends: the file, its `baseUrl` and its `paths`."""
+    """Yield the path, `baseUrl` and `paths` of a config and of those that it extends."""
     facts = _json(config)
     options = facts.get("compilerOptions")
     options = options if isinstance(options, Mapping) else {}
@@ -173,12 +173,12 @@ def _compiler_options(config: str, left: int) -> Iterator[tuple[str, str, Any]]:
     extended = facts.get("extends")
     for one in extended if isinstance(extended, list) else [extended]:
         if isinstance(one, str) and one.startswith(".") and left:
-            place = os.path.normpath(os.path.join(os.path.dirname(config), one))  # noqa: PTH118, PTH120  # as above
+            place = os.path.normpath(os.path.join(os.path.dirname(config), one))  # noqa: PTH118, PTH120
             yield from _compiler_options(place if place.endswith(".json") else f"{place}.json", left - 1)
 
 
 def _chosen(table: Any, name: str) -> Any:
-    """What a table of names gives for one, with `*` filled in; a table without names is for the package itself."""
+    """The entry for a name in a mapping, with `*` filled in. A mapping without names is for the package itself."""
     if not isinstance(table, Mapping) or not any(
         key.startswith((".", "#")) or "*" in key or key == name for key in table
     ):
@@ -201,7 +201,7 @@ def _filled(value: Any, star: str) -> Any:
 
 
 def _conditions(value: Any) -> Iterator[str]:
-    """All that it may be, whichever condition holds."""
+    """Yield all paths in an entry, whichever condition holds."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | Mapping):
@@ -210,9 +210,9 @@ def _conditions(value: Any) -> Iterator[str]:
 
 
 def _json(path: str) -> dict[str, Any]:
-    """What a file of JSON with comments says; nothing where it says none."""
+    """The object in a file of JSON with comments; {} if the file cannot be read."""
     try:
-        state = os.stat(path)  # noqa: PTH116  # as above
+        state = os.stat(path)  # noqa: PTH116
         return _package(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
     except (OSError, ValueError):
         return {}
@@ -232,7 +232,7 @@ def _package(path: str, _written_ns: int, _changed_ns: int, size: int) -> dict[s
 
 
 MOST_FILES = 500
-"""Files of one closure; what imports more is an installation, and no check."""
+"""Maximum number of files in one closure. Code that imports more is an installation, not a check."""
 
 _LARGEST = 1 << 20
 _KEPT = 4096
@@ -241,7 +241,7 @@ _MOST_WALKED = 200
 
 _PYTHON = (".py",)
 _LOADED = (".py", ".pyc", *EXTENSION_SUFFIXES)
-"""Endings of what Python loads as a module; compiled ones go by themselves, without a source."""
+"""Suffixes of files that Python loads as modules. Compiled ones need no source."""
 
 _CODE = _PYTHON + SCRIPTS
 _DESCRIBED = f"{os.sep}package.json"
@@ -252,9 +252,9 @@ _State = tuple[int, int, int] | None
 
 
 class _Closure(Struct, frozen=True):
-    """The files that one imports, and the state of all that it was read from: directories change with their names.
+    """The files that a file imports, and the state of all files and directories that were examined to find them.
 
-    `unknown`: one of them loads or starts files that its text does not name.
+    `unknown` is True if one of them loads or starts files that its text does not name.
     """
 
     files: tuple[str, ...]
@@ -262,7 +262,7 @@ class _Closure(Struct, frozen=True):
     unknown: bool
 
     def holds(self) -> bool:
-        """Whether it is unchanged."""
+        """Whether all examined files and directories are unchanged."""
         return all(_state(path) == state for path, state in self.states.items())
 
 
@@ -272,21 +272,21 @@ _known: dict[tuple[str, tuple[str, ...]], _Closure] = {}
 def with_imports(path: str, homes: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """A path and, if it is code, the files of its repository that it imports or runs, directly or indirectly.
 
-    A module is searched next to the file that names it, in every directory above up to the repository's root, because
-    Python may have been started in one of them, and where the code, or the environment, adds a directory to Python's
-    path. Of installed packages only `package.json` is included, which contains the version. Of a shell script, a
-    Makefile and the scripts of a `package.json` the code that they name is included.
+    Modules are searched for next to the file that names them, in every directory above up to the repository root, since
+    Python may be started in one of them, and in directories that the code or the environment adds to Python's path. An
+    installed package is represented by its `package.json`, which contains its version. For a shell script, a Makefile
+    or the scripts of a `package.json`, the code that they name is included.
 
     Args:
-        path: absolute.
-        homes: directories in which the environment searches for modules; None: those of this process.
+        path: absolute path.
+        homes: directories that the environment adds to the search for modules; None for those of this process.
     """
     found = _closure_of(path, homes)
     return (path,) if found is None else found.files
 
 
 def loads_unknown(path: str, homes: tuple[str, ...] | None = None) -> bool:
-    """Whether code, or something that it imports, loads or starts something that its text does not show."""
+    """Whether code, or a file that it imports, loads or starts files that its text does not name."""
     found = _closure_of(path, homes)
     return found is not None and found.unknown
 
@@ -304,22 +304,22 @@ def _closure_of(path: str, homes: tuple[str, ...] | None) -> _Closure | None:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a file belongs to an installation, and not to the repository."""
+    """Whether a file belongs to an installed package or to Python, not to the repository."""
     return _INSTALLED.search(path) is not None or path.startswith((sys.base_prefix + os.sep, sys.prefix + os.sep))
 
 
 def module_files(directory: str, dotted: str) -> Iterator[str]:
-    """The files that may be a module, and the packages around it; not all of them need be there."""
+    """Yield the files that a dotted name and its parent packages may refer to. They may not exist."""
     place = directory
     for name in dotted.split("."):
-        place = os.path.join(place, name)  # noqa: PTH118  # called for every import of every check
-        for around in (place, os.path.join(place, "__init__")):  # noqa: PTH118  # as above
+        place = os.path.join(place, name)  # noqa: PTH118
+        for around in (place, os.path.join(place, "__init__")):  # noqa: PTH118
             yield from (around + ending for ending in _LOADED)
 
 
 def python_path() -> list[str]:
-    """The directories that the environment of this process puts on Python's path."""
-    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117  # as above
+    """The absolute directories in `PYTHONPATH` of this process."""
+    return [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117
 
 
 def _is_script(path: str) -> bool:
@@ -330,18 +330,18 @@ def _is_script(path: str) -> bool:
 @lru_cache(maxsize=4096)
 def _begins_as_script(path: str, *_state: int) -> bool:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  # as above
+        with open(path, "rb") as file:  # noqa: PTH123
             return is_script(path, file.read(_SHEBANG))
-    except OSError:  # a directory, too
+    except OSError:  # such as for a directory
         return False
 
 
 class _Search:
-    """Finds the files of one closure. What one of them puts on Python's path is there for all."""
+    """Finds the files of one closure. A directory that one of them adds to Python's path counts for all."""
 
     def __init__(self, path: str, homes: tuple[str, ...]) -> None:
         self._first = path
-        self._root = repository_root(os.path.dirname(path)).rstrip(os.sep) + os.sep  # noqa: PTH120  # as above
+        self._root = repository_root(os.path.dirname(path)).rstrip(os.sep) + os.sep  # noqa: PTH120
         self._files = {path: None}
         self._states: dict[str, _State] = {}
         self._homes = dict.fromkeys(homes)
@@ -358,7 +358,7 @@ class _Search:
         return _Closure(tuple(self._files), self._states, self._unknown)
 
     def _take(self, found: str) -> None:
-        folder = _standing(os.path.dirname(found))  # noqa: PTH120  # as above
+        folder = _standing(os.path.dirname(found))  # noqa: PTH120
         if folder not in self._states:
             self._states[folder] = _state(folder)
         if found in self._files or not is_file(found):
@@ -375,8 +375,8 @@ class _Search:
             self._waiting.append(found)
 
     def _imported(self, path: str, state: tuple[int, int, int]) -> Iterator[str]:
-        """The paths that may be what a file imports or runs."""
-        loads, directory = _loads(path, *state), os.path.dirname(path)  # noqa: PTH120  # as above
+        """Yield the paths that a file may import or run."""
+        loads, directory = _loads(path, *state), os.path.dirname(path)  # noqa: PTH120
         above = list(upwards(directory, self._root.rstrip(os.sep)))
         others = (one for one in relative_to(loads.goes, above) if one.startswith(self._root) and is_directory(one))
         seen_from = [*above, *others]
@@ -388,12 +388,12 @@ class _Search:
         yield from _modules(loads.modules, seen_from, homes)
         yield from relative_to(loads.files, above)
         for word in loads.words:
-            found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118  # as above
+            found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118
             yield from (place for place in found if is_file(place) and is_code(place))
         for name in loads.names:
             yield from files_of_name(name, path, self._root.rstrip(os.sep), tuple(homes))
         for one in loads.directories:
-            place = os.path.normpath(os.path.join(directory, one))  # noqa: PTH118  # as above
+            place = os.path.normpath(os.path.join(directory, one))  # noqa: PTH118
             yield from self._walked(place, (*SCRIPTS, ".json"))
         imported = loads.modules if loads.finds else {}
         for place in (*relative_to(loads.walked, above), *_packages(loads.packages | imported, above, homes)):
@@ -410,7 +410,7 @@ class _Search:
             self._states[folder] = _state(folder)
 
     def _walked(self, directory: str, endings: tuple[str, ...] = _PYTHON) -> Iterator[str]:
-        """The code in a directory and below it, a bounded number."""
+        """Yield the code files in and below a directory, up to a maximum."""
         if not is_directory(directory):
             return
         self._states[directory] = _state(directory)
@@ -423,15 +423,15 @@ def _modules(modules: Iterable[Module], above: list[str], homes: list[str]) -> I
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):
             if dots:
-                yield os.path.join(home, "__init__.py")  # noqa: PTH118  # as above
+                yield os.path.join(home, "__init__.py")  # noqa: PTH118
             yield from module_files(home, name) if name else ()
 
 
 def _packages(modules: Iterable[Module], above: list[str], homes: list[str]) -> Iterator[str]:
-    """The directories of packages."""
+    """Yield the existing directories of packages."""
     for dots, name in modules:
         for home in above[dots - 1 : dots] if dots else (*homes, *above):
-            place = os.path.join(home, *name.split(".")) if name else home  # noqa: PTH118  # as above
+            place = os.path.join(home, *name.split(".")) if name else home  # noqa: PTH118
             if (name or dots) and is_directory(place):
                 yield place
 
@@ -439,12 +439,12 @@ def _packages(modules: Iterable[Module], above: list[str], homes: list[str]) -> 
 def _below(directory: str, endings: tuple[str, ...]) -> Iterator[str]:
     for place, inner, names in os.walk(directory):
         inner[:] = sorted(one for one in inner if not one.startswith((".", "__pycache__")) and one != "node_modules")
-        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))  # noqa: PTH118  # as above
+        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))  # noqa: PTH118
 
 
 @lru_cache(maxsize=4096)
 def _loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> Loads:
-    """What a file loads or names; nothing where it is no code, cannot be read, or is too large for code."""
+    """What a file loads or names; empty if it is not code, cannot be read, or is too large."""
     try:
         data = b"" if size > _LARGEST else Path(path).read_bytes()
     except OSError:
@@ -461,7 +461,7 @@ def _loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> Loads:
 
 
 def files_of_module(dotted: str) -> Iterator[str]:
-    """Path of an importable module and of the packages around it; it is found, not imported."""
+    """Yield the paths of an importable module and its parent packages, without importing them. They may not exist."""
     top, _, rest = dotted.partition(".")
     try:
         found = find_spec(top)
@@ -469,16 +469,16 @@ def files_of_module(dotted: str) -> Iterator[str]:
         return
     if found is None or (found.origin is None and not found.submodule_search_locations):
         return
-    if found.origin is not None and os.path.isabs(found.origin):  # noqa: PTH117  # as above
+    if found.origin is not None and os.path.isabs(found.origin):  # noqa: PTH117
         yield found.origin
     for home in (found.submodule_search_locations or ()) if rest else ():
         yield from module_files(home, rest)
 
 
 def _state(path: str) -> _State:
-    """When a file or a directory was written and changed, and its size; None where there is neither."""
+    """Modification time, change time and size of a file or directory; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116  # as above
+        found = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
         return None
     known = S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)
@@ -486,7 +486,7 @@ def _state(path: str) -> _State:
 
 
 def _standing(directory: str) -> str:
-    """The directory, or the closest above it that is there: its time changes when what lacks is made."""
-    while not is_directory(directory) and os.path.dirname(directory) != directory:  # noqa: PTH120  # as above
-        directory = os.path.dirname(directory)  # noqa: PTH120  # as above
+    """The directory, or its closest existing parent, whose time changes when the missing directory is created."""
+    while not is_directory(directory) and os.path.dirname(directory) != directory:  # noqa: PTH120
+        directory = os.path.dirname(directory)  # noqa: PTH120
     return directory

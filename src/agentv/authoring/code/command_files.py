@@ -1,4 +1,4 @@
-"""The files that a command names: scripts, what they are given, and modules."""
+"""Find the files that a command names: scripts, their arguments, and modules."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _NESTED = lazy_pattern(r"[\s;&|()<>]")
 _GOES = frozenset({"cd", "pushd", "-C"})
 _WRITES = lazy_pattern(r"\d?>>?\|?|&>>?|tee|-o|--(?:out|log|junit|report)[\w-]*")
 _WRITES_TO = lazy_pattern(r"--(?:out|log|junit|report)[\w-]*=")
-"""What stands before a file that a command writes. It is neither code nor a reference."""
+"""Words before a file that a command writes, which is neither code nor a reference."""
 
 _RUNNERS = {
     **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
     **dict.fromkeys(("npm", "pnpm", "yarn", "npx"), ("package.json",)),
     **dict.fromkeys(("bun", "bunx"), ("package.json", "bunfig.toml", "tsconfig.json")),
 }
-"""Program → the files in which it looks up what to run."""
+"""Program → the files that define what it runs."""
 
 _READERS = ("awk", "cat", "cut", "diff", "grep", "head", "jq", "sed", "tail", "tr", "wc")
 _TOOLS = frozenset((":", "[", "echo", "exit", "false", "printf", "sleep", "test", "true", *_READERS))
@@ -38,7 +38,7 @@ _TOOLS = frozenset((":", "[", "echo", "exit", "false", "printf", "sleep", "test"
 _VARIABLES = {"PATH": "programs", "PYTHONPATH": "python", "NODE_PATH": "node"}
 
 _LONGEST = 4096
-"""Characters above which a word of a command is no path."""
+"""Length from which a word of a command is not a path."""
 
 _PYTEST = frozenset({"pytest", "py.test"})
 _TEST = lazy_pattern(r"/(?:test_[^/]*|[^/]*_test|conftest)\.py$")
@@ -49,9 +49,9 @@ _MOST_DIRECTORIES = 20
 
 @lru_cache(maxsize=4096)
 def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
-    """The words of a command as paths, seen from where it runs and from where it goes; not all need be files.
+    """The words of a command as paths, relative to each directory that it runs in or changes to. They may not exist.
 
-    `sh grade.sh`, `bash -c "cd checks && python3 c.py"`, `python3 -m checks.c`, `grade --with=rules.json`.
+    Such as of `sh grade.sh`, `bash -c "cd checks && python3 c.py"`, `python3 -m checks.c`, `grade --with=rules.json`.
     """
     words = _words(command)
     found: dict[str, None] = {}
@@ -68,14 +68,14 @@ def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def homes_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
-    """The directories in which it has modules looked for, as its environment says, or it says itself."""
+    """The directories in which a command looks for modules, by its environment or its own assignments."""
     searches = (search, *_own_assignments(command))
     directories = _directories(command.cwd, _words(command))
     return tuple(dict.fromkeys(home for one in searches for cwd in directories for home in one.homes(cwd)))
 
 
 def _own_assignments(command: Command) -> Iterator[SearchPaths]:
-    """What it says itself, as in `PYTHONPATH=lib python3 agent.py`."""
+    """Yield the search paths that a command sets itself, as in `PYTHONPATH=lib python3 agent.py`."""
     for word in _words(command):
         name, equals, value = word.partition("=")
         if equals and name in _VARIABLES and "$" not in value:
@@ -88,7 +88,7 @@ def _program_directories(command: Command, search: SearchPaths) -> Iterator[tupl
 
 
 def searches_unknown(command: Command) -> bool:
-    """Whether its search path depends on a shell, as in `PYTHONPATH=$HOME/lib python3 a.py`."""
+    """Whether a command's search path depends on a shell variable, as in `PYTHONPATH=$HOME/lib python3 a.py`."""
     return any(
         "$" in value and name in _VARIABLES for name, _, value in (word.partition("=") for word in _words(command))
     )
@@ -96,15 +96,15 @@ def searches_unknown(command: Command) -> bool:
 
 @lru_cache(maxsize=4096)
 def _program(word: str, directories: tuple[str, ...]) -> str:
-    """Where the program of a name is found first; "" for nowhere."""
+    """The path of a program in the first directory that has it; "" if there is none."""
     if os.sep in word or not _PROGRAM.fullmatch(word):
         return ""
-    paths = (os.path.join(directory, word) for directory in directories)  # noqa: PTH118  # as below
+    paths = (os.path.join(directory, word) for directory in directories)  # noqa: PTH118
     return next((path for path in paths if is_file(path) and os.access(path, os.X_OK)), "")
 
 
 def tests_of_command(command: Command) -> Iterator[str]:
-    """Files that pytest loads besides the given ones: the tests of directories, and `conftest.py` around them."""
+    """Yield the files that pytest may load: tests, those in directories, and `conftest.py` and `pytest.ini` above."""
     words = _words(command)
     if _PYTEST.isdisjoint(os.path.basename(word) for word in words):  # noqa: PTH119  # a word need not be a path
         return
@@ -117,12 +117,12 @@ def tests_of_command(command: Command) -> Iterator[str]:
             elif place.endswith(".py"):
                 yield place
             while place.startswith(directory):
-                yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118  # as above
-                place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120  # as above
+                yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118
+                place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120
 
 
 def is_opaque(command: Command, search: SearchPaths) -> bool:
-    """Whether no file of the project is known for the command, and its program is not a common tool."""
+    """Whether a command names no existing file, and its program is not a common tool."""
     words = _words(command)
     program = os.path.basename(words[0]) if words else ""  # noqa: PTH119  # a word need not be a path
     return program not in _TOOLS and not any(is_file(path) for path in paths_of_command(command, search))
@@ -130,7 +130,7 @@ def is_opaque(command: Command, search: SearchPaths) -> bool:
 
 @lru_cache(maxsize=4096)
 def _words(command: Command) -> tuple[str, ...]:
-    """The words of a command that may name what it reads, without those that name what it writes."""
+    """The words of a command that may name files it reads, without those that name files it writes."""
     words = list(command.argv if command.shell is None else _split(command.shell))
     words += [inner for word in words for inner in _inside(word, _DEEPEST)]
     written = {after for before, after in pairwise(words) if _WRITES.fullmatch(before)}
@@ -138,7 +138,7 @@ def _words(command: Command) -> tuple[str, ...]:
 
 
 def _split(line: str) -> list[str]:
-    """The words of a line for a shell, without what stands between its commands."""
+    """The words and operators of a shell command line."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -148,7 +148,7 @@ def _split(line: str) -> list[str]:
 
 
 def _inside(word: str, depth: int) -> Iterator[str]:
-    """The words of a word that is a line itself, as behind `bash -c`."""
+    """Yield the words of a word that is itself a command line, as after `bash -c`."""
     if depth and _NESTED.search(word):
         for inner in _split(word):
             yield inner
@@ -157,7 +157,7 @@ def _inside(word: str, depth: int) -> Iterator[str]:
 
 
 def _directories(cwd: str, words: Sequence[str]) -> list[str]:
-    """Where a command runs, and where it may go from there."""
+    """The directory in which a command runs, and those that it may change to."""
     found = [cwd]
     for before, word in pairwise(words):
         if before in _GOES and _may_be_path(word):

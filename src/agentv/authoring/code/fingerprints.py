@@ -1,4 +1,4 @@
-"""Fingerprints of the files behind options: their content is part of the key of an answer or grade."""
+"""Fingerprints of the files that options name. Their content is part of the key of an answer or grade."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BEARERS = (
     declared.Preprocessor,
     Transform,
 )
-"""The kinds of options that may hold a file."""
+"""Types of options that may name a file."""
 
 
 def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: SearchPaths | None = None) -> Any:
@@ -46,7 +46,7 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
     Args:
         entry: an assertion.
         seen: collects the files that the grade depends on.
-        search: where code is searched; None: as `seen` says, else as in this process.
+        search: search paths for code; None for those of `seen`, or else of this process.
     """
     search = search or (seen.search if seen is not None else None)
     assertion, settings = entry.assertion, entry.settings
@@ -57,14 +57,14 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
     else:
         options = {name: getattr(assertion, name) for name in options_of(assertion) if name != "assert_"}
         facts = (entry.type, options, settings, [fingerprint(child, seen, search) for child in entry.inner])  # type: ignore[assignment]
-    facts = (*facts, entry.plugin) if entry.plugin else facts  # type: ignore[assignment]  # of a plugin's type
+    facts = (*facts, entry.plugin) if entry.plugin else facts  # type: ignore[assignment]
     return facts if settings.transform is None else (*facts, _digests_of(settings, entry, seen, search))
 
 
 def _digests_of(
     options: object, entry: AssertionEntry, seen: GraderFiles | None, search: SearchPaths | None
 ) -> tuple[str, ...]:
-    """The digests behind an entry's options; `seen` also learns which Python is imported for it, and in what time."""
+    """The digests of files that an entry's options name. Also notes its Python functions and their time limit."""
     digests = digests_behind(options, seen, search)
     if seen is not None and names_files(options):
         limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
@@ -76,9 +76,9 @@ def _digests_of(
 def digests_behind(
     options: object, seen: GraderFiles | None = None, search: SearchPaths | None = None
 ) -> tuple[str, ...]:
-    """The sha256 of every file that an instance of an options class names; empty for nearly all of them."""
+    """The sha256 of every file that an instance of an options class names; mostly empty."""
     if not names_files(options):
-        return ()  # for nearly every assertion of ten thousand cases
+        return ()  # fast path for nearly every assertion
     found: list[str] = []
     for path in files_behind(options, search):
         digest = digest_of(path)
@@ -94,11 +94,11 @@ def digests_behind(
 
 
 def files_behind(options: object, search: SearchPaths | None = None) -> Iterator[str]:
-    """The paths that an instance of an options class names, and what they import; not all of them need be files.
+    """Yield the paths that an instance of an options class names, and what they import. They may not exist.
 
     Args:
-        options: of an assertion or a target.
-        search: where the environment of what it starts has code looked for; None: that of this process.
+        options: options of an assertion or a target.
+        search: search paths for code in the environment of started programs; None for those of this process.
     """
     for one, homes in (found for value in _values(options) for found in _paths_from(value, search)):
         from agentv.authoring.code.code_imports import with_imports  # most options name no file
@@ -107,9 +107,9 @@ def files_behind(options: object, search: SearchPaths | None = None) -> Iterator
 
 
 def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The closures that are opened when the options are used: what was read when they were loaded is not.
+    """Yield the code that is opened when the options are used, not files that were read when they were loaded.
 
-    Each is the path that is named, and all that it imports, itself first.
+    Each item is a path that is named, and the path with all that it imports.
     """
     from agentv.authoring.code.code_imports import with_imports
 
@@ -119,7 +119,7 @@ def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[
 
 
 def pytest_settings_behind(options: object) -> Iterator[str]:
-    """The paths at which pytest, which a command starts, would find settings and hooks; they need not be there."""
+    """Yield the paths of settings and hooks of a pytest that a command starts. They may not exist."""
     from agentv.authoring.code.command_files import tests_of_command
 
     for command in commands_of(options):
@@ -127,7 +127,7 @@ def pytest_settings_behind(options: object) -> Iterator[str]:
 
 
 def commands_of(options: object) -> Iterator[Command]:
-    """The commands that are started when the options are used."""
+    """Yield the commands that are started when the options are used."""
     for value in _values(options):
         command = value.command if isinstance(value, PromptCode) else value
         if isinstance(command, Command):
@@ -135,7 +135,7 @@ def commands_of(options: object) -> Iterator[Command]:
 
 
 def functions_behind(options: object) -> Iterator[tuple[str | None, str | None]]:
-    """The (file, module) of Python that is imported into this process when the options are used."""
+    """Yield the (file, module) of Python code that is imported into this process when the options are used."""
     for value in _values(options):
         function = value.function if isinstance(value, declared.PythonSource | PromptCode) else value
         if isinstance(function, declared.FunctionRef):
@@ -147,9 +147,9 @@ def functions_behind(options: object) -> Iterator[tuple[str | None, str | None]]
 
 
 def is_unfollowed(options: object, search: SearchPaths | None = None) -> bool:
-    """Whether a started program or loaded code has unknown files, so that changes there are not detected.
+    """Whether a started program or loaded code has unknown files, whose changes are not detected.
 
-    False if the author names the files (`fingerprint`).
+    False if the author lists the files in `fingerprint`.
     """
     opened = [value for value in _values(options) if not isinstance(value, declared.Document | declared.LoadedJson)]
     if not opened or getattr(options, "fingerprint", None) is not None:
@@ -169,13 +169,13 @@ def bears_files(cls: type) -> bool:
 
 
 def names_files(options: object) -> bool:
-    """Whether an instance of an options class gives a value that may name files."""
+    """Whether an instance of an options class has a value that may name files."""
     names = _bearing(type(options))
     return bool(names) and any(getattr(options, name) is not None for name in names)
 
 
 def _paths_from(value: Any, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    """The paths of a value, and where each has modules looked for; None: where this process does."""
+    """Yield the paths of a value, each with its module directories; None for those of this process."""
     from agentv.authoring.code.command_files import homes_of_command, paths_of_command, tests_of_command
 
     command = value.command if isinstance(value, PromptCode) else value
@@ -193,7 +193,7 @@ def _of_this_process() -> SearchPaths:
 
 
 def _values(options: object) -> Iterator[Any]:
-    """The values of the fields that may name files; a command as it stands where it runs."""
+    """Yield the values of the fields that may name files. A command gets the options' `cwd`."""
     for name in _bearing(type(options)):
         value = getattr(options, name)
         if isinstance(value, tuple):
@@ -211,14 +211,16 @@ def _bearing(cls: type) -> tuple[str, ...]:
     found = _known.get(cls)
     if found is not None:
         return found
-    own = ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()  # of a custom one's code
+    own = (
+        ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()
+    )  # the code of a custom type
     if issubclass(cls, Struct) and not issubclass(cls, Declared):  # the settings that every assertion takes
         written = cls.__annotations__
     elif is_declared(cls):
         annotations = {name: hint for base in reversed(cls.__mro__) for name, hint in get_annotations(base).items()}
         written = {name: annotations[name] for name in options_of(cls)}
-        with suppress(NameError):  # of a name for type checkers alone
-            written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing
+        with suppress(NameError):  # a name that is imported only for type checkers
+            written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias
     else:
         written = {}
     bearers = [bearer.__name__ for bearer in _BEARERS]
@@ -250,7 +252,7 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def _of_module(value: object) -> Iterator[str]:
-    """The files of an importable module, unless it is installed."""
+    """Yield the files of an importable module, unless it is installed."""
     from agentv.authoring.code.code_imports import files_of_module, is_installed
 
     if isinstance(value, declared.FunctionRef) and value.module:
@@ -258,15 +260,15 @@ def _of_module(value: object) -> Iterator[str]:
 
 
 def digest_of(path: str) -> str | None:
-    """The sha256 of a file, in hex; None where there is no regular file."""
+    """The sha256 of a file, in hex; None if it is not a regular file."""
     try:
         state = Path(path).stat()
         if not S_ISREG(state.st_mode):  # a device has no end
             return None
-        # the time of the last change of the inode, since anybody can set that of the file
+        # includes the change time of the inode, since the modification time can be set
         return _digest_of(path, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size)
     except (OSError, ValueError):
-        return None  # no file, or a directory
+        return None  # no such file, or an invalid path
 
 
 @lru_cache(maxsize=4096)
@@ -286,10 +288,7 @@ _LARGEST = 1 << 20
 
 
 def written_by(command: Command, search: SearchPaths) -> Iterator[str]:
-    """The data files that a command names and whose content its code may change; none where its code only reads.
-
-    Code, and what is named by `fingerprint`, are never among them.
-    """
+    """Yield the data files that a command names and whose content its code may change. Code is never among them."""
     from agentv.authoring.code.code_imports import with_imports
     from agentv.authoring.code.command_files import homes_of_command, paths_of_command
 

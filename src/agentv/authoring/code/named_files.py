@@ -1,4 +1,4 @@
-"""The files that code names without importing them: in shell scripts, Makefiles, `package.json`, and Python's path."""
+"""Find files that code names without importing them: in shell scripts, Makefiles, `package.json` and strings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXPANSION = lazy_pattern(r"\$\{?\w+\}?/|\$\([^)]*\)/?")
 
 
 def is_script(path: str, data: bytes) -> bool:
-    """Whether a file is of a kind that names other files in words."""
+    """Whether a file is a shell script, a Makefile or a `package.json`."""
     name = os.path.basename(path)  # noqa: PTH119  # called for every file of every closure
     is_make = name in _MAKEFILES or name.endswith(".mk")
     return path.endswith(SHELL) or is_make or name == "package.json" or _SHEBANG.match(data) is not None
@@ -45,24 +45,24 @@ def words_of_script(path: str, data: bytes) -> tuple[str, ...]:
 
 
 Module = tuple[int, str]
-"""The dots in front, 0 for none, and the name."""
+"""The number of leading dots, and the name."""
 
 
 class Loads(Struct):
-    """What one file loads or names, each once and in order.
+    """What one file loads or names, in order. The dictionaries are ordered sets.
 
     Attributes:
-        modules: Python's, imported or run by name.
-        homes: directories that it adds to the path of Python's or Node's modules.
-        walked: directories of which it may load every module.
+        modules: Python modules that it imports or runs by name.
+        homes: directories that it adds to the search path for Python or Node modules.
+        walked: directories from which it may load every module.
         packages: packages whose modules it imports by computed names.
-        files: paths that it runs as code, or reads as a part of itself, whatever their names.
-        names: JavaScript's, as authored.
-        directories: relative paths of directories of which JavaScript may load any file.
-        goes: directories that it changes to, or adds to the path of programs.
-        words: what may name code that it runs.
+        files: paths that it runs as code or includes, whatever their suffixes.
+        names: JavaScript imports, as authored.
+        directories: relative paths of directories from which JavaScript may load any file.
+        goes: directories that it changes to, or adds to the search path for programs.
+        words: words that may name code that it runs.
         finds: it searches the packages that it imports for modules.
-        unknown: it loads or starts something that its text does not show.
+        unknown: it loads or starts files that its text does not name.
     """
 
     modules: dict[Module, None] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Loads(Struct):
 
 
 def places_of_script(path: str, data: bytes) -> Loads:
-    """The places that a shell script, a Makefile, or the scripts of a `package.json` name."""
+    """The modules, directories and files that a shell script, a Makefile, or scripts in a `package.json` name."""
     text = data.decode(errors="replace")
     lines = "\n".join(_package_scripts(text)) if path.endswith(".json") else text
     goes = (one for found in _GOES.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
@@ -93,14 +93,14 @@ def places_of_script(path: str, data: bytes) -> Loads:
 
 
 def _directories(lines: str, names: tuple[str, ...]) -> list[str]:
-    """What is set as one of the variables, without what the shell had before."""
+    """The directories that are assigned to the variables, without their previous values, such as `$PATH`."""
     values = (_bare(found[2]) for found in _SET.finditer(lines) if found[1] in names)
     parts = (_bare(part) for value in values for part in value.split(os.pathsep))
     return [part for part in parts if part and "$" not in part]
 
 
 def _bare(word: str) -> str:
-    """A word without quotes and without what a shell puts in front, as in `"$PWD/lib"`."""
+    """A word without quotes and expansions before a path, as in `"$PWD/lib"`."""
     return _EXPANSION.sub("", word.strip("\"'"))
 
 
@@ -115,7 +115,7 @@ def _package_scripts(text: str) -> list[str]:
 def _words(line: str) -> Iterator[str]:
     try:
         words = shlex.split(line, comments=True)
-    except ValueError:  # a quote that is closed in another line
+    except ValueError:  # a quote that is closed on another line
         words = line.split()
     for word in words:
         yield from (found.lstrip("@").removeprefix("./") for found in _NAME.findall(_EXPANSION.sub("", word)))
@@ -127,16 +127,16 @@ def starts_programs(data: bytes) -> bool:
 
 
 def code_named(data: bytes) -> tuple[str, ...]:
-    """Texts in code that look like the name of a code file."""
+    """Words in code that look like the name of a code file."""
     return tuple(dict.fromkeys(found.decode().removeprefix("./") for found in _CODE_NAME.findall(data)))
 
 
 def places_in(node: ast.AST) -> list[str]:
-    """The directories that the texts of an expression may name; `..` and what follows it belong together."""
+    """The paths that the strings of an expression may name: each alone, all joined, and a `..` for each `parent`."""
     texts = [one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     ordered = sorted(texts, key=lambda one: (one.lineno, one.col_offset))
     parts = [str(one.value) for one in ordered if one.value and not {"\0", "\n"} & set(str(one.value))]
     parts += [part.lstrip("/") for part in parts if part.strip("/") and part.startswith("/")]  # HERE + "/lib"
-    joined = [os.path.join(*parts)] if len(parts) > 1 else []  # noqa: PTH118  # as above
+    joined = [os.path.join(*parts)] if len(parts) > 1 else []  # noqa: PTH118
     climbs = sum(isinstance(one, ast.Attribute) and one.attr in ("parent", "dirname") for one in ast.walk(node))
     return [*parts, *joined, *("/".join([".."] * up) for up in range(1, climbs + 1))]

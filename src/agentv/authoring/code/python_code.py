@@ -1,4 +1,4 @@
-"""Modules that Python code loads, and where it searches them, as far as its text shows; nothing is run."""
+"""Find the modules that Python code loads, and where it searches for them, from its text. No code is run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentv.authoring.fields.python_source import parsed
 from agentv.model.values.values import lazy_pattern
 
 _MOST = 64
-"""Values of one expression."""
+"""Maximum number of values of one expression."""
 
 _DEEPEST = 40
 
@@ -45,7 +45,7 @@ class Values(Struct, frozen=True):
         return Values(texts[:_MOST], self.whole and other.whole and len(texts) <= _MOST)
 
     def each(self, change: Callable[[str], str]) -> Values:
-        """Every value changed."""
+        """The values, each changed by a function."""
         return Values(tuple(map(change, self.texts)), self.whole)
 
 
@@ -57,8 +57,8 @@ class Expressions:
     """Evaluates the expressions of one file. A name has all values that are bound to it anywhere in the file.
 
     Args:
-        tree: of the file.
-        file: its absolute path.
+        tree: syntax tree of the file.
+        file: absolute path of the file.
     """
 
     def __init__(self, tree: ast.Module, file: str) -> None:
@@ -68,7 +68,7 @@ class Expressions:
         self._depth = 0
 
     def text(self, node: ast.expr) -> Values:
-        """The texts or paths that it may be; of a list, all that are in it."""
+        """The texts or paths that an expression may be; for a list, all its items."""
         if self._depth > _DEEPEST:
             return UNKNOWN
         self._depth += 1
@@ -77,7 +77,7 @@ class Expressions:
         finally:
             self._depth -= 1
 
-    def _text(self, node: ast.expr) -> Values:  # noqa: C901, PLR0911, PLR0912  # one line a kind of expression
+    def _text(self, node: ast.expr) -> Values:  # noqa: C901, PLR0911, PLR0912  # one case per kind of expression
         match node:
             case ast.Constant(value=str(value)):
                 return Values((value,))
@@ -114,8 +114,8 @@ class Expressions:
                 return self._called(node)
         return UNKNOWN
 
-    def prefix(self, node: ast.expr) -> str:  # noqa: PLR0911  # as above
-        """The text with which it begins, as far as that is written out."""
+    def prefix(self, node: ast.expr) -> str:  # noqa: PLR0911
+        """The known beginning of the text that an expression is."""
         match node:
             case ast.Constant(value=str(value)):
                 return value
@@ -142,7 +142,7 @@ class Expressions:
         return found
 
     def _only(self, node: ast.expr) -> str:
-        """The one text that it is; "" where it may be another."""
+        """The only text that an expression may be; "" if it may be another."""
         found = self.text(node)
         return found.texts[0] if found.whole and len(found.texts) == 1 else ""
 
@@ -172,7 +172,7 @@ class Expressions:
         if node.attr in _NAMED:
             return Values((_NAMED[node.attr],))
         if node.attr in _OF_PACKAGES or is_search_path(node):
-            return NONE  # packages that are imported are known as such
+            return NONE  # imported packages are already recorded
         return UNKNOWN
 
     def _item(self, node: ast.Subscript) -> Values:
@@ -184,7 +184,7 @@ class Expressions:
             return self.text(node.value)
         return NONE if is_search_path(node.value) else UNKNOWN
 
-    def _called(self, node: ast.Call) -> Values:  # noqa: PLR0911  # one line a function
+    def _called(self, node: ast.Call) -> Values:  # noqa: PLR0911  # one return per function
         function, given = node.func, node.args
         if isinstance(function, ast.Attribute) and function.attr in _SAME_OF_ITSELF and not given:
             return self.text(function.value)
@@ -229,7 +229,7 @@ class Expressions:
 
 
 def is_search_path(node: ast.expr) -> bool:
-    """Whether it is `sys.path`, or a part or copy of it."""
+    """Whether an expression is `sys.path` or `__path__`, or a slice of it."""
     match node:
         case ast.Subscript(value=inner, slice=ast.Slice()):
             return is_search_path(inner)
@@ -241,7 +241,7 @@ def is_search_path(node: ast.expr) -> bool:
 
 
 def _is_text(function: ast.expr) -> bool:
-    """Whether it is the method of a text, as in `"".join`."""
+    """Whether a function is the method of a string, as in `"".join`."""
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant | ast.JoinedStr)
 
 
@@ -251,12 +251,12 @@ def _joined(parts: tuple[str, ...]) -> str:
 
 def _climbed(path: str, up: int) -> str:
     for _ in range(up):
-        path = os.path.dirname(path)  # noqa: PTH120  # as above
+        path = os.path.dirname(path)  # noqa: PTH120
     return path
 
 
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:  # noqa: C901  # one line a statement
-    """Every name that is bound somewhere, with the expression; None where it may be anything."""
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:  # noqa: C901  # one case per kind of statement
+    """Yield each name that is bound somewhere, with its expression, or None if that is unknown."""
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -298,7 +298,7 @@ _STARTS = lazy_pattern(
 )
 _IMPORTERS = frozenset({"import_module", "__import__", "run_module", "find_spec"})
 _OF_FILES = {"run_path": 0, "spec_from_file_location": 1, "SourceFileLoader": 1, "SourcelessFileLoader": 1}
-"""Function → the place of the path that it loads."""
+"""Function → index of its argument that is the path it loads."""
 
 _RUNS = frozenset({"exec", "eval"})
 _READS = frozenset({"read_text", "read_bytes"})
@@ -309,7 +309,7 @@ _OWN = frozenset({"__name__", "__package__"})
 
 
 def loads_of(path: str, source: bytes) -> Loads:
-    """The modules and files that a file loads; empty for one that does not parse."""
+    """The modules and files that a Python file loads. `unknown` is set if the file cannot be parsed."""
     try:
         tree = parsed(source.decode("utf-8-sig"))
         found = Loads(unknown=_STARTS.search(source) is not None)
@@ -323,10 +323,10 @@ class _Reader(Struct):
     """Finds what a file loads.
 
     Attributes:
-        loads: what was found so far.
-        expressions: of the file.
-        others: names that the file gives to modules, functions and `sys.path` → what they are.
-        named_later: it imports modules by names that are not known.
+        loads: receives what is found.
+        expressions: evaluates the expressions of the file.
+        others: alias → the module or function that it stands for, or `sys.path`.
+        named_later: the file imports modules by unknown names.
     """
 
     loads: Loads
@@ -364,7 +364,7 @@ class _Reader(Struct):
             self.others |= {one.asname or one.name: "sys.path" for one in node.names if one.name == "path"}
 
     def _renames(self, node: ast.Assign) -> None:
-        """Take in `load = importlib.import_module` and `path = sys.path`."""
+        """Record aliases such as `load = importlib.import_module` and `path = sys.path`."""
         name = getattr(node.value, "attr", getattr(node.value, "id", None))
         target = "sys.path" if self._is_search_path(node.value) else name
         if target == "sys.path" or target in _LOADERS:
@@ -398,7 +398,7 @@ class _Reader(Struct):
             self._run(node.args[0])
 
     def _put(self, given: ast.expr | None) -> None:
-        """Add directories of Python's path; of an unknown one, the directories that its texts may name."""
+        """Add directories to Python's path; if some are unknown, also those that strings in the expression name."""
         found = UNKNOWN if given is None else self.expressions.text(given)
         self.loads.homes |= dict.fromkeys(found.texts)
         if not found.whole:
@@ -427,7 +427,7 @@ class _Reader(Struct):
             self.named_later = True
 
     def _begins_with_own_name(self, given: ast.expr) -> bool:
-        """Whether it is `f"{__name__}.{x}"`."""
+        """Whether an expression begins with the module's own name, as in `f"{__name__}.{x}"`."""
         first: ast.expr = given
         while isinstance(first, ast.BinOp):
             first = first.left
@@ -443,7 +443,7 @@ class _Reader(Struct):
         self.loads.unknown = self.loads.unknown or not found.whole
 
     def _run(self, given: ast.expr) -> None:
-        """Code that is text: written out, or in a file that is opened for it."""
+        """Add the files whose text is passed to `exec` or `eval`."""
         if isinstance(given, ast.Constant):
             return
         opened = list(_opened_in(given))
@@ -460,7 +460,7 @@ def _argument(node: ast.Call, place: int, names: tuple[str, ...]) -> ast.expr | 
 
 
 def _opened_in(given: ast.expr) -> Iterator[ast.expr]:
-    """The paths of `open(path)` and `path.read_text()` in an expression."""
+    """Yield the paths of `open(path)` and `path.read_text()` in an expression."""
     for node in ast.walk(given):
         match node:
             case ast.Call(func=ast.Name(id="open"), args=[path, *_]):
@@ -470,6 +470,6 @@ def _opened_in(given: ast.expr) -> Iterator[ast.expr]:
 
 
 def relative_to(homes: Iterable[str], above: list[str]) -> list[str]:
-    """Paths as they may be meant: relative ones count from the file's directory, or from one above it."""
+    """The paths, each resolved from the file's directory and from each directory above it."""
     places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # noqa: PTH118  # for every file
     return list(dict.fromkeys(places))

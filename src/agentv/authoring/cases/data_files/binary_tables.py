@@ -1,6 +1,6 @@
-"""Tables whose values have types: sheets of Excel, Parquet and Arrow files, and the text files of datasets.
+"""Read tables whose values have types: Excel, Parquet and Arrow files, and the text files of datasets.
 
-Workbooks are read by openpyxl, and formulas count by their stored results; the others batch by batch by pyarrow.
+openpyxl reads workbooks, with the stored results of formulas. pyarrow reads all other files, in batches.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 LARGEST = 1_000_000_000
-"""Bytes that all parts of a workbook may have once they are unpacked."""
+"""Maximum size in bytes of an unpacked workbook."""
 
 LAST_ROW = 1_048_576
-"""The last row that Excel has."""
+"""Number of the last row in Excel."""
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -43,8 +43,8 @@ class SheetTable:
     """One sheet of a workbook.
 
     Args:
-        path: of the file.
-        sheet: its name, or its number from 1 where none has that name; None: the first.
+        path: path of the file.
+        sheet: name of the sheet, or its number from 1 if no sheet has that name; None for the first.
     """
 
     code = "bad-table"
@@ -56,7 +56,7 @@ class SheetTable:
         self._name = sheet or ""
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The texts of the first row that is not empty, or None after reporting that it is missing."""
+        """The texts of the first non-empty row; [] if there is none, None if the file is invalid (reported)."""
         wrong = _wrong_file(self.path)
         if wrong is not None:
             report_unreadable(self.path, wrong.message, report, wrong.hint)
@@ -76,29 +76,29 @@ class SheetTable:
                         report_unreadable(self.path, f"{where}, a header: {value.message}", report)
                         return None
                 return list(map(str, values[:last]))
-        except Exception as error:  # noqa: BLE001  # the parts of a damaged workbook are believed, and any can be wrong
+        except Exception as error:  # noqa: BLE001  # openpyxl trusts the file: a damaged one can raise anything
             report_unreadable(self.path, _damaged(error), report)
             return None
         return []
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value]]]:
-        """The rows below the header, by their numbers in the sheet."""
+        """Yield the rows below the header, with their numbers in the sheet."""
         try:
             for line, values in self._read():
                 if line > self.header_line:
                     yield line, values
-        except Exception as error:  # noqa: BLE001  # as above
+        except Exception as error:  # noqa: BLE001
             report_unreadable(self.path, _damaged(error), report)
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """The row or the cell as Excel names it."""
+        """The sheet, and the name of the row or the cell in Excel."""
         from openpyxl.utils import get_column_letter
 
         where = f"row {row.line}" if column is None else f"cell {get_column_letter(column)}{row.line}"
         return f"sheet '{self._name}', {where}"
 
     def _chosen(self, names: Sequence[str], report: Report) -> str | None:
-        """The name of the sheet that is asked for."""
+        """The name of the requested sheet; None if there is no such sheet, which is reported."""
         top = Span(self.path, 1, 1, 1, 1)
         if not names:
             report.error("bad-table", top, "this workbook has no sheet with cells")
@@ -119,12 +119,12 @@ class SheetTable:
         return None
 
     def _read(self) -> Iterator[tuple[int, Sequence[Value]]]:
-        """Rows that are not empty, the header first."""
+        """Yield the non-empty rows with their numbers, the header first."""
         with closing(_workbook(self.path)) as book:
             sheet: Any = book[self._name]
-            sheet.reset_dimensions()  # what a file says of its own size is not believed
+            sheet.reset_dimensions()  # do not trust the size that the file declares
             with zipfile.ZipFile(self.path) as parts:
-                uncalculated = _uncalculated(parts.read(sheet._worksheet_path.lstrip("/")))  # noqa: SLF001  # no other way
+                uncalculated = _uncalculated(parts.read(sheet._worksheet_path.lstrip("/")))  # noqa: SLF001  # there is no public name
             for line, cells in enumerate(sheet.iter_rows(max_row=LAST_ROW), 1):
                 values = [_value(cell) for cell in cells]
                 for place, cell in enumerate(cells) if uncalculated else ():
@@ -140,7 +140,7 @@ _COORDINATE = re.compile(rb'\br="([A-Z]+[0-9]+)"')
 
 
 def _uncalculated(sheet: bytes) -> frozenset[str]:
-    """The cells whose formula was never calculated, such as `B2`; the result of a calculated one may be empty text."""
+    """Names of the cells, such as `B2`, whose formula has no stored result. An empty text is a result."""
     cells = (found[1] for found in _EMPTY_FORMULA.finditer(sheet) if b't="str"' not in found[1])
     return frozenset(found[1].decode() for cell in cells if (found := _COORDINATE.search(cell)))
 
@@ -149,12 +149,12 @@ def _workbook(path: str) -> Workbook:
     from openpyxl import load_workbook
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of parts that are not read here
+        warnings.simplefilter("ignore")  # about parts that are not read here
         return load_workbook(path, read_only=True, data_only=True, keep_links=False)
 
 
 def _wrong_file(path: str) -> WrongValue | None:
-    """Why a file is no workbook that is opened, and what to do about it."""
+    """The problem of a file that cannot be opened as a workbook, or None."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
             if file.read(len(_OLE)) == _OLE:
@@ -173,7 +173,7 @@ def _wrong_file(path: str) -> WrongValue | None:
 
 
 def _value(cell: Any) -> Value:
-    """The value of a cell. An empty one is the empty text, as in CSV; a time is written by ISO 8601."""
+    """The value of a cell. An empty cell is the empty text, as in CSV. Dates and times are in ISO 8601."""
     value = cell.value
     if value is None:
         return ""
@@ -200,7 +200,7 @@ _KINDS = {
     ".parquet": "a Parquet file",
 }
 ROWS = 1024
-"""Rows that are turned into values at once."""
+"""Number of rows that are converted at once."""
 
 
 class ArrowTable(Struct):
@@ -219,11 +219,11 @@ class ArrowTable(Struct):
             return None
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value]]]:
-        """The rows, counted from 1."""
+        """Yield the rows with their numbers, from 1."""
         number = 0
         try:
             for batch in _opened(self.path)[1]:
-                batch.validate(full=True)  # what a file says of its own memory is not believed
+                batch.validate(full=True)  # do not trust the offsets that the file declares
                 for start in range(0, batch.num_rows, ROWS):
                     part = batch.slice(start, ROWS)
                     columns = [_values(column) for column in part.columns]
@@ -234,7 +234,7 @@ class ArrowTable(Struct):
             report_unreadable(self.path, f"after row {number}: {_message(self.path, error)}", report)
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """The row by its number; a column is named by what refers to it."""
+        """The number of the row. The caller names the column."""
         del column
         return f"row {row.line}"
 
@@ -248,12 +248,12 @@ def _opened(path: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
         file = parquet.ParquetFile(path)
         return file.schema_arrow, file.iter_batches(batch_size=ROWS)
-    if suffix in _KINDS:  # of a dataset on the Hub; the types are inferred
+    if suffix in _KINDS:  # a file of a dataset on the Hub; types are inferred
         from pyarrow import csv, json
 
         reader = csv.open_csv(path) if suffix == ".csv" else json.open_json(path)
         return reader.schema, iter(reader)
-    source = pa.OSFile(path)  # not mapped: a file that gets shorter would end the process
+    source = pa.OSFile(path)  # not memory-mapped: truncating the file would crash the process
     try:
         found = pa.ipc.open_file(source)
     except pa.ArrowInvalid:
@@ -272,7 +272,7 @@ def _values(column: pa.Array) -> list[Value]:
     if t.is_float32(column.type) or t.is_float16(column.type):
         import numpy as np
 
-        # with the digits that it was written with: 0.1, not 0.10000000149011612
+        # with as few digits as identify it: 0.1, not 0.10000000149011612
         values = [value if value is None else float(str(np.float32(value))) for value in values]
     return [_checked(value) for value in values]
 
@@ -286,10 +286,10 @@ def _checked(value: Any) -> Value:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python's as one of JSON's.
+    """A Python value as a JSON value.
 
     Raises:
-        ValueError: it has no form in JSON.
+        ValueError: the value has no form in JSON.
     """
     if value is None or isinstance(value, str | int):
         return value
@@ -313,7 +313,7 @@ def _plain(value: Any) -> Any:
 def _errors() -> tuple[type[Exception], ...]:
     import pyarrow as pa
 
-    return (pa.ArrowException, OSError, MemoryError, ValueError, KeyError)  # the last: an unknown time zone
+    return (pa.ArrowException, OSError, MemoryError, ValueError, KeyError)  # KeyError: an unknown time zone
 
 
 def _message(path: str, error: Exception) -> str:

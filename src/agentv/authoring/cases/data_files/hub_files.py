@@ -1,4 +1,4 @@
-"""Datasets on the Hugging Face Hub, `hf://ORG/NAME[@REVISION]/[CONFIG/]SPLIT`: splits and files. No code is run."""
+"""Find and download splits of Hugging Face datasets: `hf://ORG/NAME[@REVISION]/[CONFIG/]SPLIT`. No code is run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _REFERENCE = lazy_pattern(
 )
 
 CONVERTED = "refs/convert/parquet"
-"""The branch with the Parquet files that Hugging Face makes of every public dataset."""
+"""The branch with the Parquet files that Hugging Face generates for every public dataset."""
 
 
 class HubError(UsageError):
-    """A dataset cannot be had."""
+    """A dataset does not exist, is invalid or cannot be downloaded."""
 
 
 class HubReference(Struct, frozen=True):
@@ -43,8 +43,8 @@ class HubReference(Struct, frozen=True):
 
     Attributes:
         repository: `ORG/NAME`.
-        revision: a commit, a tag or a branch; None: the branch `main`.
-        config: a subset of the dataset; None: its default.
+        revision: a commit, a tag or a branch; None for the branch `main`.
+        config: a subset of the dataset; None for its default.
     """
 
     repository: str
@@ -59,19 +59,19 @@ class HubReference(Struct, frozen=True):
 
 
 def read_reference(written: str) -> HubReference:
-    """The split that a reference names.
+    """Parse the reference to a split.
 
     Raises:
-        HubError: it names none.
+        HubError: the reference is invalid.
     """
     found = None if written.startswith("hf://datasets/") else _REFERENCE.fullmatch(written)
-    if found is None:  # or the address of a file
+    if found is None:  # such as the address of a file
         raise HubError(f"'{written}' names no split of a dataset", f"write {FORM}")
     return HubReference(found["repository"], found["split"], found["revision"], found["config"])
 
 
 READ = (".parquet", ".arrow", ".jsonl", ".json", ".csv")
-"""Suffixes of files that are read."""
+"""Suffixes of files that can be read."""
 
 _KEYWORDS = {
     "train": ("train", "training"),
@@ -91,7 +91,7 @@ def files_of_split(wanted: HubReference, files: Sequence[str], readme: Mapping[s
     Args:
         wanted: the split.
         files: paths in the repository.
-        readme: what the head of its README says.
+        readme: the YAML front matter of its README.
 
     Raises:
         HubError: there is no such split or subset.
@@ -122,7 +122,7 @@ def files_of_split(wanted: HubReference, files: Sequence[str], readme: Mapping[s
 
 
 def _config(wanted: HubReference, found: Mapping[str, Splits], configs: object) -> str:
-    """The subset that is meant."""
+    """The name of the requested subset, or of the default one."""
     if wanted.config is not None:
         if wanted.config not in found:
             hint = did_you_mean(wanted.config, found) or f"its subsets are {', '.join(sorted(found))}"
@@ -165,20 +165,20 @@ def _paths(said: object) -> list[str]:
 def _matching(patterns: Sequence[str], files: Sequence[str]) -> list[str]:
     try:
         found = [re.compile(_expression(one)) for one in patterns]
-    except re.error as error:  # whoever wrote the dataset's README
+    except re.error as error:  # a mistake in the dataset's README
         raise HubError(f"a path in the README of the dataset is no pattern: {error}") from None
     return [one for one in files if any(pattern.fullmatch(one) for pattern in found)]
 
 
 def _expression(pattern: str) -> str:
-    """A pattern as a regular expression: only `**` matches a `/`."""
+    """A glob pattern as a regular expression. Only `**` matches a `/`."""
     forms = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]*\])", pattern)
     return "".join(forms.get(one) or (one if one.startswith("[") else re.escape(one)) for one in pieces if one)
 
 
 def _by_name(files: Sequence[str]) -> dict[str, list[str]]:
-    """The splits that the names of files or of their directories say; all of them are `train` where none says one."""
+    """The splits by the names of files or their directories. If none names a split, all files are `train`."""
     found: dict[str, list[str]] = {}
     for one in files:
         shard = _SHARD.fullmatch(one)
@@ -208,7 +208,7 @@ def _converted(files: Sequence[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def _hint(wanted: HubReference, files: Sequence[str]) -> str | None:
-    """Of a dataset that is made by a program, which is never run, others have Parquet files."""
+    """The hint for a dataset with a loading script, which is never run: use the converted Parquet files."""
     if not any(one.endswith(".py") for one in files):
         return None
     return f"its program is not run; write hf://{wanted.repository}@{CONVERTED}/CONFIG/{wanted.split}"
@@ -224,20 +224,20 @@ _OF = lazy_pattern(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})(?P<rest>.*)")
 
 
 def missing_hub() -> Issue | None:
-    """The Issue `missing-extra` where a library is not installed."""
+    """The issue `missing-extra` if a library is not installed, else None."""
     what = "reading a dataset of Hugging Face"
     return missing_extra("huggingface_hub", "hf", what) or missing_extra("pyarrow", "hf", what)
 
 
 def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str]:
-    """The files of a split, and the directory that holds all of the dataset's: downloaded where they changed.
+    """Download the changed files of a split. Return the paths of all its files, and the dataset's directory.
 
     Args:
         wanted: the split.
-        token: of Hugging Face; None: that of its own configuration.
+        token: token for Hugging Face; None for that of its own configuration.
 
     Raises:
-        HubError: the split cannot be had.
+        HubError: the split does not exist or cannot be downloaded.
     """
     import httpx  # comes with huggingface_hub
     from huggingface_hub import hf_hub_download
@@ -269,7 +269,7 @@ def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str
 
 
 def _listed(wanted: HubReference, token: str | None) -> tuple[str, Sequence[str]]:
-    """The commit, and the paths of all files: those that there are, without a network those of the cache."""
+    """The commit, and the paths of all its files; without a network, those in the cache."""
     import httpx
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import OfflineModeIsEnabled
@@ -287,7 +287,7 @@ def _listed(wanted: HubReference, token: str | None) -> tuple[str, Sequence[str]
 
 
 def _head(path: str) -> Mapping[str, Any]:
-    """What the head of the README says of subsets and splits."""
+    """The YAML front matter of a README; {} if it has none."""
     with Path(path).open("rb") as file:
         data = file.read(_LARGEST_README)
     head = re.match(rb"---\s*\n(.*?)\n---\s*(?:\n|$)", data, re.DOTALL)
@@ -297,7 +297,7 @@ def _head(path: str) -> Mapping[str, Any]:
 
 
 def _explained(wanted: HubReference, error: Exception) -> HubError:
-    """What an error of the library means."""
+    """The HubError that explains an error of the library."""
     from huggingface_hub.errors import (
         GatedRepoError,
         LocalEntryNotFoundError,
@@ -320,12 +320,12 @@ _LOGIN = "set HF_TOKEN, or run: hf auth login"
 
 
 def tables_of_split(written: str, node: Scalar, reading: Reading) -> Sequence[ArrowTable] | None:
-    """The files of a split as tables, which the suite may read then; None where they cannot be had: reported.
+    """Download the files of a split as tables, and let the suite read them; None if that fails, which is reported.
 
     Args:
         written: the reference, such as `hf://ORG/NAME/SPLIT`.
         node: where it is written.
-        reading: of the suite.
+        reading: the suite's `Reading`.
     """
     missing = missing_hub()
     if missing is not None:

@@ -1,7 +1,7 @@
-"""JSON Lines: one case a line, or one recorded transcript.
+"""Read JSON Lines files, with one case or one recorded transcript per line.
 
-Transcripts are rows of `agentv import`, and of a run's `index.jsonl`. Such a case has the recorded conversation up to
-the last message of the user. The answer comes from the target, which may replay the same file.
+Transcripts are rows of `agentv import` or of a run's `index.jsonl`. The input of such a case is the recorded
+conversation up to the last user message. The answer comes from the target, which may replay the same file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agentv.model.values.values import Json, Span
 
 
 def _from_disk(path: str) -> BinaryIO:
-    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it
+    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; the caller closes it
 
 
 class JsonLines(Struct):
@@ -33,7 +33,7 @@ class JsonLines(Struct):
 
     Attributes:
         opened: opens the file.
-        extra: keeps unknown keys, if the lines are data; None: they are errors.
+        extra: keeps unknown keys, if the lines are data; None if unknown keys are errors.
     """
 
     path: str
@@ -42,7 +42,7 @@ class JsonLines(Struct):
     unit: str = "line"
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
-        """The lines that are not blank."""
+        """Yield the non-blank lines."""
         with self.opened(self.path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
@@ -51,14 +51,14 @@ class JsonLines(Struct):
             self.extra.warn(report)
 
     def node(self, number: int, record: bytes, report: Report) -> Node | None:
-        """Content of the line."""
+        """The content of a line, with all positions at its start; None if it is invalid."""
         node = parsed_line(record, number, self.path, report)
         if node is None or self.extra is None:
             return node
         return self.extra.kept(node, report, lambda: self._placed(number, record, Report()))
 
     def exact(self, number: int, record: bytes, report: Report) -> Node | None:
-        """The same with columns."""
+        """The content of a line, with columns; None if it is not UTF-8 or invalid."""
         node = self._placed(number, record, report)
         return node if node is None or self.extra is None else self.extra.kept(node, report, lambda: node)
 
@@ -73,7 +73,7 @@ class JsonLines(Struct):
         return None if node is None else _moved(node, number - 1)
 
     def renders(self, record: bytes) -> bool:
-        """Whether lines may contain placeholders."""
+        """Whether a line may contain placeholders."""
         return b"{{" in record or b"{%" in record
 
     def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
@@ -83,7 +83,7 @@ class JsonLines(Struct):
 
 
 def _moved(node: Node, lines: int) -> Node:
-    """The node so many lines further down."""
+    """The node, moved down by a number of lines."""
     at = down(span_of(node.at), lines)
     if isinstance(node, Scalar):
         return Scalar(node.value, node.text, at)
@@ -101,7 +101,7 @@ def _decoded(line: bytes, number: int) -> str | UnicodeDecodeError:
 
 
 def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | None:
-    """The content of a line, all of it at its beginning; None where it cannot be read, which is reported."""
+    """The content of a line, with all positions at its start; None if it is invalid, which is reported."""
     at = Span(path, number, 1, number, 2)
     text = _decoded(line, number)
     if isinstance(text, UnicodeDecodeError):
@@ -111,10 +111,10 @@ def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | N
 
 
 INDEX = "index.jsonl"
-"""The rows of a run; what else lies in its directory are no transcripts."""
+"""Name of the file with the rows of a run. Other files in its directory are not transcripts."""
 
 LARGEST_LINE = 64_000_000
-"""Bytes of the first line, by which a file of transcripts is recognized."""
+"""Maximum number of bytes read of the first line, by which a file of transcripts is recognized."""
 
 _ROLES = frozenset({"system", "user", "assistant"})
 
@@ -132,20 +132,20 @@ def holds_transcripts(path: str) -> bool:
 
 
 def transcripts_in(directory: str) -> list[str]:
-    """The files of transcripts in a directory, sorted; of a run only its rows."""
+    """The files of transcripts in a directory, sorted; for the directory of a run, only its `index.jsonl`."""
     folder = Path(directory)
     names = [folder / INDEX] if (folder / INDEX).is_file() else sorted(folder.glob("*.jsonl"))
     return [str(one) for one in names if holds_transcripts(str(one))]
 
 
 class Transcripts(Struct):
-    """The format of a file of transcripts: one a line."""
+    """The format of a file of transcripts, with one per line."""
 
     path: str
     unit: str = "transcript"
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
-        """The lines, without repeated samples of one case, and without its answers of other targets."""
+        """Yield the lines, without further samples of a case or answers of other targets to the same conversation."""
         del report
         seen: dict[str, bytes] = {}
         with Path(self.path).open("rb") as file:
@@ -174,12 +174,12 @@ class Transcripts(Struct):
         return as_data(node_of({"id": test_id, "input": messages, "metadata": metadata}, at))
 
     def exact(self, number: int, record: bytes, report: Report) -> Node | None:
-        """None: the parts of a case are not those of its line."""
+        """None, since the parts of the case have no positions in the line."""
         del number, record, report
         return None
 
     def renders(self, record: bytes) -> bool:
-        """What was said is not rendered."""
+        """False: recorded messages are not templates."""
         del record
         return False
 
@@ -189,7 +189,7 @@ class Transcripts(Struct):
         return found
 
     def _is_repeated(self, number: int, line: bytes, seen: dict[str, bytes]) -> bool:
-        """Whether another line asked the same for the same case."""
+        """Whether an earlier line has the same conversation for the same case."""
         row = parsed_line(line, number, self.path, Report())
         value = plain(row) if row is not None else None
         test_id = value.get("test_id") if isinstance(value, dict) else None
@@ -203,13 +203,13 @@ class Transcripts(Struct):
 
 
 def _asked(row: Mapping[str, Any]) -> list[dict[str, Json]]:
-    """The conversation up to the last message of the user."""
+    """The recorded conversation up to the last user message."""
     said = row.get("input")
     if not isinstance(said, list):
         trace = row.get("trace")
         steps = trace.get("steps") if isinstance(trace, dict) else None
         dicts = [one for one in steps if isinstance(one, dict)] if isinstance(steps, list) else []
-        # not what a sub-agent said
+        # without the messages of sub-agents
         own = [one for one in dicts if one.get("type") == "message" and one.get("parent") is None]
         said = [{"role": one.get("role"), "content": one.get("text")} for one in own]
     messages = [{"role": one["role"], "content": one["content"]} for one in said if _is_said(one)]
@@ -225,7 +225,7 @@ def _is_said(one: object) -> bool:
 
 
 def _source(row: Mapping[str, Any]) -> dict[str, str]:
-    """Who gave the recorded answer."""
+    """The target and the session of the recorded answer, if known."""
     trace = row.get("trace")
     session = trace.get("session_id") if isinstance(trace, dict) else None
     named = {"recorded_target": row.get("target"), "session_id": session}

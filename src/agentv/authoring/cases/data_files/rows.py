@@ -1,4 +1,4 @@
-"""Rows of data files: which files hold them, what reads them, and what becomes of keys that agentv does not know."""
+"""Rows of data files: references to files, the interface of tables, and the handling of unknown keys."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.registry.fields import Issue, missing_extra
 
 HUB = ("hf://", "huggingface://")
-"""Prefixes of a dataset of Hugging Face; the second is promptfoo's, which is answered with the first."""
+"""Prefixes of Hugging Face datasets. The second is promptfoo's; the error about it names the first."""
 
 _SHEET = lazy_pattern(r"(?P<path>.+\.(?:xlsx|xlsm))#(?P<sheet>.*)")
 
 
 def split_sheet(written: str) -> tuple[str, str | None]:
-    """The path and the sheet of `FILE.xlsx#SHEET`; None: the reference names no sheet."""
+    """The path and the sheet of `FILE.xlsx#SHEET`. The sheet is None if the reference names none."""
     found = _SHEET.fullmatch(written)
     return (written, None) if found is None else (found["path"], found["sheet"].strip())
 
 
 def missing_library(path: str) -> Issue | None:
-    """The Issue `missing-extra` where the library that reads a file is not installed."""
+    """The issue `missing-extra` if the library that reads a file is not installed, else None."""
     suffix = Path(path).suffix
     if suffix in EXCEL:
         return missing_extra("openpyxl", "data", "reading an Excel file")
@@ -43,15 +43,15 @@ def missing_library(path: str) -> Issue | None:
 
 
 LARGEST_VALUE = 10_000_000
-"""Bytes of one text, as many as a row of CSV may have."""
+"""Maximum length of a cell, and of a line in bytes, in a CSV file."""
 
 
 class WrongValue(Struct, frozen=True):
-    """A value that cannot be one of a case.
+    """A value that a case cannot have.
 
     Attributes:
-        message: what it is.
-        hint: what to do about it.
+        message: the problem.
+        hint: how to fix it.
     """
 
     message: str
@@ -65,10 +65,10 @@ class TableRow(Struct):
     """One row: its values in the order of the columns.
 
     Attributes:
-        line: the row of the sheet, or the line or row of the file; all count from 1.
-        number: of the case, from 1.
-        values: or what is wrong with the row as a whole.
-        source: the file that it is in, where a table has several.
+        line: row of the sheet, or line or row of the file, from 1.
+        number: number of the case, from 1.
+        values: its values, or the problem of the row as a whole.
+        source: index of its file, if the table has several.
     """
 
     line: int
@@ -78,7 +78,7 @@ class TableRow(Struct):
     _text: str | None = None
 
     def __repr__(self) -> str:
-        """Everything that the row says, by which a changed file is noticed."""
+        """The number and all values of the row, by which changes of the file are detected."""
         if self._text is None:
             self._text = f"{self.number}{self.values!r}"
         return self._text
@@ -88,9 +88,9 @@ class Table(Protocol):
     """A file with a header and rows.
 
     Attributes:
-        path: of the file.
-        code: of what is wrong with the file itself.
-        header_line: the line that the header is in.
+        path: path of the file.
+        code: diagnostic code for errors of the file itself.
+        header_line: line of the header.
     """
 
     path: str
@@ -98,40 +98,40 @@ class Table(Protocol):
     header_line: int
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The names of the columns, or None after reporting that they are missing."""
+        """The names of the columns; None if they cannot be read."""
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value] | WrongValue]]:
-        """Each row with its number, and its values in the order of the header. What ends the file early is reported."""
+        """Yield the number and the values of each row. An error that ends the file early is reported."""
 
     def place(self, row: TableRow, column: int | None) -> str:
-        """A row, or a cell of it, as people name it.
+        """The name of a row or of one of its cells, for messages.
 
         Args:
-            row: of the file.
-            column: from 1; None: the whole row.
+            row: a row of the file.
+            column: number of the column, from 1; None for the whole row.
         """
 
 
 def report_unreadable(path: str, error: Exception | str, report: Report, hint: str | None = None) -> None:
-    """Report a file whose content is not what its name says."""
+    """Report a file that cannot be read as a table."""
     text = shorten(" ".join(str(error).split()), 200)
     report.error("bad-table", Span(path, 1, 1, 1, 1), text, hint=hint)
 
 
 KEPT_NAMES = 1_000
-"""Different keys of one file that are remembered."""
+"""Maximum number of distinct keys of one file that are remembered."""
 
 LISTED_NAMES = 10
-"""Keys that the warning lists."""
+"""Maximum number of keys that the warning lists."""
 
 _LONGEST_NAME = 40
-"""Letters of a key that the warning shows."""
+"""Maximum number of characters of a key that the warning shows."""
 
 _SHORTEST_START = 3
-"""Letters of a key that may be the start of a known one."""
+"""Minimum length of a key that may be the start of a known one."""
 
 _MISSPELT = 0.8
-"""Share of letters in place below which a key is no misspelt one."""
+"""Minimum share of matching letters at which a key may be a misspelt known one."""
 
 _GRADING = frozenset(
     {
@@ -141,27 +141,27 @@ _GRADING = frozenset(
         *("scoring", "threshold", "thresholds", "turns"),
     }
 )
-"""Words of which one shows that a key is to grade the answer."""
+"""Words that show that a key is meant to grade the answer."""
 
 _SETTING = frozenset({"depends", "model", "provider", "repeat", "skip", "target", "targets", "timeout", "trials"})
-"""Words that begin a key which is to change how the case runs."""
+"""First words of keys that are meant to change how the case runs."""
 
 _EXPECTED = (
     *("actual_output", "correct_answer", "correct_output", "desired_answer", "desired_output", "expected_answer"),
     *("expected_response", "expected_result", "expected_text", "gold", "gold_answer", "golden", "reference"),
     *("reference_output", "target_answer", "truth"),
 )
-"""What other programs call the reference answer, beside the names in `MEANT`."""
+"""Other programs' names for the reference answer, besides those in `MEANT`."""
 
 _FACTS = frozenset({"author", "category", "license", "requires", "version"})
-"""Keys of suites that only describe, so that a row may have them for itself."""
+"""Keys of suites that are only descriptive, so rows may use them for their own data."""
 
 
 class RowKeys:
-    """The unknown keys of the rows of one file.
+    """Moves the unknown keys of the rows of one file into their metadata.
 
     Args:
-        names_type: whether a text is the name of an assertion type.
+        names_type: says whether a text is the name of an assertion type.
     """
 
     def __init__(self, names_type: Callable[[str], bool]) -> None:
@@ -172,12 +172,12 @@ class RowKeys:
         self._first: Place | None = None
 
     def kept(self, row: Node, report: Report, exact: Callable[[], Node | None]) -> Node:
-        """The row with its unknown keys in its metadata; keys that may mean a known one stay where they are.
+        """The row with its unknown keys moved into its metadata, except those that may mean a known key.
 
         Args:
-            row: what the line says.
-            report: gets a key that is set in the metadata too.
-            exact: the row with the place of every key.
+            row: the content of the line.
+            report: receives errors about keys that the metadata sets too.
+            exact: returns the row with the position of each key.
         """
         if not isinstance(row, MapNode) or row.items.keys() <= self._known:
             return row
@@ -202,12 +202,12 @@ class RowKeys:
                 report.error("two-spellings", places[key], message)
             moved, places = {**moved, **own.items}, {**places, **own.keys}
         elif own is not None:
-            return MapNode(rest, keys, row.at)  # it is refused where it is read
+            return MapNode(rest, keys, row.at)  # the reader of 'metadata' refuses it
         metadata = MapNode(moved, places, row.at if own is None else own.at)
         return MapNode({**rest, name: metadata}, {name: row.at, **keys}, row.at)
 
     def warn(self, report: Report) -> None:
-        """All rows were read: one warning that lists the keys."""
+        """Report one warning that lists the moved keys, after all rows were read."""
         if not self._names:
             return
         listed = ", ".join(f"'{shorten(key, _LONGEST_NAME)}'" for key in list(self._names)[:LISTED_NAMES])
@@ -230,7 +230,7 @@ class RowKeys:
 
 
 def may_mean_known(key: str) -> bool:
-    """Whether a key may be a misspelt known one, or is another program's name for something that has an effect."""
+    """Whether a key may be a misspelt known key, or another program's name for a key that has an effect."""
     words = _words(key)
     folded = "".join(words)
     if not words or not _GRADING.isdisjoint(words) or words[0] in _SETTING or folded in _others():
@@ -247,9 +247,9 @@ def _words(key: str) -> list[str]:
 
 @cache
 def _known() -> frozenset[str]:
-    """The keys of cases, and what other programs call them.
+    """The keys of cases, and other programs' names for them, as folded words.
 
-    `solution` decides no verdict, so that a misspelt one does no harm; rows have `user_id` and the like for themselves.
+    `solution` is left out since it affects no verdict, and `user` since rows have keys such as `user_id`.
     """
     own = (*(CASE.canonical - {"solution", "user"}), *CASE.older, *CASE.nested, *CASE.not_yet)
     return frozenset("".join(_words(name)) for name in (*own, *MEANT, *_EXPECTED))
@@ -257,6 +257,6 @@ def _known() -> frozenset[str]:
 
 @cache
 def _others() -> frozenset[str]:
-    """Keys that have an effect elsewhere: in a suite, its `run` and `options`, and in assertions."""
+    """Keys that have an effect elsewhere, as folded words: in a suite, in `run`, in `options` and in assertions."""
     names = {*SUITE.known, *RUN.known, *OPTIONS.known, *shape_of(AuthoredSettings).rules, "type", "value", "include"}
     return frozenset("".join(_words(name)) for name in names - _FACTS)

@@ -1,7 +1,7 @@
-"""Rows of a table as cases, by promptfoo's columns (SPEC section 2).
+"""Turn rows of a table into cases, by promptfoo's columns (SPEC section 2).
 
-Plain columns are variables; those that begin with two underscores say what is expected of the answer, and more. Values
-keep their types; all of a CSV file are texts.
+Plain columns are variables. Columns that begin with two underscores set assertions, the id, metadata and so on. Values
+keep their types; those of a CSV file are all text.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SPECIAL = re.compile(
 _NAMES = ("__expected", "__expected1", "__metric", "__threshold", "__description", "__metadata:", "__config:", "__id")
 
 MOST = 16_384
-"""Columns, as many as a spreadsheet has."""
+"""Maximum number of columns, as in a spreadsheet."""
 
 SHOWN = 50
-"""Mistakes of one header that are reported."""
+"""Maximum number of errors that are reported for one header."""
 
 
 class Column(Struct, frozen=True):
@@ -51,13 +51,13 @@ class Column(Struct, frozen=True):
 
 
 def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> Sequence[Column] | None:
-    """The columns that a header names; None if some are wrong, which is reported.
+    """The columns that a header names; None if some are invalid, which is reported.
 
     Args:
         names: the cells of the header.
         at: position of the header.
-        code: of a header that no table can have.
-        report: receives what is wrong.
+        code: diagnostic code for a header that no table can have.
+        report: receives errors.
     """
     report = report.section()
     if len(names) > MOST:
@@ -68,7 +68,7 @@ def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> S
     places: dict[tuple[str, str], int] = {}
     for place, name in enumerate(map(str.strip, names), 1):
         if report.count > SHOWN:
-            break  # one mistake in the program that wrote it
+            break  # probably one mistake in the program that wrote the file
         if not name:
             hint = "name it, or remove the comma" if code == "bad-csv" else "name it, or remove the column"
             report.error(code, at, f"column {place} has no name", hint=hint)
@@ -77,7 +77,7 @@ def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> S
         if name and (first := places.setdefault(sets, place)) != place:
             message = f"columns {first} and {place}, '{columns[first - 1].name}' and '{name}', set the same key"
             report.error("duplicate-key", at, message)
-    # every `config` names the column of an assertion; `__expected` also means the only one there is, or the first
+    # each `config` names the column of an assertion; `__expected` can also mean the first such column
     expected = [column.key for column in columns if column.kind == "expected"]
     for place, column in enumerate(columns):
         if column.kind != "config" or column.key in expected or report.count > SHOWN:
@@ -119,12 +119,12 @@ class TableCases(Struct):
     """The cases of a table, which may be in several files with the same columns.
 
     Attributes:
-        path: of the first file.
+        path: path of the first file.
         tables: the files, in order.
         expectations: reads the cells with expected results.
         prefix: precedes `row-N`, the id of a row without one.
-        problem_with: returns the problem of these columns for the suite of the rows, if any.
-        name: of the table in messages, where it is not that of a file.
+        problem_with: returns the problem that the columns cause in the suite, or None.
+        name: name of the table in messages, if it is not a file.
     """
 
     path: str
@@ -137,7 +137,7 @@ class TableCases(Struct):
     _columns: Sequence[Column] = ()
 
     def records(self, report: Report) -> Iterator[tuple[int, TableRow]]:
-        """The rows below the header that are not blank."""
+        """Yield the non-blank rows below the headers of all files."""
         number = 0
         for source, table in enumerate(self.tables):
             names = table.header(report)
@@ -150,24 +150,24 @@ class TableCases(Struct):
 
     def node(self, number: int, record: TableRow, report: Report) -> Node | None:
         """The case of a row."""
-        del number  # the row knows it, and its file
+        del number  # the row has it, and its file
         return self._case(record, [self._at(record)] * self._width(record), report)
 
     def exact(self, number: int, record: TableRow, report: Report) -> Node | None:
-        """The case of a row, with the places of its cells."""
+        """The case of a row, with the positions of its cells."""
         del number
         return self._case(record, [self._cell_at(record, place) for place in range(1, self._width(record) + 1)], report)
 
     def renders(self, record: TableRow) -> bool:
-        """Whether rows may contain placeholders."""
+        """Whether a row may contain placeholders."""
         text = repr(record)
         return "{{" in text or "{%" in text
 
     def reworded(self, record: TableRow, found: Diagnostic) -> Diagnostic:
-        """The diagnostic with the row, the cell and the name of the column."""
+        """The diagnostic, whose message also names the row, the cell and the column."""
         table = self.tables[record.source]
         if found.span is not None and found.span.file != table.path:
-            return found  # it is the suite's own, and the same for every row
+            return found  # about the suite, and the same for every row
         place = found.span.column if found.span is not None and found.span.end_column > found.span.column else None
         where = (f"{self.name}, " if self.name else "") + table.place(record, place)
         if place is not None and place <= len(self._columns):
@@ -175,7 +175,7 @@ class TableCases(Struct):
         return replace(found, message=f"{where}: {found.message}", span=self._at(record))
 
     def _read_header(self, source: int, names: Sequence[str], report: Report) -> bool:
-        """Whether the columns of a file can be used; reported where they cannot."""
+        """Read the header of a file. Return whether it is valid; errors are reported."""
         table = self.tables[source]
         top = Span(table.path, table.header_line, 1, table.header_line, 1)
         if source:
@@ -197,7 +197,7 @@ class TableCases(Struct):
         return True
 
     def _at(self, record: TableRow) -> Span:
-        """The place of a row as a whole: of no width, so that it is not taken for its first cell."""
+        """Position of a whole row, with no width, so that it is not mistaken for that of its first cell."""
         return Span(self.tables[record.source].path, record.line, 1, record.line, 1)
 
     def _id_of(self, row: TableRow) -> str:
@@ -218,9 +218,9 @@ class TableCases(Struct):
         items: dict[str, Node] = {"id": Scalar(self._id_of(row), self._id_of(row), at)}
         said: dict[str, dict[str, Any]] = defaultdict(dict)  # kind of column → key → node
         for place, cell_at in enumerate(places):
-            value = values[place] if place < len(values) else ""  # a sheet leaves empty cells out
+            value = values[place] if place < len(values) else ""  # sheets omit empty cells at the end
             column = self._columns[place] if place < len(self._columns) else None
-            is_text = type(value) is str and column is not None  # first: all cells of a CSV file are texts
+            is_text = type(value) is str and column is not None  # checked first: all cells of a CSV file are text
             problem = None if is_text else _problem(value, column)
             if problem is not None:
                 own.error(code, self._cell_at(row, place + 1), problem.message, hint=problem.hint)
@@ -242,7 +242,7 @@ class TableCases(Struct):
 
 
 def _problem(value: Value, column: Column | None) -> WrongValue | None:
-    """What is wrong with a value in a column."""
+    """The problem of a value in a column, or None."""
     if isinstance(value, WrongValue):
         return value
     if column is None:
@@ -256,7 +256,7 @@ def _problem(value: Value, column: Column | None) -> WrongValue | None:
 
 
 def _node(value: Any, kind: str, at: Span) -> Node | None:
-    """What a cell says; None: it is empty, which says nothing, except of a variable."""
+    """The node of a cell; None if the cell is empty and sets no variable."""
     if kind == "vars":
         return node_of(value, at)
     text = _text(value)
@@ -272,7 +272,7 @@ def _node(value: Any, kind: str, at: Span) -> Node | None:
 
 
 def _text(value: Json) -> str:
-    """A value as the text that a cell of a CSV file would have."""
+    """A value as the text of a CSV cell."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list | dict):
