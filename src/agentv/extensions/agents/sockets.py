@@ -1,13 +1,13 @@
-"""Unix sockets by which agents reach us: listening at one, and what leads to one from the agent's side.
+"""Unix sockets through which agents reach agentv: listening on a socket, and forwarding to it from the agent's side.
 
-A file of its own, which any Python runs without this package. It knows nothing: what answers is in our process, at the
-other end of the socket.
+This file is self-contained: any Python can run it without the package. It only copies bytes; the server is in agentv's
+process, at the other end of the socket.
 
-- `python sockets.py SOCKET` copies standard streams to the socket and back: the end of a scripted MCP server that an
-  agent starts.
-- `python sockets.py PORT=SOCKET… -- PROGRAM ARGUMENT…` listens on 127.0.0.1 in a network namespace, leaves a process
-  behind that forwards, and becomes the program, which so has its own streams, status and signals. The process that
-  forwards ends with its namespace.
+- `python sockets.py SOCKET` copies the standard streams to the socket and back. Agents start it as a scripted MCP
+  server.
+- `python sockets.py PORT=SOCKET… -- PROGRAM ARGUMENT…` listens on 127.0.0.1 in a network namespace, leaves a
+  forwarding process behind, and becomes the program, which therefore has its own streams, exit status and signals. The
+  forwarding process ends with its namespace.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _CANNOT_START = 127
 
 
 def listening_at(path: str) -> socket.socket:
-    """A Unix socket that listens at an absolute path.
+    """Return a Unix socket that listens at an absolute path.
 
     Raises:
-        OSError: that is not possible.
+        OSError: the socket cannot be created there.
     """
     made = _at(path, socket.socket.bind)
     made.listen()
@@ -40,7 +40,7 @@ def listening_at(path: str) -> socket.socket:
 
 
 def _at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket:
-    """A Unix socket with which something was done at a path, which may be longer than the system takes."""
+    """Return a Unix socket that was bound or connected to a path, which may exceed the system's length limit."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     directory = -1
     try:
@@ -59,7 +59,7 @@ def _at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket
 
 
 def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
-    """What stands in front of a program for which ports are forwarded.
+    """Return the words to put in front of a program's command line so that ports are forwarded for it.
 
     Args:
         forwards: port → absolute path of a socket.
@@ -69,7 +69,7 @@ def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
 
 
 def relay(path: str) -> None:
-    """Copy standard streams both ways until either side ends."""
+    """Copy stdin to a socket, and what the socket sends to stdout, until the socket is closed."""
     connection = _at(path, socket.socket.connect)
     threading.Thread(target=_send, args=(connection,), daemon=True).start()
     while chunk := connection.recv(_CHUNK):
@@ -90,8 +90,8 @@ def _forward_and_become(pairs: Sequence[str], program: Sequence[str]) -> None:
         _leave_behind(listening)
         for one, _ in listening:
             one.close()
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would too
-        os.execvp(program[0], list(program))  # noqa: S606  # no shell is meant
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that
+        os.execvp(program[0], list(program))  # noqa: S606  # no shell is intended
     except (OSError, ValueError) as error:
         os.write(2, f"cannot start {program[0]}: {error}\n".encode(errors="replace"))
     os._exit(_CANNOT_START)
@@ -107,7 +107,7 @@ def _listen(pair: str) -> tuple[socket.socket, str]:
 
 
 def _leave_behind(listening: Sequence[tuple[socket.socket, str]]) -> None:
-    """Forward in a process that is no child of this one, so that the program never waits for it."""
+    """Forward in a process that is not a child of this one, so that the program never waits for it."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -115,7 +115,7 @@ def _leave_behind(listening: Sequence[tuple[socket.socket, str]]) -> None:
     os.setsid()
     if os.fork():
         os._exit(0)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the program may still need the ports to end
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the program may need the ports while it shuts down
         signal.signal(number, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
@@ -136,7 +136,7 @@ def _accept(listening: socket.socket, path: str) -> None:
 
 
 def _forward(connection: socket.socket, path: str) -> None:
-    """Copy both ways until both sides have ended. Nobody at the socket: the connection is closed."""
+    """Copy both ways until both sides have ended. Close the connection if nothing listens at the socket."""
     with connection:
         try:
             outside = _at(path, socket.socket.connect)
@@ -158,7 +158,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
     for one, how in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
         try:
             one.shutdown(how)
-        except OSError:  # it has ended already
+        except OSError:  # already closed
             continue
 
 

@@ -1,4 +1,4 @@
-"""`acp`: an agent that speaks the Agent Client Protocol works on the case."""
+"""`acp`: agents that speak the Agent Client Protocol."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ class Acp(AcpSettings):
     """Starts an agent that speaks the Agent Client Protocol (ACP) on stdio."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that starts an agent for each trial."""
-        from agentv.extensions.agents.adapters import acp_session  # noqa: F401  # half a second that must not count as the first answer's
+        """Return a target that starts an agent for each trial."""
+        from agentv.extensions.agents.adapters import acp_session  # noqa: F401  # takes half a second, which must not count towards the first answer
 
         del spec, executor
         return AcpTarget(self)
 
 
 class AcpTarget(SessionTarget["AcpSession"]):
-    """Agents of one target."""
+    """A target that starts an agent over ACP for each trial."""
 
     def __init__(self, settings: Acp) -> None:
         super().__init__()
         self._settings = settings
 
     async def begin(self, request: TargetRequest) -> AcpSession | Failure:
-        """A session with an agent that is started for it."""
+        """Start an agent and return its session."""
         from agentv.extensions.agents.adapters.acp_session import open_session
 
         return await open_session(self._settings, request)
 
     async def ask(self, session: AcpSession, request: TargetRequest) -> TargetResponse | Failure:
-        """The answer of the agent."""
+        """Return the agent's answer."""
         return await session.prompt(request)

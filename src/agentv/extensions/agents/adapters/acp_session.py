@@ -1,4 +1,4 @@
-"""One session with an agent: started, asked in content blocks, ended; what it says of itself, and its trace."""
+"""One ACP session with an agent: start it, prompt it, end it, and build the trace of each turn."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from agentv.version import __version__
 
 
 def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
-    """What an agent is asked, as content blocks; why it cannot be.
+    """Return the content blocks of a prompt, or a Failure if the agent does not accept its pictures.
 
     Args:
-        messages: those that are new to the session. Several are one text, as a prompt of theirs is.
-        agent: what it said of itself.
+        messages: messages that are new to the session; their texts are joined into one block.
+        agent: the agent's reply to `initialize`, which gives its capabilities.
     """
     blocks: list[Any] = [text_block(prompt_text(tuple(messages)))]
     for message in messages:
@@ -62,7 +62,7 @@ def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
 
 
 def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
-    """MCP servers as `session/new` takes them; a Failure `no-tools` where the agent does not speak their transport."""
+    """Return MCP servers as parameters of `session/new`, or a Failure `no-tools` if the agent lacks a transport."""
     capabilities = agent.agent_capabilities and agent.agent_capabilities.mcp_capabilities
     made: list[Any] = []
     for one in servers:
@@ -86,11 +86,11 @@ _EXIT_S = 1.0
 
 
 class AcpSession:
-    """A session that takes prompts. Made by `open_session`.
+    """A session with one agent, which `open_session` creates.
 
     Attributes:
-        usable: it can be asked again.
-        directory: that was made for it, and is removed with it; None: it works in that of the trial.
+        usable: whether it can be prompted again.
+        directory: temporary directory that is removed with the session; None if it works in the trial's workspace.
     """
 
     def __init__(self, settings: AcpSettings, process: AgentProcess, request: TargetRequest, root: str) -> None:
@@ -103,8 +103,8 @@ class AcpSession:
         self._client = AcpClient(settings.permissions, root)
         self._client.trace = self._trace
         self._transport = AcpTransport(process, self._updated)
-        self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
-        self._agent: InitializeResponse | None = None  # what it says of itself
+        self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # implements a part of Client
+        self._agent: InitializeResponse | None = None  # its reply to `initialize`
         self._id = ""
         self._model: str | None = None
         self._earlier_cost_usd = 0.0
@@ -112,13 +112,13 @@ class AcpSession:
         self.usable = False
 
     def _updated(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
-        """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
+        """Handle an update. Only tool calls count from other sessions, such as those of sub-agents."""
         if session_id in {None, self._id}:
             return self._trace.update(fields)
         return self._trace.update(fields) if is_call(fields) else None
 
     async def open(self, request: TargetRequest) -> Failure | None:
-        """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
+        """Initialize, authenticate if that needs no input, and begin the session. Return a Failure on error."""
         limits = self.limits
         opening = asyncio.ensure_future(self._opened(request))
         try:
@@ -133,8 +133,8 @@ class AcpSession:
             opening.cancel()
 
     async def _done_or_limited(self, doing: asyncio.Future[Any]) -> None:
-        """Wait until something is done, or the agent has reached a limit or its time."""
-        doing.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        """Wait until a future is done, a limit is reached or the time is up."""
+        doing.add_done_callback(lambda one: one.cancelled() or one.exception())  # mark its exception as retrieved
         both = (doing, self.limits.reached)
         await asyncio.wait(both, timeout=self.limits.left_s, return_when=asyncio.FIRST_COMPLETED)
 
@@ -164,7 +164,7 @@ class AcpSession:
         return await self._configured(options)
 
     async def _configured(self, options: Any) -> Failure | None:
-        """Set the model and the mode that the target names; why that cannot be."""
+        """Set the target's model and mode. Return a Failure if the agent has no option for its model."""
         settings = self._settings
         if settings.model is not None and settings.model != self._model:
             found = next((one for one in options or () if one.get("category") == "model"), None)
@@ -178,7 +178,7 @@ class AcpSession:
         return None
 
     async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask; the answer with its trace. After a failure the session is not asked again."""
+        """Prompt the agent and return its answer with the trace. After a failure, the session is not usable."""
         if trials.follows(request):
             self._on_activity = request.on_activity
             self._trace = self._client.trace = TraceBuilder(prompt_text(request.messages), self._progressed)
@@ -200,10 +200,10 @@ class AcpSession:
             return await self._lost(error, "before it answered")
         finally:
             asking.cancel()
-            self._transport.native = bytearray()  # what it has is of this answer
+            self._transport.native = bytearray()  # it held the stream of this turn
 
     def _judged(self, ended: Any, moment: int) -> TargetResponse | Failure:
-        """The answer, unless how it ended makes it none."""
+        """Return the answer, or a Failure if the way in which the turn ended invalidates it."""
         if self._transport.broken is not None:
             return self._failed(self._transport.broken.code, self._transport.broken.message)
         reason = ended.stop_reason
@@ -224,7 +224,7 @@ class AcpSession:
         return response
 
     async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
-        """Have the agent end its turn, and give what it has done until then."""
+        """Cancel the turn and return a Failure with what the agent has done so far."""
         with suppress(Exception):
             async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
                 await self._connection.cancel(self._id)
@@ -232,7 +232,7 @@ class AcpSession:
         return trials.failed(self.limits.code, why, self._response("cancelled", None))
 
     async def _lost(self, error: Exception, when: str) -> Failure:
-        """Why a call of the agent gave nothing."""
+        """Return the Failure for an error of a call to the agent."""
         if isinstance(error, RequestError):
             data = error.data
             more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
@@ -246,7 +246,7 @@ class AcpSession:
             first = error.errors()[0]
             place = ".".join(str(one) for one in first["loc"])
             return self._failed(trials.PROTOCOL, f"the agent's reply is not of the protocol: {place}: {first['msg']}")
-        with suppress(TimeoutError):  # what it still said tells more than that it is gone
+        with suppress(TimeoutError):  # the rest of the stream may say why the agent ended
             async with asyncio.timeout(_EXIT_S):
                 await self._transport.ended.wait()
         broken = self._transport.broken
@@ -264,11 +264,11 @@ class AcpSession:
         return trials.response_of(trace, self._trace.answer, self.limits.elapsed_ms, self._process.stderr)
 
     def _traced(self, reason: str, ended: Any) -> Trace:
-        """The trace of a turn.
+        """Return the trace of a turn.
 
         Args:
-            reason: why the agent ended it, in its own words.
-            ended: the agent's answer to the prompt, or None.
+            reason: the agent's stop reason.
+            ended: the agent's response to the prompt, or None if it gave none.
         """
         builder, info = self._trace, self._agent and self._agent.agent_info
         steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
@@ -276,7 +276,7 @@ class AcpSession:
         used, whole = getattr(ended, "usage", None), builder.cost_usd
         reported = None if used is None else tokens_of(used.model_dump(by_alias=True))
         usage = usage_of_turn(name, reported, called_tools=bool(builder.calls))
-        cost = None if whole is None else max(0.0, whole - self._earlier_cost_usd)  # the agent gives the session's
+        cost = None if whole is None else max(0.0, whole - self._earlier_cost_usd)  # reported per session
         if usage is not None or cost is not None:
             steps = (*steps, UsageStep(builder.model or self._model, usage, cost))
         return Trace(
@@ -293,7 +293,6 @@ class AcpSession:
         )
 
     def _metadata(self) -> dict[str, Any]:
-        """What is known of the agent beside its steps."""
         agent, transport = self._agent, self._transport
         facts: dict[str, Any] = {"session_id": self._id, "turns": self._trace.turns}
         if agent is not None:
@@ -315,7 +314,7 @@ class AcpSession:
         self._on_activity(AgentActivity(tool, turns, calls, None, cost))
 
     async def close(self, grace_s: float = GRACE_S) -> None:
-        """End the agent, and remove the directory that was made for it."""
+        """End the agent and remove the session's temporary directory."""
         self.usable = False
         self.limits.close()
         try:
@@ -329,7 +328,7 @@ class AcpSession:
 
 
 async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSession | Failure:
-    """Start an agent and begin a session in the workspace, else in a directory of its own."""
+    """Start an agent and begin a session in the workspace, or in a temporary directory if there is no workspace."""
     directory = None if request.workspace_path is not None else TemporaryDirectory(prefix=temporary_prefix())
     root = request.workspace_path or (directory.name if directory else "")
     process: AgentProcess | Failure | None = None
@@ -354,7 +353,7 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
 
 
 def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | None:
-    """A way to authenticate that needs nothing: its variables are all set."""
+    """Return an authentication method whose required variables are all set, or None."""
     for one in agent.auth_methods or ():
         variables = getattr(one, "vars", None)
         if variables and all(variable.name in env or getattr(variable, "optional", False) for variable in variables):

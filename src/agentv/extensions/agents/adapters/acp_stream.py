@@ -1,8 +1,8 @@
-"""The stream of an agent that speaks the Agent Client Protocol: messages, permissions, the trace of an answer.
+"""The message stream of an agent that speaks the Agent Client Protocol: transport, permissions, trace of an answer.
 
-The SDK gets requests and responses. Notifications of the session go straight to the trace, in the order of the wire, so
-that one that the SDK cannot read is not lost. Files and commands are the agent's own business, which it does in its
-sandbox: we announce neither capability.
+The SDK handles requests and responses. Session notifications go straight to the trace, in the order of their arrival,
+so that updates that the SDK cannot parse are not lost. Agents access files and run commands by themselves, in their
+sandbox, so neither client capability is announced.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ class AcpTransport:
 
     Args:
         process: the agent.
-        on_update: gets the session of each `session/update`, and the update as JSON; says what is wrong with it.
+        on_update: called with the session id and the content of each `session/update`; returns what is wrong with it,
+            or None.
 
     Attributes:
-        broken: what the agent sent that is not the protocol; None: nothing. The stream ends there.
-        ended: set when nothing more is read.
-        native: the stream as it came, both directions together, a message a line.
-        noise: lines that are no messages, such as logs on stdout.
+        broken: Failure for output that is too large or violates the protocol, at which reading stops; None at first.
+        ended: set when reading has ended.
+        native: the raw stream of both directions, one message per line; secrets in `session/new` are masked.
+        noise: number of lines that are not messages, such as logs on stdout.
     """
 
     def __init__(self, process: AgentProcess, on_update: Callable[[object, Mapping[str, Any]], str | None]) -> None:
@@ -55,7 +56,7 @@ class AcpTransport:
         """Write a message.
 
         Raises:
-            ConnectionError: it is a request, and the agent reads no more. A response is then left unsaid.
+            ConnectionError: the message is a request and the agent no longer reads. Other messages are then dropped.
         """
         line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
         secret = message.get("method") == "session/new"
@@ -67,7 +68,7 @@ class AcpTransport:
                 raise ConnectionError("the agent reads no more") from error
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next request or response; None: the stream has ended, or is broken."""
+        """Return the next request or response, or None if the stream has ended or is broken."""
         while self.broken is None:
             try:
                 line = await self._process.line()
@@ -96,7 +97,7 @@ class AcpTransport:
         return None
 
     async def close(self) -> None:
-        """Nothing: the process is ended by who started it."""
+        """Do nothing: the session ends the process."""
 
     def _end(self) -> None:
         rest = self._process.partial.strip()
@@ -106,7 +107,7 @@ class AcpTransport:
                 self.broken = _not_protocol("the stream ends in the middle of a message", rest)
 
     def _message(self, line: bytes) -> dict[str, Any] | None:
-        """The message of a line; None where it has none, which may break the stream."""
+        """Return the message in a line, or None if it has none. A malformed message sets `broken`."""
         line = line.strip()
         if not line:
             return None
@@ -132,7 +133,7 @@ def _not_protocol(what: str, line: bytes) -> Failure:
 
 
 def masked(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A `session/new` without the values of the environment and the headers of its MCP servers."""
+    """Return a `session/new` message with the environment and header values of its MCP servers masked."""
     params = dict(message["params"])
     servers = [dict(server) for server in params.get("mcpServers", ())]
     for server in servers:
@@ -143,11 +144,11 @@ def masked(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class TraceBuilder(AcpSteps):
-    """The trace of one answer, built from `session/update` notifications as they come.
+    """The trace of one answer, built from `session/update` notifications as they arrive.
 
     Args:
-        prompt: what the agent is asked.
-        on_progress: called after each update of the agent's.
+        prompt: text of the prompt.
+        on_progress: called after each update from the agent.
     """
 
     def __init__(self, prompt: str, on_progress: Callable[[], None] = lambda: None) -> None:
@@ -162,7 +163,7 @@ class TraceBuilder(AcpSteps):
         return round((time.monotonic() - self._start) * 1000, 3)
 
     def update(self, fields: Mapping[str, Any]) -> str | None:
-        """Take an update; what is wrong with it. An echo of the prompt is passed over."""
+        """Add an update and return what is wrong with it, or None. Echoes of the prompt are ignored."""
         if fields.get("sessionUpdate") == "user_message_chunk":
             return None
         fault = super().update(fields)
@@ -170,19 +171,21 @@ class TraceBuilder(AcpSteps):
         return fault
 
     def use(self, fields: Mapping[str, Any]) -> AcpCall:
-        """The call that a request for permission is about, which may be new."""
+        """Return the call that a permission request is about, adding it if it is new."""
         self.call(fields)
         self._on_progress()
         return self.calls[str(fields.get("toolCallId"))]
 
 
 def decide(policy: Decision | Sequence[PermissionRule], call: AcpCall, root: str) -> tuple[bool, str]:
-    """Whether an agent may make a call, and why: the first rule that applies; none does: it may not.
+    """Return whether an agent may make a call, and why.
+
+    The first rule that applies decides. If none applies, the call is denied.
 
     Args:
-        policy: of the target.
-        call: what is asked for.
-        root: the workspace, which the paths of rules count from.
+        policy: `permissions` of the target.
+        call: the call that needs permission.
+        root: the workspace, to which the paths of rules are relative.
     """
     if isinstance(policy, str):
         return policy == "allow", f"permissions: {policy}"
@@ -205,9 +208,9 @@ def _applies(rule: PermissionRule, call: AcpCall, root: str) -> bool:
 
 
 def _is_under(pattern: str, path: str, root: str) -> bool:
-    """Whether a file's true place matches a glob: a symbolic link counts as what it leads to."""
+    """Whether the path of a file matches a glob, after symbolic links are resolved."""
     true_root = os.path.realpath(root)
-    true_path = os.path.realpath(path if os.path.isabs(path) else os.path.join(root, path))  # noqa: PTH117, PTH118  # text in, text out
+    true_path = os.path.realpath(path if os.path.isabs(path) else os.path.join(root, path))  # noqa: PTH117, PTH118
     inside = true_path == true_root or true_path.startswith(true_root + os.sep)
     seen = os.path.relpath(true_path, true_root) if inside else true_path
     if pattern.startswith("**/") and fnmatch.fnmatchcase(seen, pattern[3:]):
@@ -216,18 +219,18 @@ def _is_under(pattern: str, path: str, root: str) -> bool:
 
 
 _WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
-"""Kinds of options for either decision, the narrower first."""
+"""Whether a call is allowed → kinds of options that say so, the narrower first."""
 
 
 class AcpClient:
-    """The client of one session: a part of the SDK's `Client`, which answers by itself that other methods do not exist.
+    """The client of one session: the part of the SDK's `Client` that is needed; the SDK refuses other methods.
 
     Args:
-        policy: of the target.
+        policy: `permissions` of the target.
         root: the workspace.
 
     Attributes:
-        trace: of the answer that is being given; set before each prompt.
+        trace: trace of the current answer; set before each prompt.
     """
 
     trace: TraceBuilder
@@ -236,8 +239,8 @@ class AcpClient:
         self._policy = policy
         self._root = root
 
-    async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # the SDK's signature
-        """Answer by the policy, with an option of the agent's."""
+    async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # signature of the SDK
+        """Answer a permission request by the policy, with one of the options that the agent offers."""
         fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         call = self.trace.use(fields)
         allowed, reason = decide(self._policy, call, self._root)

@@ -1,4 +1,4 @@
-"""`claude`: Claude Code, by its stream of JSON events (`--output-format stream-json`)."""
+"""`claude`: Claude Code, read from its stream of JSON events (`--output-format stream-json`)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from agentv.ports import TargetRequest
 from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
 
 _ENVIRONMENT = {
-    "IS_SANDBOX": "1",  # as root it works only with this variable
-    "MCP_CONNECTION_NONBLOCKING": "false",  # else its first call goes out before it knows the tools
+    "IS_SANDBOX": "1",  # required to run as root
+    "MCP_CONNECTION_NONBLOCKING": "false",  # otherwise the first model call is sent before the tools are known
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 }
@@ -70,7 +70,7 @@ class Claude(NativeProvider):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports rules that Claude Code has no counterpart of; what is wrong with the settings of any agent."""
+        """Report rules that Claude Code cannot express, and what is wrong with the settings of any agent."""
         yield from NativeProvider.validate(self)
         if not isinstance(self.permissions, str):
             allowed = False
@@ -87,7 +87,7 @@ class Claude(NativeProvider):
                 allowed = allowed or rule.action == "allow"
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """Its command line. All that is set is set by flags, so that the user's own files stay as they are."""
+        """Return its command line. All settings are passed as flags, so that the user's own files stay unchanged."""
         servers, rules = (*request.mcp_servers, *self.servers), self.permissions
         argv = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
         files = {}
@@ -115,7 +115,7 @@ class Claude(NativeProvider):
         return Launch(tuple(argv), self._env(request), files, _SKILLS, request.prompt.encode(errors="replace"))
 
     def reader(self, recorder: Recording, memory: Memory) -> ClaudeStream:
-        """A reader for one turn."""
+        """Return a reader for one turn."""
         return ClaudeStream(recorder, memory.usage)
 
     def _env(self, request: TargetRequest) -> dict[str, str]:
@@ -127,11 +127,11 @@ class Claude(NativeProvider):
 
 
 class ClaudeStream:
-    """Reads the events of one turn. One message comes in several events of one id, a block in each.
+    """Reads the events of one turn. A message is split into events of the same id, one for each block.
 
     Args:
-        recorder: of the turn.
-        earlier: model → its usage in the turns before, which older versions add up; kept up to date.
+        recorder: recorder of the turn.
+        earlier: model → its usage in earlier turns, which older versions include in later ones; updated in place.
     """
 
     def __init__(self, recorder: Recording, earlier: dict[str, JsonObject]) -> None:
@@ -146,7 +146,7 @@ class ClaudeStream:
         self._session_id = ""
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind = event.get("type")
         self._session_id = text(event, "session_id") or self._session_id
         if kind == "system":
@@ -159,19 +159,19 @@ class ClaudeStream:
             self._result(event)
 
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """Return how the turn ended."""
         if not self._results:
             return Ending(failure=self._retrying, session_id=self._session_id)
         last = self._results[-1]
         output, reason = text(last, "result") if "result" in last else None, text(last, "stop_reason")
-        # It counts the results that follow when work in the background has ended.
+        # `result_index` numbers the further results, which follow when work in the background has ended.
         numbers = [one.get("result_index") for one in self._results]
         return Ending(
             output,
             _failure(last),
             self._session_id,
             stop_reason=reason or text(last, "subtype"),
-            complete=not self._sub_agents and not self._works,  # what follows a result is not in it
+            complete=not self._sub_agents and not self._works,  # a result does not cover what follows it
             repeated=len(numbers) > 1 and numbers != list(range(len(numbers))),
         )
 
@@ -227,7 +227,7 @@ class ClaudeStream:
             self._recorder.usage(model, tokens, number(used, "costUSD"))
 
     def _used(self, event: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-        """Model → usage since the result before. Those of single messages are the usages at their beginning."""
+        """Yield each model's usage since the previous result. A message event has only the usage at its beginning."""
         whole, since = mapping(event, "modelUsage"), event.get("model_usage_since_last_result")
         for model in whole if not isinstance(since, dict) else since:
             used = mapping(whole if not isinstance(since, dict) else since, model)
@@ -240,7 +240,7 @@ class ClaudeStream:
 
 
 def _failure(result: JsonObject) -> Failure | None:
-    """Why a result is no answer, whatever its subtype says."""
+    """Return why a result is not an answer, even if its subtype is `success`; None if it is one."""
     subtype, said = text(result, "subtype"), text(result, "result")
     errors = texts(result, "errors")
     why = (said or "; ".join(errors) or subtype)[:500]
@@ -259,7 +259,7 @@ def _failure(result: JsonObject) -> Failure | None:
 
 
 def _rules(rules: Sequence[PermissionRule]) -> dict[str, Any]:
-    """Rules as its settings take them: a denial wins over what is allowed."""
+    """Return rules as Claude Code's settings, where a denial always wins."""
     made: dict[str, list[str]] = {"allow": [], "deny": []}
     for rule in rules:
         for name in _native_names(rule.tool or "*"):
@@ -277,7 +277,7 @@ def _native_names(tool: str) -> Sequence[str]:
 
 
 def _servers(servers: Iterable[McpServer]) -> dict[str, Any]:
-    """Name → server, as its configuration has them."""
+    """Return MCP servers by name, as in Claude Code's configuration."""
     made: dict[str, Any] = {}
     for one in servers:
         if one.transport == "http":

@@ -1,4 +1,4 @@
-"""`codex`: Codex, by the events of `codex exec --json`."""
+"""`codex`: Codex, read from the events of `codex exec --json`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Codex(NativeProvider):
     ] = None
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """Its command line; the configuration is a file in a HOME of the trial's own, else flags."""
+        """Return its command line. The configuration is a file if the trial has its own HOME, otherwise flags."""
         config = self._config(request, directories)
         report = _ROLLOUT if self.permissions == "deny" else ""
         if report and not directories.fresh_home:
@@ -84,11 +84,11 @@ class Codex(NativeProvider):
         return Launch(tuple(argv), env, files, skills, stdin, report)
 
     def reader(self, recorder: Recording, memory: Memory) -> CodexStream:
-        """A reader for one turn."""
+        """Return a reader for one turn."""
         return CodexStream(recorder, memory.usage, memory.refused, reads_only=self.permissions == "deny")
 
     def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
-        """Key of its configuration → value, as TOML spells it."""
+        """Return its configuration: key → value in TOML."""
         gateway = request.gateway
         confined = self.permissions == "allow"
         config = {
@@ -126,14 +126,14 @@ class Codex(NativeProvider):
 
 
 class CodexStream:
-    """Reads the events of one turn: items that begin, change and are completed.
+    """Reads the events of one turn: items that start, change and complete.
 
     Args:
-        recorder: of the turn.
-        session_usage: counts of the session so far, which each turn's usage includes; kept up to date.
-        refused: calls of the session that were refused, so that none counts in two turns; kept up to date.
-        reads_only: its sandbox lets it write nothing. Its stream shows that in what its commands print alone; that a
-            patch was refused is in its record of the session.
+        recorder: recorder of the turn.
+        session_usage: usage of the session so far, which each turn's usage includes; updated in place.
+        refused: ids of the session's refused calls, so that none counts in two turns; updated in place.
+        reads_only: whether its sandbox is read-only. The stream shows this only in the output of commands; refused
+            patches appear in the record of the session.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class CodexStream:
         self._trouble = ""
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind = text(event, "type")
         if kind == "thread.started":
             self._session_id = text(event, "thread_id")
@@ -173,7 +173,7 @@ class CodexStream:
             self._take_recorded(mapping(event, "payload"))
 
     def ending(self) -> Ending:
-        """How the turn ended. An error that nothing followed is its end, too."""
+        """Return how the turn ended. An error that nothing follows also ends it."""
         failure = self._failure
         if failure is None and not self._ended and self._trouble:
             failure = Failure(API, f"the agent reports an error: {self._trouble}")
@@ -182,7 +182,7 @@ class CodexStream:
         return Ending(None, failure, self._session_id, stop_reason=reason, complete=complete, repeated=repeated)
 
     def _take_recorded(self, payload: JsonObject) -> None:
-        """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""
+        """Read an entry of the session's record: outputs of calls that the sandbox refused become denials."""
         parts = (text(one, "text") for one in items(payload, "output"))
         output, call_id = text(payload, "output") or "\n".join(parts), text(payload, "call_id")
         if call_id in self._refused or _REFUSED not in output:
@@ -227,11 +227,11 @@ _CALLS: Mapping[str, Callable[[JsonObject], tuple[str, JsonObject]]] = {
     "todo_list": lambda item: ("todo_list", {"items": list(items(item, "items"))}),
     "collab_tool_call": lambda item: (text(item, "tool") or "spawn_agent", {"prompt": item.get("prompt")}),
 }
-"""Type of an item → name and arguments of the call that it is."""
+"""Type of an item → function that returns the name and arguments of its tool call."""
 
 
 def _result(item: JsonObject, kind: str) -> tuple[Any, str | None]:
-    """Result of a call, and why it failed."""
+    """Return the result of a call and its error, each None if there is none."""
     if kind == "command_execution":
         code, output = item.get("exit_code"), text(item, "aggregated_output")
         failed = isinstance(code, int) and code != 0
@@ -250,7 +250,7 @@ def _message(error: JsonObject) -> str:
 
 
 def toml(value: object) -> str:
-    """A value as TOML spells it on one line."""
+    """Return a value as TOML on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{toml(str(key))} = {toml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""`copilot-cli`: GitHub Copilot CLI, by its JSON output."""
+"""`copilot-cli`: GitHub Copilot CLI, read from its JSON output."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _INSTRUCTIONS = ".copilot/copilot-instructions.md"
 
 _ERROR_LENGTH = 300
 _DENIALS = ("denied", "rejected")
-"""Codes of errors of a tool whose use was not allowed."""
+"""Error codes of a tool call that was not allowed."""
 
 _KINDS = {"shell": "shell", "edit": "write", "write": "write"}
-"""Canonical name of a tool → what Copilot calls the permission for it."""
+"""Canonical name of a tool → Copilot's name of the permission for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class CopilotCli(AnyModelSettings):
     unsupported: ClassVar[Mapping[str, str]] = {"system_prompt": "use 'append_system_prompt'"}
 
     def validate(self) -> Iterable[Issue]:
-        """Reports what Copilot CLI has no counterpart of."""
+        """Report settings that Copilot CLI cannot follow."""
         yield from AnyModelSettings.validate(self)
         if self.api == "gemini":
             yield Issue(("api",), "Copilot CLI speaks the protocols 'openai' and 'anthropic'")
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt comes on stdin."""
+        """Return how to start one headless turn. The prompt is passed on stdin."""
         access = model_access(self, request, self.model_protocol or self.api)
         env = {"COPILOT_AUTO_UPDATE": "false"}
         if access is not None:
@@ -85,7 +85,7 @@ class CopilotCli(AnyModelSettings):
         return Launch(argv, env, files, skills, request.prompt.encode(), _USAGE)
 
     def reader(self, recorder: Recording, memory: Memory) -> CopilotReader:
-        """A reader for one turn."""
+        """Return a reader for one turn."""
         return CopilotReader(recorder, memory.usage)
 
 
@@ -98,11 +98,11 @@ def _server(server: McpServer) -> Mapping[str, Any]:
 
 
 class CopilotReader:
-    """Reads the events of one turn, and the file of its usage.
+    """Reads the events of one turn, and its usage file.
 
     Args:
-        recorder: of the turn.
-        totals: model → usage of the turns before: the file has those of the whole session.
+        recorder: recorder of the turn.
+        totals: model → usage of earlier turns, which the file's totals include; updated in place.
     """
 
     def __init__(self, recorder: Recording, totals: dict[str, JsonObject]) -> None:
@@ -117,7 +117,7 @@ class CopilotReader:
         self._names: dict[str, str] = {}
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         if event.get("type") == "result":
             self._results.append(event)
             self._works = False
@@ -145,7 +145,7 @@ class CopilotReader:
         self._recorder.agent(model=text(data, "model"))
         self._recorder.message(said, reasoning=thought, message_id=identity, parent=parent)
         if parent is None:
-            self._error = ""  # what failed before was tried again
+            self._error = ""  # the failed call was retried
             self._answer = said
 
     def _called(self, data: JsonObject) -> None:
@@ -168,7 +168,7 @@ class CopilotReader:
         self._recorder.tool_result(identity, result or None, error=message)
 
     def _used(self, metrics: JsonObject) -> None:
-        """The totals of a session, without what it had used before this turn."""
+        """Add the totals of the session, less its usage before this turn."""
         for model in metrics:
             whole = mapping(mapping(metrics, model), "usage")
             used = tokens_of(difference(whole, self._totals.get(model, {})))
@@ -177,7 +177,7 @@ class CopilotReader:
                 self._tokens = used if self._tokens is None else self._tokens + used
 
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """Return how the turn ended."""
         result = self._results[-1] if self._results else {}
         return Ending(
             self._answer,

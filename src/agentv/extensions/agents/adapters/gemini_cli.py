@@ -1,4 +1,4 @@
-"""`gemini-cli`: Gemini CLI, by its `stream-json` output."""
+"""`gemini-cli`: Gemini CLI, read from its `stream-json` output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INSTRUCTIONS = ".gemini/GEMINI.md"
 _LIMITS = ("FatalTurnLimitedError", "MaxSessionTurns")
 _CANCELLED = "FatalCancellationError"
 _DENIALS = ("policy_violation", "tool_not_registered")
-"""Types of errors of a tool that the agent has, and was not allowed to use: without approval it is not offered."""
+"""Error types of a tool call that was not allowed. Gemini CLI does not register built-in tools without approval."""
 
 _BUILT_IN = frozenset(name for agents in TOOLS.values() for name in agents.get("gemini", ()))
 
@@ -49,7 +49,7 @@ class GeminiCli(NativeProvider):
     ] = None
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn. With the HOME of the user, settings stand where they are added to the user's own."""
+        """Return how to start one headless turn. With the user's HOME, the settings are added to the user's own."""
         access = model_access(self, request, "gemini")
         config: dict[str, Any] = {
             "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True},
@@ -85,8 +85,8 @@ class GeminiCli(NativeProvider):
         )
         return Launch(argv, env, files, skills, request.prompt.encode())
 
-    def reader(self, recorder: Recording, memory: Memory) -> GeminiReader:  # noqa: ARG002  # it keeps nothing
-        """A reader for one turn."""
+    def reader(self, recorder: Recording, memory: Memory) -> GeminiReader:  # noqa: ARG002  # it needs no memory
+        """Return a reader for one turn."""
         return GeminiReader(recorder)
 
 
@@ -97,7 +97,7 @@ def _server(server: McpServer) -> Mapping[str, Any]:
 
 
 class GeminiReader:
-    """Reads the events of one turn. Texts come in pieces without an id: a tool's call ends a message."""
+    """Reads the events of one turn. Text arrives in pieces without an id, so a tool call ends a message."""
 
     def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
@@ -110,7 +110,7 @@ class GeminiReader:
         self._errors: list[str] = []
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind = event.get("type")
         if kind == "init":
             self._session_id = text(event, "session_id")
@@ -151,11 +151,11 @@ class GeminiReader:
         self._recorder.tool_result(identity, event.get("output"), error=message if failed else None)
 
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """Return how the turn ended."""
         if not self._results:
             return Ending(session_id=self._session_id)
         result = self._results[-1]
-        # The totals of all models. Thoughts and what tools added are in the total alone.
+        # Totals of all models. Only `total_tokens` includes thoughts and tokens that tools added.
         stats = mapping(result, "stats")
         total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
         thoughts = max(0, total - given - said)

@@ -1,4 +1,4 @@
-"""`mini-swe-agent`: mini-SWE-agent, by the trajectory that it writes."""
+"""`mini-swe-agent`: mini-SWE-agent, read from the trajectory that it writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WITHOUT_TURNS = "cannot continue a session, which 'turns' need"
 _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded"})
 _SUBMITTED = "Submitted"
 _SUBMITTING = "action was not executed"
-"""What a trajectory says of the command that submits: it ends the run before its result is there."""
+"""Error of the command that submits the work, because it ends the run before it has a result."""
 
 _STOPPED = frozenset({"RepeatedFormatError", "UserInterruption", "KeyboardInterrupt", "SystemExit"})
 
@@ -45,11 +45,11 @@ class MiniSweAgent(AnyModelSettings):
     }
 
     def refuses_case(self, *, tools: bool, turns: bool) -> str | None:
-        """Why it cannot be given a case with scripted tools, or with several turns."""
+        """Return why it cannot run a case with scripted tools or with several turns, or None."""
         return _WITHOUT_TOOLS if tools else _WITHOUT_TURNS if turns else None
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:  # noqa: ARG002  # it has no sessions
-        """One run. Its limits are passed on, since its trajectory is read when it has ended."""
+        """Return how to start one run. Limits are passed on, because the trajectory is read only after the run."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"mini-SWE-agent {_WITHOUT_TOOLS}")
         if follows(request):
@@ -80,13 +80,13 @@ class MiniSweAgent(AnyModelSettings):
         argv = ("--config", "mini.yaml", "--config", f"{place}/{_CONFIG}", "--output", f"{place}/{_TRAJECTORY}")
         return Launch(argv, env, {_CONFIG: json.dumps(config)}, report=_TRAJECTORY)
 
-    def reader(self, recorder: Recording, memory: Memory) -> MiniSweAgentReader:  # noqa: ARG002  # it keeps nothing
-        """A reader for one run."""
+    def reader(self, recorder: Recording, memory: Memory) -> MiniSweAgentReader:  # noqa: ARG002  # it needs no memory
+        """Return a reader for one run."""
         return MiniSweAgentReader(recorder)
 
 
 class MiniSweAgentReader:
-    """Reads a trajectory, which is one document."""
+    """Reads a trajectory, which is one JSON document."""
 
     def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
@@ -95,7 +95,7 @@ class MiniSweAgentReader:
         self._last_call = ""
 
     def read(self, event: JsonObject) -> None:
-        """Take the trajectory."""
+        """Read the trajectory."""
         self._info = mapping(event, "info")
         self._recorder.agent(version=text(self._info, "mini_version"))
         for place, one in enumerate(items(event, "messages")):
@@ -111,7 +111,7 @@ class MiniSweAgentReader:
             self._said = text(message, "content")
             if extra.get("exit_status") == _SUBMITTED:
                 self._recorder.tool_result(self._last_call, text(extra, "submission"))
-        if "response" in extra:  # of a call whose reply was no good too
+        if "response" in extra:  # also present if the reply was invalid
             response = mapping(extra, "response")
             usage, model = mapping(response, "usage"), text(response, "model")
             self._recorder.agent(model=model)
@@ -133,7 +133,7 @@ class MiniSweAgentReader:
         self._recorder.tool_result(text(message, "tool_call_id"), result, error=error or None)
 
     def ending(self) -> Ending:
-        """How the run ended."""
+        """Return how the run ended."""
         status = text(self._info, "exit_status")
         return Ending(text(self._info, "submission"), self._failure(status), stop_reason=status, complete=bool(status))
 

@@ -1,4 +1,4 @@
-"""What an agent's launch is made of, in the same terms for every agent: its model API, tools by their native names."""
+"""Parts of a launch that adapters share: the agent's model API, and the native names of its tools."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from agentv.registry.fields import Doc, Issue
 
 @dataclass(frozen=True, slots=True)
 class NativeProvider(NativeAgentSettings):
-    """Settings of one agent, which its target starts for each turn. An adapter derives from it."""
+    """Settings of an agent that is started for each turn. Adapters derive from it."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that starts the agent for each turn."""
+        """Return a target that starts the agent for each turn."""
         from agentv.extensions.agents.adapters.native import NativeTarget
 
         del spec, executor
@@ -34,25 +34,25 @@ _PROVIDERS: Mapping[str, ModelProtocol] = {
     "google": "gemini",
     "gemini": "gemini",
 }
-"""How names of models begin → protocol of the provider."""
+"""Prefix of a model's name → protocol of its provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """Where an agent sends the calls of its model, in which protocol and with which key."""
+    """The API that an agent sends its model calls to: protocol, base URL and key."""
 
     protocol: ModelProtocol
     base_url: str
     api_key: str
 
     def url(self, versions: Mapping[ModelProtocol, str]) -> str:
-        """The base URL, with the version of the protocol, such as `/v1`, added where it does not end with it."""
+        """Return the base URL, with the version of the protocol, such as `/v1`, added if it is missing."""
         version, url = versions.get(self.protocol, ""), self.base_url.rstrip("/")
         return url if url.endswith(version) else f"{url}{version}"
 
 
 def model_access(settings: NativeAgentSettings, request: TargetRequest, protocol: ModelProtocol) -> ModelAccess | None:
-    """The model API of a turn; None: the agent finds it by itself, signed in as it is."""
+    """Return the model API of a turn, or None if the agent uses its own login."""
     if request.gateway is not None:
         return ModelAccess(protocol, request.gateway.base_url(protocol), request.gateway.token)
     if not settings.base_url and not settings.api_key:
@@ -62,22 +62,22 @@ def model_access(settings: NativeAgentSettings, request: TargetRequest, protocol
 
 @dataclass(frozen=True, slots=True)
 class AnyModelSettings(NativeProvider):
-    """Base of the settings of an agent that calls models of several providers."""
+    """Base of the settings of agents that can call models of several providers."""
 
     api: Annotated[ModelProtocol, Doc("protocol of the model's API: `openai`, `anthropic` or `gemini`")] = "openai"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a model API without a model."""
+        """Report a model API without a model, and what is wrong with the settings of any agent."""
         yield from NativeProvider.validate(self)
         if (self.base_url or self.api_key) and not self.model:
             yield Issue(("model",), f"{self.title} needs 'model' with 'base_url' or 'api_key'")
 
     @property
     def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which the agent calls its model; None: it is signed in somewhere by itself.
+        """Protocol of the agent's model calls, or None if the agent uses its own login.
 
-        It is `api` where the target names an API of its own, else that of the provider in front of the model's name,
-        as in `anthropic/claude-haiku-4-5`.
+        It is `api` if the target names its own API, otherwise the protocol of the provider in the model's name, as in
+        `anthropic/claude-haiku-4-5`.
         """
         provider, slash, name = (self.model or "").partition("/")
         if self.base_url or self.api_key:
@@ -86,18 +86,18 @@ class AnyModelSettings(NativeProvider):
 
     @property
     def model_name(self) -> str:
-        """The model as its API knows it."""
+        """Name of the model in its API, without a provider."""
         named = not self.base_url and not self.api_key and self.model_protocol is not None
         return (self.model or "").partition("/")[2] if named else self.model or ""
 
 
 def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[str]:
-    """Tools by their names in an agent: `shell` is `bash` in one and `run_shell_command` in another.
+    """Yield the native names of tools: `shell` is `bash` in one agent and `run_shell_command` in another.
 
     Args:
-        agent: as in the table of names.
-        names: canonical or native.
-        of_server: the form of `server.tool`, such as `mcp_{server}_{tool}`.
+        agent: key of the agent in `TOOLS`.
+        names: canonical or native names.
+        of_server: format of the native name of `server.tool`, such as `mcp_{server}_{tool}`.
     """
     for name in names:
         server, dot, tool = name.partition(".")

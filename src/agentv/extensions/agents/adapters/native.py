@@ -1,4 +1,4 @@
-"""Agents that print a JSON stream of their own: started for each turn of a trial, the stream read, ended, judged."""
+"""Agents that print their own JSON stream: start one for each turn, read its stream, and judge how it ended."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ _PRIVATE_DIRECTORY = 0o700
 
 
 class TrialDirectories:
-    """The directories of one trial's agent. Temporary ones are removed by `remove`.
+    """The directories of one trial's agent. `remove` removes the temporary ones.
 
     Args:
-        request: the first of the trial.
-        host_home: without a workspace, HOME is that of the user.
+        request: the first request of the trial.
+        host_home: whether to use the user's HOME if no sandbox sets one.
     """
 
     def __init__(self, request: TargetRequest, *, host_home: bool = False) -> None:
         self._made: list[TemporaryDirectory[str]] = []
         workspace = request.workspace_path or self._temporary()
         home = request.sandbox.home if request.sandbox is not None and request.sandbox.home else ""
-        of_user = os.path.expanduser("~")  # noqa: PTH111  # None is no error here
+        of_user = os.path.expanduser("~")  # noqa: PTH111  # does not raise without a HOME
         home = home or (of_user if host_home else self._temporary())
         own = os.path.realpath(home) != os.path.realpath(of_user)
         config = home if own else self._temporary(home)
@@ -74,9 +74,9 @@ class TrialDirectories:
         return made.name
 
     def prepare(self, launch: Launch, skills: Iterable[str]) -> Failure | None:
-        """Write the settings, readable by the user alone, and copy the skills; why that is impossible.
+        """Write the settings, readable only by the user, and copy the skills; return a Failure if that fails.
 
-        The report that the agent will write is removed.
+        An earlier report of the agent is removed.
         """
         try:
             for name, text in launch.files.items():
@@ -94,7 +94,7 @@ class TrialDirectories:
         return None
 
     def read(self, name: str) -> bytes:
-        """What the agent wrote to a file; empty if it is missing. A link is not followed: it may lead anywhere."""
+        """Return what the agent wrote to a file; empty if it is missing or a link, which may lead anywhere."""
         try:
             if "*" in name:
                 found = Path(self.paths.config).glob(name)
@@ -109,10 +109,10 @@ class TrialDirectories:
             return file.read(STREAM_LIMIT)
 
     def _place(self, name: str) -> Path:
-        """The path of a file below the configuration, whose directories are made.
+        """Return the path of a file below the configuration directory, and create its parents.
 
         Raises:
-            OSError: they cannot be made, or an agent has put a link in their place.
+            OSError: they cannot be created, or an agent has replaced one with a link.
         """
         path = Path(self.paths.config, name)
         path.parent.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ class TrialDirectories:
         return path
 
     def remove(self) -> None:
-        """Remove the temporary ones."""
+        """Remove the temporary directories."""
         for one in self._made:
             one.cleanup()
 
@@ -132,20 +132,20 @@ _SHORTEST_SECRET = 6
 
 
 class StreamLines:
-    """The lines of one turn.
+    """The lines that an agent prints in one turn.
 
     Args:
         reader: gets each event.
-        discarded: how lines begin that are neither read nor kept.
-        secrets: texts that are masked in what is kept.
+        discarded: prefixes of lines that are neither read nor kept.
+        secrets: strings to mask in what is kept.
 
     Attributes:
-        broken: why reading stopped before the end; None: it did not.
-        cut: the stream ends in the middle of an event.
-        count: lines so far.
-        noise: lines that are no events, such as logs.
-        unread: events that the adapter could not read: of another shape than it knows.
-        native: the stream as it came, secrets masked.
+        broken: why reading stopped early, or None.
+        cut: whether the stream ends in the middle of an event.
+        count: number of lines so far.
+        noise: number of lines that are not events, such as logs.
+        unread: number of events of an unknown shape, which the adapter could not read.
+        native: the raw stream, with secrets masked.
     """
 
     def __init__(self, reader: StreamReader, secrets: Iterable[str], discarded: tuple[bytes, ...] = ()) -> None:
@@ -160,7 +160,7 @@ class StreamLines:
         self.unread = 0
 
     async def read(self, process: AgentProcess) -> None:
-        """Read until the stream ends, or cannot be read any further."""
+        """Read until the stream ends or fails."""
         try:
             while (line := await process.line()) is not None:
                 if self._discarded and line.startswith(self._discarded):
@@ -179,7 +179,7 @@ class StreamLines:
             self.take(rest)
 
     def take_report(self, data: bytes) -> None:
-        """Take what stands in a file: one JSON document, or the lines of a stream."""
+        """Read the content of a report: one JSON document, or the lines of a stream."""
         document = _parsed(data)
         if isinstance(document, dict):
             self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
@@ -188,7 +188,7 @@ class StreamLines:
             self.take(line)
 
     def take(self, line: bytes) -> None:
-        """Take a line."""
+        """Read a line."""
         line = line.strip()
         if not line:
             return
@@ -200,11 +200,11 @@ class StreamLines:
             return
         try:
             self._reader.read(event)
-        except (LookupError, TypeError, ValueError, AttributeError):  # an event of a version that is not known
+        except (LookupError, TypeError, ValueError, AttributeError):  # an event of an unknown version
             self.unread += 1
 
     def masked(self, data: bytes) -> bytes:
-        """Data without the secrets."""
+        """Return data with the secrets masked."""
         for secret in self._secrets:
             data = data.replace(secret, MASK)
         return data
@@ -221,12 +221,12 @@ EXIT_S = 10.0
 """Seconds that an agent has to exit after its last event."""
 
 DRAIN_S = 1.0
-"""Seconds for the rest of the stream of an agent that has exited: what it started may hold the pipe open."""
+"""Seconds to wait for the rest of an exited agent's stream, whose pipe its child processes may hold open."""
 
 
 @dataclass(slots=True)
 class _Running:
-    """A turn that is under way."""
+    """A turn in progress."""
 
     process: AgentProcess
     recording: Recording
@@ -237,14 +237,14 @@ class _Running:
 
 
 class NativeSession:
-    """The agent of one trial.
+    """The session of one trial's agent.
 
     Args:
-        settings: of the target.
-        request: the first of the trial.
+        settings: settings of the target.
+        request: the first request of the trial.
 
     Attributes:
-        usable: it can be asked again.
+        usable: whether it can be asked again.
     """
 
     def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
@@ -258,11 +258,11 @@ class NativeSession:
         self.usable = True
 
     async def ask(self, request: TargetRequest, version: str) -> TargetResponse | Failure:
-        """Start the agent for a turn; its answer with the trace. After a failure the session is not asked again.
+        """Start the agent for a turn and return its answer with the trace. After a failure, the session is not usable.
 
         Args:
-            request: of the turn, with what is new to the session.
-            version: of the program, where it is known before.
+            request: request of the turn, with the messages that are new to the session.
+            version: version of the program; empty if it is not known yet.
         """
         self.usable = False
 
@@ -319,7 +319,7 @@ class NativeSession:
             yield from (*server.env.values(), *server.headers.values())
 
     async def _ended(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
-        """Wait for the end of a turn, or end it at a limit."""
+        """Wait for the end of a turn, or end it at a limit, and return its answer."""
         limits, process = self.limits, running.process
         reading = asyncio.ensure_future(running.lines.read(process))
         exiting = asyncio.ensure_future(process.wait(None))
@@ -347,7 +347,7 @@ class NativeSession:
     async def _until_over(
         self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
     ) -> bool:
-        """Wait until the stream ends, the program exits or a limit is reached; whether it lingers after its result."""
+        """Wait until the stream ends, the program exits or a limit is reached. Return True if it lingers."""
         limits, seen = self.limits, -1
         both = (reading, exiting, limits.reached)
         while limits.left_s > 0:
@@ -360,7 +360,7 @@ class NativeSession:
         return False
 
     def _limited(self, why: str, running: _Running) -> Failure:
-        """The failure of a turn that was ended at a limit: what its model's API did comes first."""
+        """Return the failure of a turn that was ended at a limit. An error of its model's API takes precedence."""
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
         if failure is not None and failure.code == trials.API and not self.limits.is_interrupted:
@@ -382,13 +382,13 @@ class NativeSession:
     def _failures(
         self, running: _Running, servers: Sequence[McpServer], ending: Ending, status: int | None
     ) -> Iterator[Failure]:
-        """Why a turn that ended by itself is no answer: what its stream reports comes first, then what it leaves out.
+        """Yield why a turn that ended by itself is not an answer. What its stream reports comes first.
 
         Args:
             running: the turn.
-            servers: the scripted tools of the case.
-            ending: as the stream tells it.
-            status: exit status of the program; None: it went on after the end of its stream.
+            servers: MCP servers with the scripted tools of the case.
+            ending: how the turn ended, according to the stream.
+            status: exit status of the program; None if it still ran after the end of its stream.
         """
         if ending.failure is not None:
             yield ending.failure
@@ -454,7 +454,7 @@ class NativeSession:
         )
 
     async def close(self, grace_s: float) -> None:
-        """End the agent, if it runs, and remove the directories."""
+        """End the agent, if it runs, and remove the temporary directories."""
         self.usable = False
         self.limits.close()
         try:
@@ -465,14 +465,14 @@ class NativeSession:
 
 
 VERSION_S = 20.0
-"""Seconds that `--version` may take; then the version is not known."""
+"""Seconds that `--version` may take; after that, the version is unknown."""
 
 _LIMIT = 100_000
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
 
 
 class NativeTarget(trials.SessionTarget[NativeSession]):
-    """Agents of one target."""
+    """A target that starts a program for each turn."""
 
     def __init__(self, settings: NativeAgentSettings) -> None:
         super().__init__()
@@ -481,21 +481,21 @@ class NativeTarget(trials.SessionTarget[NativeSession]):
         self._version: str | None = None
 
     async def begin(self, request: TargetRequest) -> NativeSession | Failure:
-        """A session in the directories of the trial."""
+        """Return a new session in the directories of the trial."""
         try:
             return NativeSession(self._settings, request)
         except OSError as error:
             return Failure("cannot-start", f"no directory can be made for the agent: {error}")
 
     async def ask(self, session: NativeSession, request: TargetRequest) -> TargetResponse | Failure:
-        """The answer of the agent, whose version is looked up once."""
+        """Return the agent's answer. Its version is looked up once."""
         async with self._looking:
             if self._version is None:
                 self._version = await self._found_version(request)
         return await session.ask(request, self._version)
 
     async def _found_version(self, request: TargetRequest) -> str:
-        """What the program says, in the sandbox of the first trial; empty: the stream tells it, or nothing does."""
+        """Return the version that the program prints in the sandbox of the first trial; empty if it prints none."""
         started, asked = self._settings.started, self._settings.program.version_argv
         if not asked or started.shell is not None:
             return ""

@@ -1,7 +1,7 @@
-"""Agents that print a JSON stream of their own: their settings, how each is started, and what its stream tells.
+"""Agents that print their own JSON stream: their settings, how to start them, and how to read their streams.
 
-A new agent is a file here that derives its settings from `model_access.NativeProvider`, and a line in `PROVIDERS` of
-`extensions/agents/__init__.py`.
+To add an agent, add a module here whose settings derive from `model_access.NativeProvider`, and a line in `PROVIDERS`
+of `extensions/agents/__init__.py`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Directories:
 
     Attributes:
         workspace: its working directory.
-        home: its HOME: new for each trial, unless the suite says `home: host`.
-        config: where `Launch.files` are written: HOME where it belongs to the trial, else an empty directory of the
-            trial, so that nothing of the user's is overwritten.
+        home: its HOME, which is new for each trial unless the suite says `home: host`.
+        config: where `Launch.files` are written: HOME if it belongs to the trial, otherwise an empty directory of the
+            trial, so that no file of the user is overwritten.
     """
 
     workspace: str
@@ -42,7 +42,7 @@ class Directories:
 
     @property
     def fresh_home(self) -> bool:
-        """Whether HOME belongs to the trial, so that settings files in it are read by this agent alone."""
+        """Whether HOME belongs to the trial, so that only this agent reads settings files in it."""
         return self.config == self.home
 
 
@@ -51,17 +51,17 @@ class Launch:
     """How an agent is started for one turn.
 
     Attributes:
-        argv: arguments of the program, without its name; those of the setting `args` are added behind them.
-        env: further variables of its environment.
-        files: path relative to `Directories.config` → text of a settings file, written before the start, readable by
-            the user alone.
-        skills: directory relative to `Directories.config` where the agent finds skills; those of the setting are
-            copied there. Empty: nowhere.
-        stdin: what it reads.
-        report: file relative to `Directories.config` that the program writes beside its stdout: JSON lines, or one
-            JSON document. Its events are read after those of stdout, when the program has ended. With `*` it is the
-            newest file that matches, which stays where it is. May be empty.
-        discarded: how lines begin that only repeat others: neither read nor kept, however many there are.
+        argv: arguments of the program, without its name; those of the setting `args` follow.
+        env: additional environment variables.
+        files: path relative to `Directories.config` → text of a settings file, written before the start and readable
+            only by the user.
+        skills: directory relative to `Directories.config` in which the agent looks for skills, and to which those of
+            the setting are copied; empty if there is none.
+        stdin: its standard input.
+        report: file relative to `Directories.config` that the program writes in addition to stdout: JSON lines, or one
+            JSON document. Its events are read after those of stdout, when the program has ended. With `*`, the newest
+            matching file is read, and none is removed before the start. May be empty.
+        discarded: prefixes of lines that only repeat others. They are neither read nor kept, and have no size limit.
     """
 
     argv: tuple[str, ...]
@@ -75,17 +75,17 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a turn ended, as the stream tells it.
+    """How a turn ended, according to its stream.
 
     Attributes:
-        output: the final answer; None: the stream has none.
-        failure: why it is no answer, whatever the exit status says (`agent-limit`, `agent-api`, `permission-denied`);
-            None: the stream reports success.
-        session_id: by which the next turn resumes it.
-        tokens, cost_usd: totals of the turn, as the agent reports them; None: the sum of the usages.
-        stop_reason: why it ended, in the agent's terms.
-        complete: the stream has its own last event. Without it the turn is errored `agent-stopped`.
-        repeated: it has more than one where one is due, so that nobody knows which of them holds.
+        output: the final answer; None if the stream does not give it.
+        failure: why the turn is not an answer, whatever the exit status (`agent-limit`, `agent-api`,
+            `permission-denied`); None if the stream reports success.
+        session_id: id by which the next turn resumes the session.
+        tokens, cost_usd: totals of the turn, as the agent reports them; None to add up the usages instead.
+        stop_reason: why the turn ended, in the agent's terms.
+        complete: whether the stream has its final event. Without it, the turn is an error `agent-stopped`.
+        repeated: whether the stream has several final events, so that it is unclear which one is valid.
     """
 
     output: str | None = None
@@ -99,25 +99,25 @@ class Ending:
 
 
 class StreamReader(Protocol):
-    """Reads the lines of one turn."""
+    """Reads the events of one turn."""
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event. One that is unknown, or lacks a key, changes nothing and raises nothing."""
+        """Read the next event. Unknown events and missing keys are ignored."""
         ...
 
     def ending(self) -> Ending:
-        """How the turn ended, after the last line."""
+        """Return how the turn ended, as far as its events have been read."""
         ...
 
 
 @dataclass(slots=True)
 class Memory:
-    """What the readers of one session's turns know of the turns before.
+    """What a session's readers carry over from turn to turn.
 
     Attributes:
-        usage: what the session has used so far, in the agent's own terms.
-        refused: calls that were refused.
-        servers: names of the MCP servers that the agent was given.
+        usage: usage of the session so far, in the agent's own terms.
+        refused: ids of the calls that were refused.
+        servers: names of the agent's MCP servers.
     """
 
     usage: dict[str, Any] = field(default_factory=dict)
@@ -127,17 +127,17 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class AgentProgram:
-    """The program of an agent.
+    """The program of an agent, and how to install it.
 
     Attributes:
-        name: on PATH.
-        module: Python package that contains the program; empty: none does.
-        path: of the program inside that package.
-        extra: extra of this package that brings the module.
-        npm: npm package that brings it.
-        pip: Python package that brings it as a command.
-        version_argv: arguments that make it print its version; empty: its stream tells it.
-        tested: versions whose stream is known; with another one the row has a note.
+        name: its name on PATH.
+        module: Python package that contains the program; may be empty.
+        path: path of the program in that package.
+        extra: extra of agentv that installs the module.
+        npm: npm package that installs it.
+        pip: Python package that installs it as a command.
+        version_argv: arguments that print its version; empty if its stream gives it.
+        tested: versions whose stream format is known; a row of another version has a note.
     """
 
     name: str
@@ -150,11 +150,11 @@ class AgentProgram:
     tested: tuple[str, ...] = ()
 
     def find(self) -> str:
-        """The program: of the package, else the one on PATH; its name where neither is there."""
+        """Return the path of the program in its package or on PATH, or its name if it is in neither."""
         return self._bundled() or shutil.which(self.name) or self.name
 
     def missing(self, title: str) -> Issue | None:
-        """An Issue with how to install it, if it is nowhere."""
+        """Return an Issue with how to install the program, or None if it is installed."""
         if self._bundled() or shutil.which(self.name):
             return None
         message = f"{title} is not installed: no program '{self.name}' on PATH"
@@ -165,9 +165,9 @@ class AgentProgram:
         return Issue((), message, "missing-agent", ", or ".join(ways), of_machine=True)
 
     def untested(self, version: str) -> str:
-        """What a trace says of a version that was never seen; empty for a tested one, and where that is not known.
+        """Return a note if the agent's version is untested; "" if it is tested or unknown.
 
-        Versions that differ in their third number count as one.
+        Versions that differ only in their third number count as the same.
         """
         own, *tested = (".".join(one.split(".")[:2]) for one in (version, *self.tested))
         if not version or not tested or own in tested:
@@ -182,14 +182,14 @@ class AgentProgram:
 
 @dataclass(frozen=True, slots=True)
 class NativeAgentSettings(AgentSettings):
-    """Base of the settings of one agent. An adapter sets the class attributes.
+    """Base of the settings of agents that print a JSON stream. An adapter sets the class attributes.
 
     Attributes:
         title: name of the agent in messages, such as `Claude Code`.
-        program: where it is found without `command`.
-        protocol: which model API it calls; None: it depends on its configuration, so that the gateway is not used.
-        unsupported: setting that the agent has no counterpart of → what to do instead, as the end of a sentence.
-        without_rules: what to do in place of rules for permissions, for an agent that takes none.
+        program: the program to start if `command` is not set.
+        protocol: protocol of the model API that it calls; None if its configuration decides.
+        unsupported: setting that the agent cannot follow → what to do instead, as the end of a sentence.
+        without_rules: what to do instead of permission rules, for an agent that takes none.
     """
 
     short: ClassVar[str | None] = "model"
@@ -219,18 +219,18 @@ class NativeAgentSettings(AgentSettings):
     ] = None
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """How to start it for a turn; `session_id` of the turn before, empty for the first."""
+        """Return how to start it for a turn. `session_id` is that of the previous turn, or empty."""
         raise NotImplementedError
 
     def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
-        """A reader for one turn."""
+        """Return a reader for one turn."""
         raise NotImplementedError
 
     def validate(self) -> Iterable[Issue]:
-        """Reports settings that the agent cannot follow, and a program that is not installed."""
+        """Report settings that the agent cannot follow, and a program that is not installed."""
         yield from AgentSettings.validate(self)
         for name, instead in self.unsupported.items():
-            if getattr(self, name) not in (None, (), {}, "allow"):  # as it is where it is not set
+            if getattr(self, name) not in (None, (), {}, "allow"):  # the defaults
                 yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
         if self.without_rules and not isinstance(self.permissions, str):
             yield Issue(("permissions",), f"{self.title} {self.without_rules}")
@@ -241,7 +241,7 @@ class NativeAgentSettings(AgentSettings):
                 yield missing
 
     def _gateway_issues(self) -> Iterable[Issue]:
-        """Reports options of the gateway that the agent's model calls would not follow."""
+        """Report options of the gateway that do not apply to the agent's model calls."""
         speaks = self.model_protocol
         if self.gateway is False:
             if self.faults:
@@ -264,10 +264,10 @@ class NativeAgentSettings(AgentSettings):
 
     @property
     def started(self) -> Command:
-        """The program, without arguments: the adapter's come first, then those of `args`."""
+        """The program without arguments; the adapter's arguments follow, then those of `args`."""
         return self.command if self.has_command else Command((self.program.find(),))
 
     @property
     def model_protocol(self) -> ModelProtocol | None:
-        """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
+        """Protocol of the agent's model calls; None if it is unknown, so that they do not pass through the gateway."""
         return self.protocol

@@ -1,4 +1,4 @@
-"""`opencode`: OpenCode, by the JSON events of `opencode run`."""
+"""`opencode`: OpenCode, read from the JSON events of `opencode run`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SKILLS = ".config/opencode/skills"
 _INSTRUCTIONS = ".config/opencode/agentv-instructions.md"
 _PROVIDER = "agentv"
 _TITLE = "agentv"
-"""Of the session: without one OpenCode asks its model for it, which its stream does not report."""
+"""Title of the session. Without one, OpenCode calls its model to get one, which its stream does not report."""
 
 _PACKAGES = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic", "gemini": "@ai-sdk/google"}
 _VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta"}
@@ -31,7 +31,7 @@ _VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta
 _HARMLESS = ("read", "glob", "grep", "list", "todowrite", "todoread", "skill")
 _INVALID = "invalid"
 _REJECTIONS = ("rejected permission",)
-"""In the error of a call whose permission was asked for and refused, which ends the run."""
+"""Parts of the error of a call whose permission was refused, which ends the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class OpenCode(AnyModelSettings):
     without_rules: ClassVar[str] = WITHOUT_RULES
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt comes on stdin, since OpenCode puts arguments in quotes."""
+        """Return how to start one headless turn. The prompt is passed on stdin, because OpenCode quotes arguments."""
         access = model_access(self, request, self.model_protocol or self.api)
         permission = {"*": "allow"}
         if self.permissions != "allow":
@@ -73,7 +73,7 @@ class OpenCode(AnyModelSettings):
         if self.system_prompt is not None:
             config["agent"] = {"build": {"prompt": self.system_prompt}}
         env = {
-            "PWD": directories.workspace,  # which it takes for its directory, wherever it is started
+            "PWD": directories.workspace,  # OpenCode works in $PWD, wherever it is started
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -89,7 +89,7 @@ class OpenCode(AnyModelSettings):
         return Launch(argv, env, files, skills, request.prompt.encode())
 
     def reader(self, recorder: Recording, memory: Memory) -> OpenCodeReader:
-        """A reader for one turn."""
+        """Return a reader for one turn."""
         return OpenCodeReader(recorder, memory.servers, self.on_denied)
 
 
@@ -100,12 +100,12 @@ def _server(server: McpServer) -> Mapping[str, Any]:
 
 
 class OpenCodeReader:
-    """Reads the events of one turn. The stream has no last event: the last step's reason tells whether it is complete.
+    """Reads the events of one turn. The reason of the last step says whether it is complete; there is no final event.
 
     Args:
-        recorder: of the turn.
-        servers: names of MCP servers, whose tools are called `server_tool`.
-        on_denied: of the target.
+        recorder: recorder of the turn.
+        servers: names of MCP servers, whose tools are named `server_tool`.
+        on_denied: `on_denied` of the target.
     """
 
     def __init__(self, recorder: Recording, servers: tuple[str, ...] = (), on_denied: OnDenied = "error") -> None:
@@ -120,7 +120,7 @@ class OpenCodeReader:
         self._denied = ""
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind, part = event.get("type"), mapping(event, "part")
         message = text(part, "messageID")
         self._session_id = text(event, "sessionID") or self._session_id
@@ -148,11 +148,11 @@ class OpenCodeReader:
                 self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
 
     def _called(self, part: JsonObject) -> None:
-        """A call that has ended, with its result."""
+        """Record a call that has ended, with its result."""
         name, identity, state = text(part, "tool"), text(part, "callID"), mapping(part, "state")
         arguments = mapping(state, "input")
         error = text(state, "error") or "the tool failed" if state.get("status") == "error" else None
-        if name == _INVALID:  # a tool that it does not have
+        if name == _INVALID:  # the model called an unknown tool
             name, error = text(arguments, "tool") or name, text(arguments, "error") or "invalid"
         withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
         server = next((one for one in self._servers if name.startswith(f"{one}_")), None)
@@ -160,12 +160,12 @@ class OpenCodeReader:
         self._recorder.tool_call(identity, name, arguments, name=canonical)
         rejected = error is not None and any(one in error for one in _REJECTIONS)
         if error is not None and (withheld or rejected):
-            self._denied = error if rejected else self._denied  # it goes on without a tool that it has not got
+            self._denied = error if rejected else self._denied  # the run continues if the tool was only unavailable
             self._recorder.denied(name, error, identity)
         self._recorder.tool_result(identity, state.get("output"), error=error)
 
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """Return how the turn ended."""
         stopped = bool(self._denied) and self._reason in {"tool-calls", ""}
         failure, complete = self._failure(stopped=stopped), stopped or self._reason not in {"tool-calls", ""}
         return Ending(self._answer, failure, self._session_id, stop_reason=self._reason, complete=complete)
@@ -181,7 +181,7 @@ class OpenCodeReader:
 
 
 def _tokens(tokens: JsonObject) -> TokenUsage:
-    """Counts with cached tokens in the input and reasoning in the output, as everywhere here."""
+    """Return token counts in agentv's form: the input includes cached tokens, and the output includes reasoning."""
     cache = mapping(tokens, "cache")
     given, said, thought = (count(tokens, name) for name in ("input", "output", "reasoning"))
     read, written = count(cache, "read"), count(cache, "write")

@@ -1,4 +1,4 @@
-"""`pi-cli`: the coding agent pi, by its JSON events."""
+"""`pi-cli`: the coding agent pi, read from its JSON events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _APIS = {"openai": "openai-completions", "anthropic": "anthropic-messages", "gem
 _VERSIONS: Mapping[ModelProtocol, str] = {"gemini": "/v1beta"}
 
 UPDATES = b'{"type":"message_update"'
-"""How lines begin that repeat a whole message for each of its pieces."""
+"""Prefix of lines that repeat a whole message for each of its pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class PiCli(AnyModelSettings):
         "mcp": "it connects to no MCP servers",
     }
 
-    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # it continues sessions
-        """Why it cannot be given a case with scripted tools."""
+    def refuses_case(self, *, tools: bool, turns: bool) -> str | None:  # noqa: ARG002  # it can continue a session
+        """Return why it cannot run a case with scripted tools, or None."""
         return _WITHOUT_TOOLS if tools else None
 
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """One headless turn; its prompt comes on stdin."""
+        """Return how to start one headless turn. The prompt is passed on stdin."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"pi {_WITHOUT_TOOLS}")
         access = model_access(self, request, self.model_protocol or self.api)
@@ -59,7 +59,7 @@ class PiCli(AnyModelSettings):
             provider = {
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
-                "apiKey": f"!printenv {_KEY}",  # a variable is NAME before pi 1.0, $NAME since
+                "apiKey": f"!printenv {_KEY}",  # a variable is written NAME before pi 1.0, $NAME since
                 "models": [{"id": self.model_name, "reasoning": self.reasoning_effort is not None}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})
@@ -80,8 +80,8 @@ class PiCli(AnyModelSettings):
             argv += ["--session", session_id]
         return Launch(tuple(argv), env, files, _SKILLS, request.prompt.encode(), discarded=(UPDATES,))
 
-    def reader(self, recorder: Recording, memory: Memory) -> PiReader:  # noqa: ARG002  # it keeps nothing
-        """A reader for one turn."""
+    def reader(self, recorder: Recording, memory: Memory) -> PiReader:  # noqa: ARG002  # it needs no memory
+        """Return a reader for one turn."""
         return PiReader(recorder)
 
 
@@ -97,7 +97,7 @@ class PiReader:
         self._ended = False
 
     def read(self, event: JsonObject) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind, message = event.get("type"), mapping(event, "message")
         if kind == "session":
             self._session_id = text(event, "id")
@@ -107,11 +107,11 @@ class PiReader:
             result = "".join(text(one, "text") for one in items(mapping(event, "result"), "content"))
             error = (result or "the tool failed") if event.get("isError") else None
             self._recorder.tool_result(text(event, "toolCallId"), result, error=error)
-        elif kind in {"agent_start", "agent_end", "auto_retry_start", "compaction_start"}:  # it may try again
+        elif kind in {"agent_start", "agent_end", "auto_retry_start", "compaction_start"}:  # it may retry
             self._ended = kind == "agent_end"
 
     def _said(self, message: JsonObject) -> None:
-        """A whole message, with the tools that it calls and what it used."""
+        """Record a whole message with its tool calls and usage."""
         self._last, self._messages = message, self._messages + 1
         blocks, usage, model = list(items(message, "content")), mapping(message, "usage"), text(message, "model")
         self._answer = "".join(text(one, "text") for one in blocks if one.get("type") == "text")
@@ -123,12 +123,12 @@ class PiReader:
                 self._recorder.tool_call(text(one, "id"), text(one, "name"), mapping(one, "arguments"))
         names = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
         given, said, read, written, total = (count(usage, name) for name in names)
-        if total:  # cached tokens are counted apart
+        if total:  # cached tokens are counted separately
             tokens = TokenUsage(given + read + written, said, total, read, None)
             self._recorder.usage(model or None, tokens, number(mapping(usage, "cost"), "total"))
 
     def ending(self) -> Ending:
-        """How the turn ended: its last message decides, whatever the exit status says."""
+        """Return how the turn ended, which its last message decides, whatever the exit status."""
         reason = text(self._last, "stopReason")
         failure, complete = self._failure(reason), self._ended and reason not in {"", "toolUse"}
         return Ending(self._answer, failure, self._session_id, stop_reason=reason, complete=complete)

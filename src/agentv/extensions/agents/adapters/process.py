@@ -1,4 +1,4 @@
-"""The process of an agent that talks in lines on its standard streams: started confined, bounded, ended."""
+"""The process of an agent that exchanges lines on its standard streams: started in a sandbox, limited and ended."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ INTERRUPT_S = 2.0
 """Seconds between SIGINT and SIGTERM."""
 
 STREAM_LIMIT = 64_000_000
-"""Bytes that an agent may print in all."""
+"""Maximum bytes that an agent may print in total."""
 
 LINE_LIMIT = 16_000_000
-"""Bytes of one line."""
+"""Maximum bytes of one line."""
 
 _CHUNK = 1 << 16
 _LOG_S = 0.2
 
 
 class TooLargeStreamError(Exception):
-    """The agent printed more than it may."""
+    """The agent printed more than is allowed."""
 
 
 class AgentProcess:
     """A started agent.
 
     Attributes:
-        partial: what follows the last end of a line, once there are no more.
+        partial: at the end of the stream, what follows its last line break.
     """
 
     def __init__(self, process: Process) -> None:
@@ -52,19 +52,19 @@ class AgentProcess:
 
     @property
     def stderr(self) -> bytes:
-        """The last that it printed there."""
+        """The last bytes that it printed on stderr."""
         return bytes(self._stderr)
 
     async def line(self) -> bytes | None:
-        """The next line of stdout, without its end; None: there is no more. The last one may lack its end (`partial`).
+        """Return the next line of stdout without its line break, or None at the end. See `partial` for an unended line.
 
         Raises:
-            TooLargeStreamError: it printed too much.
+            TooLargeStreamError: the agent printed too much.
         """
         stdout = self._process.stdout
         try:
             line = b"" if stdout is None else await stdout.readline()
-        except ValueError as error:  # one longer than `LINE_LIMIT`
+        except ValueError as error:  # a line longer than `LINE_LIMIT`
             raise self._overfull() from error
         self._read += len(line)
         if self._read > STREAM_LIMIT:
@@ -75,20 +75,20 @@ class AgentProcess:
         return None
 
     def discount(self, size: int) -> None:
-        """Let bytes that were read not count as printed."""
+        """Do not count bytes that were read towards `STREAM_LIMIT`."""
         self._read -= size
 
     def _overfull(self) -> TooLargeStreamError:
-        """The error of too much output. Its pipe is closed: the end of a program is seen after those of its pipes."""
+        """Close stdout, without which the process would not count as ended, and return the error of too much output."""
         pipe = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001
         pipe.close()
         return TooLargeStreamError()
 
     async def write(self, line: bytes) -> None:
-        """Send a line.
+        """Write a line to stdin.
 
         Raises:
-            ConnectionError: it reads no more.
+            ConnectionError: the agent no longer reads.
         """
         stdin = self._process.stdin
         if stdin is None or stdin.is_closing():
@@ -97,7 +97,7 @@ class AgentProcess:
         await stdin.drain()
 
     def feed(self, text: bytes) -> None:
-        """Write all of its standard input, in the background, and close it. It need not read it."""
+        """Write all of stdin in the background, then close it. The agent need not read it."""
         self._feeding = asyncio.ensure_future(self._feed(text))
 
     async def _feed(self, text: bytes) -> None:
@@ -116,24 +116,24 @@ class AgentProcess:
             del self._stderr[:-STDERR_KEPT]
 
     async def wait(self, timeout_s: float | None) -> int | None:
-        """Its exit status, if it ends by itself in that time; None: however long that takes."""
+        """Return the exit status, or None if the process still runs after `timeout_s`; None waits without a limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()
         return self._process.returncode
 
     async def interrupt(self, wait_s: float = INTERRUPT_S) -> None:
-        """Have it end as Ctrl-C does, so that it says what it has done; what it prints can still be read."""
+        """Interrupt the agent as Ctrl-C does, so that it reports what it has done. Its output can still be read."""
         await interrupt_program(self._process, wait_s)
 
     async def end(self, grace_s: float = GRACE_S) -> None:
-        """End it, and all that it started; at once where it has ended already. Two calls end it once."""
+        """End the process and everything that it started. Concurrent calls end it only once."""
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end(grace_s))
         try:
             await asyncio.shield(self._ending)
         except asyncio.CancelledError:
-            self._ending.cancel()  # which kills it
+            self._ending.cancel()  # this kills the process
             await asyncio.wait([self._ending])
             raise
 
@@ -143,7 +143,7 @@ class AgentProcess:
         try:
             await end_program(self._process, grace_s)
         finally:
-            with suppress(TimeoutError):  # a pipe that somebody else holds open is not waited for
+            with suppress(TimeoutError):  # another process may hold the pipe open
                 async with asyncio.timeout(min(_LOG_S, grace_s / 4)):
                     await asyncio.shield(self._log)
             self._log.cancel()
@@ -157,13 +157,13 @@ class AgentProcess:
 async def start_argv(
     argv: tuple[str, ...], request: TargetRequest, cwd: str, env: Mapping[str, str] | None = None
 ) -> AgentProcess | Failure:
-    """Start an agent's program by its command line, confined by the sandbox of the request.
+    """Start an agent's program in the sandbox of the request.
 
     Args:
         argv: program and arguments.
-        request: of the trial.
-        cwd: absolute.
-        env: its complete environment; None: as `environment_of`.
+        request: the request of the trial.
+        cwd: absolute path of the working directory.
+        env: the complete environment; None for that of `environment_of`.
     """
     if request.gateway is not None:
         argv = tuple(map(request.gateway.filled, argv))
@@ -176,7 +176,7 @@ async def start_argv(
 
 
 def argv_of(command: Command) -> tuple[str, ...]:
-    """The words of a command that runs in the workspace: a file beside the eval file becomes an absolute path."""
+    """Return the words of a command that runs in the workspace. Files next to the eval file get absolute paths."""
     words = command.argv
     if command.shell is not None:
         plain = not set(command.shell) & set("|&;<>()$`*?[#~=%{}\n")
@@ -189,13 +189,13 @@ def argv_of(command: Command) -> tuple[str, ...]:
 def _placed(word: str, directory: str, *, program: bool) -> str:
     looks_like_file = "/" in word or ("." in word and not program)
     path = Path(directory, word)
-    with suppress(OSError, ValueError):  # no name of a file
+    with suppress(OSError, ValueError):  # not a valid file name
         if looks_like_file and not Path(word).is_absolute() and path.is_file():
             return str(path)
     return word
 
 
 def environment_of(request: TargetRequest) -> dict[str, str]:
-    """The environment of an agent's programs: that of the request, with the HOME of the sandbox."""
+    """Return the environment of an agent's programs: the request's, with the HOME of the sandbox."""
     sandbox = request.sandbox
     return {**request.env, **({} if sandbox is None or not sandbox.home else {"HOME": sandbox.home})}

@@ -1,4 +1,4 @@
-"""Recorder of one turn: what the lines of a stream mean becomes the steps of a trace; values out of events."""
+"""Recorder of one turn, which builds the steps of a trace, and functions that read values from events."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Progress = Callable[[AgentActivity], None]
 
 
 class Recording:
-    """Takes what the lines of a stream mean in one turn, and builds the trace.
+    """Records what the agent does in one turn, and builds the steps of its trace.
 
-    Times are those of the arrival of the line.
+    Times are when the line of an event arrived.
 
     Args:
-        prompt: what the agent is asked.
-        before: activity of the turns before this one.
+        prompt: text of the prompt.
+        before: activity of the earlier turns.
         on_progress: called after each step, with the activity of all turns.
 
     Attributes:
-        version, model: of the agent; empty where it does not say.
-        offered: native names of the tools that it offers its model; None: it does not list them.
-        turns: calls of its model, as far as the stream shows them: one begins with a new message, or where the agent
-            says or calls something after the result of a tool.
-        own_turns: those without its sub-agents'.
-        tool_calls: how many tools it has called.
-        tokens: the sum of the usages, or None.
+        version, model: the agent's version and model; empty if unknown.
+        offered: native names of the tools that the agent offers its model; None if it does not list them.
+        turns: number of model calls that the stream shows: one begins with each new message, and with the first text
+            or tool call after a tool result.
+        own_turns: `turns` without those of sub-agents.
+        tool_calls: number of tool calls.
+        tokens: sum of the usages, or None.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Recording:
         self._open: dict[str | None, tuple[str, int]] = {}
         self._after_result: dict[str | None, bool] = {}
         self._last_tool = self._before.last_tool
-        self._texts: dict[int, tuple[list[str], list[str]]] = {}  # and thoughts, by the place of the message
+        self._texts: dict[int, tuple[list[str], list[str]]] = {}  # index of a message → texts, reasoning
         self.tokens: TokenUsage | None = None
         self._costs: list[float | None] = []
         self.version = self.model = ""
@@ -62,7 +62,7 @@ class Recording:
         return round((time.monotonic() - self._start) * 1000, 3)
 
     def message(self, text: str, *, reasoning: str = "", message_id: str = "", parent: str | None = None) -> None:
-        """The agent says something; the texts of one non-empty `message_id` are one message."""
+        """Record text of the agent. Texts with the same non-empty `message_id` form one message."""
         identity, place = self._open.get(parent, ("", -1))
         follows = bool(message_id) and identity == message_id
         if not follows:
@@ -83,9 +83,9 @@ class Recording:
     def tool_call(
         self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
     ) -> None:
-        """It calls a tool; a second one with the same `call_id` completes the first one's arguments.
+        """Record a tool call. A second call with the same `call_id` completes the arguments of the first.
 
-        `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
+        `name` is the canonical name if the native name does not imply it, or empty.
         """
         place = self._calls.get(call_id) if call_id else None
         step = self._steps[place] if place is not None else None
@@ -105,7 +105,7 @@ class Recording:
         self._progress()
 
     def tool_result(self, call_id: str, result: Json, *, error: str | None = None) -> None:
-        """The tool has ended: `completed`, or `failed` with an error."""
+        """Record the end of a tool call: `completed`, or `failed` with an error."""
         place = self._calls.get(call_id)
         step = self._steps[place] if place is not None else None
         if place is None or not isinstance(step, ToolCallStep):
@@ -119,7 +119,7 @@ class Recording:
         self._progress()
 
     def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
-        """One call of its model has ended, as the agent reports it."""
+        """Record the usage of a model call, as the agent reports it."""
         self._steps.append(UsageStep(model, tokens, cost_usd, started_ms=self.now_ms))
         self._costs.append(cost_usd)
         if tokens is not None:
@@ -127,7 +127,7 @@ class Recording:
         self._progress()
 
     def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
-        """A permission was refused; `call_id` of the call that it was asked for."""
+        """Record a denied permission, which the call `call_id` needed if it is given."""
         place = self._calls.get(call_id) if call_id else None
         step = self._steps[place] if place is not None else None
         parent = None
@@ -138,12 +138,12 @@ class Recording:
         self._progress()
 
     def agent(self, version: str = "", model: str = "") -> None:
-        """What the agent says of itself; empty: nothing new."""
+        """Record the agent's version and model. Empty values change nothing."""
         self.version, self.model = version or self.version, model or self.model
 
     @property
     def answer(self) -> str:
-        """The text of the agent's last message that has any, not that of a sub-agent."""
+        """Text of the agent's last message that has any. Sub-agents do not count."""
         for place in range(len(self._steps) - 1, 0, -1):
             step = self._steps[place]
             if isinstance(step, MessageStep) and step.parent is None and any(self._texts[place][0]):
@@ -151,7 +151,7 @@ class Recording:
         return ""
 
     def steps(self, *, cancelled: bool = False) -> tuple[Step, ...]:
-        """All steps so far; `cancelled`: the agent was ended before its calls were over."""
+        """Return all steps so far. If the agent was ended (`cancelled`), calls without a result are marked so."""
         return tuple(self._finished(place, step, cancelled) for place, step in enumerate(self._steps))
 
     def _finished(self, place: int, step: Step, cancelled: bool) -> Step:
@@ -164,13 +164,13 @@ class Recording:
 
     @property
     def cost_usd(self) -> float | None:
-        """The sum of the costs that the agent reports; None where it reports none, or one is unknown."""
+        """Sum of the costs that the agent reports; None if it reports none or one is unknown."""
         known = [one for one in self._costs if one is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
 
     @property
     def activity(self) -> AgentActivity:
-        """What the agent has done in all its turns."""
+        """What the agent has done in all turns so far."""
         before = self._before
         tokens = before.tokens if self.tokens is None else (before.tokens or 0) + total_tokens(self.tokens)
         cost = before.cost_usd if self.cost_usd is None else (before.cost_usd or 0.0) + self.cost_usd
@@ -188,36 +188,36 @@ class Recording:
 
 
 def text(event: Mapping[str, Any], key: str) -> str:
-    """A text; empty for anything else."""
+    """Return the string at a key; "" for any other value."""
     return values.string(event.get(key))
 
 
 def texts(event: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """The texts of a list; none for anything else."""
+    """Return the strings of the list at a key; none for any other value."""
     return tuple(one for one in values.items(event.get(key)) if isinstance(one, str))
 
 
 def mapping(event: Mapping[str, Any], key: str) -> JsonObject:
-    """An object; empty for anything else."""
+    """Return the object at a key; an empty one for any other value."""
     return values.mapping(event.get(key))
 
 
 def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
-    """The objects of a list; none for anything else."""
+    """Return the objects of the list at a key; none for any other value."""
     return objects_in(event.get(key))
 
 
 def number(event: Mapping[str, Any], key: str) -> float | None:
-    """A number that is not negative; None for anything else."""
+    """Return the non-negative number at a key; None for any other value."""
     return values.number(event.get(key))
 
 
 def count(event: Mapping[str, Any], key: str) -> int:
-    """A whole number that is not negative; 0 for anything else."""
+    """Return the non-negative integer at a key; 0 for any other value."""
     return values.count(event.get(key)) or 0
 
 
 def difference(used: JsonObject, earlier: JsonObject) -> JsonObject:
-    """What a turn used, out of the counts of its session before and after it."""
+    """Return what a turn used, from the counts of its session after and before it."""
     counts = {key: number(used, key) for key in used}
     return {key: max(0, one - (number(earlier, key) or 0)) for key, one in counts.items() if one is not None}

@@ -1,4 +1,4 @@
-"""Settings that agents share, whatever protocol they speak (AGENTS.md section 4)."""
+"""Settings shared by the agents of all protocols (AGENTS.md section 4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentv.registry.fields import Between, Command, Declared, DirectoryPath, Do
 from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 
 DEFAULT_TIMEOUT_S = 1800.0
-"""Seconds that a trial of an agent may take where nothing else is set."""
+"""Default time limit of an agent's trial, in seconds."""
 
 Decision = Literal["allow", "deny"]
 OnDenied = Literal["error", "grade"]
@@ -19,7 +19,7 @@ OnDenied = Literal["error", "grade"]
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule(Declared):
-    """One rule of `permissions`. It applies where all of its conditions hold; the first rule that applies decides."""
+    """One rule of `permissions`. It applies if all of its conditions hold; the first rule that applies decides."""
 
     short: ClassVar[str | None] = None
 
@@ -47,7 +47,7 @@ class McpServerSettings(Declared):
     headers: Annotated[Mapping[str, Text], Doc("headers of each request to `url`")] = field(default_factory=dict)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a server that is neither a program nor an address, or both, and keys that then have no effect."""
+        """Report a server with both `command` and `url` or neither, and keys that have no effect."""
         if bool(self.command) == bool(self.url):
             found = "both" if self.url else "neither"
             yield Issue((), f"an MCP server needs 'command' or 'url', found {found}")
@@ -57,14 +57,14 @@ class McpServerSettings(Declared):
             yield Issue(("headers",), "'headers' are for a server with 'url'; this one has 'command'")
 
     def server(self, name: str) -> McpServer:
-        """The server under its name."""
+        """Return the server, with its name in `mcp`."""
         transport: Literal["stdio", "http"] = "http" if self.url else "stdio"
         return McpServer(name, transport, self.command, self.env, self.url, self.headers)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings(GatewaySettings):
-    """What every agent takes: how it is started, what it may do, and when it is ended."""
+    """Settings of every agent: how to start it, what it may do, and its limits."""
 
     short: ClassVar[str | None] = "command"
     confined: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class AgentSettings(GatewaySettings):
     faults: Faults = field(default_factory=dict)
 
     def validate(self) -> Iterable[Issue]:
-        """Reports arguments of a shell command, and faults that cannot be."""
+        """Report `args` with a shell command, and invalid faults."""
         yield from self.fault_issues()
         if self.args and self.command.shell is not None:
             yield Issue(("args",), "'args' need 'command' as a list of words; write them into the shell command")
@@ -132,7 +132,7 @@ class AcpSettings(AgentSettings):
     otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
-        """The SDK is not installed; what is wrong with the settings of any agent."""
+        """Report a missing SDK, and what is wrong with the settings of any agent."""
         missing = missing_extra("acp", "agents", "calling an agent over ACP")
         if missing is not None:
             yield missing

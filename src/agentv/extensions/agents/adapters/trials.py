@@ -1,4 +1,7 @@
-"""Reasons why an agent gave no answer that counts. None of them is ever an empty or a passing answer."""
+"""What agents of all protocols share in a trial: codes of failures, limits, and the session.
+
+An agent without a valid answer gives a Failure, never an empty or a passing answer.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,13 @@ REFUSED = "refused"
 
 
 def failed(code: str, message: str, response: TargetResponse | None = None, stderr: bytes = b"") -> CallFailure:
-    """The failure, with what the agent had done until then, and the end of what it printed on stderr."""
+    """Return a failure with what the agent had done so far, and the end of its stderr in the message."""
     said = last_error(stderr) if is_javascript_error(stderr) else tail(stderr)
     return CallFailure(code, f"{message}; stderr: {said}" if said else message, response=response)
 
 
 def response_of(trace: Trace, answer: str | None, duration_ms: float, stderr: bytes) -> TargetResponse:
-    """What an agent gave in a turn, by its trace."""
+    """Return the response of a turn, from its trace."""
     return TargetResponse(
         answer,
         messages=tuple(one for one in messages_of(trace) if one.role != "user"),
@@ -55,16 +58,16 @@ _MARGIN_S = 10.0
 
 
 class SessionLimits:
-    """What a session may take, over all of its turns; the time is that of one turn.
+    """Limits of a session. Calls are counted over all turns; the time limit is for one turn.
 
     Args:
-        settings: of the target.
-        request: the first of the session; the lower limit holds.
+        settings: settings of the target.
+        request: the first request of the session. The lower of the two limits applies.
 
     Attributes:
-        reached: which limit was passed, as soon as one is, or that the run was interrupted.
-        is_interrupted: it is the latter.
-        turns, tool_calls: calls of the model and of tools in the turns that have ended.
+        reached: set to the limit that was exceeded, or to a message that the run was interrupted.
+        is_interrupted: whether the run was interrupted.
+        turns, tool_calls: number of model and tool calls in the turns that have ended.
     """
 
     def __init__(self, settings: AgentSettings, request: TargetRequest) -> None:
@@ -78,7 +81,7 @@ class SessionLimits:
         self.begin(request)
 
     def begin(self, request: TargetRequest) -> None:
-        """A turn begins."""
+        """Begin a turn: restart its time, and watch for an interruption."""
         self._began = time.monotonic()
         self._timeout_s = request.timeout_s
         self._forget_interruption()
@@ -87,13 +90,13 @@ class SessionLimits:
             self._interruption.add_done_callback(self._interrupt)
 
     def close(self) -> None:
-        """The session has ended."""
+        """Stop watching, once the session has ended."""
         self._forget_interruption()
         self.reached.cancel()
 
     @property
     def code(self) -> str:
-        """The code of the failure of an agent that `reached` ended, or its time: `agent-limit`, or `interrupted`."""
+        """Failure code for an agent that was ended early: `agent-limit` or `interrupted`."""
         return RUN_INTERRUPTED if self.is_interrupted else LIMIT
 
     def _interrupt(self, interruption: asyncio.Future[None]) -> None:
@@ -107,12 +110,12 @@ class SessionLimits:
             self._interruption = None
 
     def end(self, turns: int, tool_calls: int) -> None:
-        """A turn has ended, and took so much."""
+        """End a turn, and count its calls."""
         self.turns += turns
         self.tool_calls += tool_calls
 
     def check(self, turns: int, tool_calls: int) -> None:
-        """Note whether the turn has taken too much."""
+        """Set `reached` if the turn's calls exceed a limit."""
         passed = ""
         if self._max_turns is not None and self.turns + turns > self._max_turns:
             passed = f"more than {self._max_turns} model calls (max_turns)"
@@ -128,17 +131,17 @@ class SessionLimits:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the engine gives up."""
+        """Seconds until the engine stops waiting."""
         return max(0.0, self._timeout_s - (time.monotonic() - self._began))
 
     @property
     def left_s(self) -> float:
-        """Seconds until the agent is ended: before the engine gives up, so that its trace is kept."""
+        """Seconds until the agent is ended, which is before the engine stops waiting, so that its trace is kept."""
         return max(0.0, self.remaining_s - min(_MARGIN_S, self._timeout_s / 10))
 
     @property
     def grace_s(self) -> float:
-        """Seconds that the agent has to end, so that its answer, or its failure, is still in time."""
+        """Seconds that the agent has to exit, so that its answer or failure is still in time."""
         return min(GRACE_S, self.remaining_s * 0.5)
 
 
@@ -147,12 +150,12 @@ def _least(*limits: int | None) -> int | None:
 
 
 def follows(request: TargetRequest) -> bool:
-    """Whether a request is of a later turn, which continues a session."""
+    """Whether a request is for a later turn, which continues a session."""
     return request.turn is not None and request.turn > 1
 
 
 def _unseen(request: TargetRequest) -> TargetRequest:
-    """The request with the messages after the agent's last answer: its session has seen the others."""
+    """Return the request with only the messages after the agent's last answer, since its session has the others."""
     answers = [place for place, one in enumerate(request.messages) if one.role == "assistant"]
     if not follows(request) or not answers:
         return request
@@ -161,27 +164,27 @@ def _unseen(request: TargetRequest) -> TargetRequest:
 
 
 def did_nothing(trace: Trace, root: str, moment: int) -> bool:
-    """Whether the agent has changed nothing since a moment: no file of its workspace, nothing by an MCP tool.
+    """Whether the agent has changed nothing since a moment: no file in its workspace, and nothing through an MCP tool.
 
-    Times of change are read here, which any program can make new; the comparison of the workspace with its baseline
+    This looks at times of change only, which any program can update. The comparison of the workspace with its baseline
     decides again once the agent has ended.
     """
     return not trace.worked_elsewhere and not changed_since(root, moment)
 
 
 _CLOCK_REALTIME_COARSE = 5
-"""Of Linux (`clock_gettime(2)`); Python's `time` does not name it."""
+"""Linux's CLOCK_REALTIME_COARSE (`clock_gettime(2)`), which Python's `time` does not define."""
 
 
 def file_clock() -> int:
-    """Now in nanoseconds, by the clock of the file system: on Linux, changes get the time of the last tick."""
+    """Return the current time in nanoseconds by the file system's clock, which Linux advances with each tick."""
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) if sys.platform == "linux" else time.time_ns()
 
 
 def changed_since(root: str, moment: int) -> bool:
-    """Whether anything in a directory was changed since a moment of `file_clock`. `.git` does not count.
+    """Whether anything in a directory, except `.git`, was changed since a moment of `file_clock`.
 
-    The times of last change of a status (`ctime`) are read: no program can set them back.
+    Programs cannot set back the times that this reads (`ctime`).
     """
     for directory, inner, files in os.walk(root):
         inner[:] = [name for name in inner if name != ".git"]
@@ -196,7 +199,7 @@ TrialKey: TypeAlias = tuple[str | int | None, ...]
 
 
 def trial_key(request: TargetRequest) -> TrialKey:
-    """What the requests of one trial have in common."""
+    """Return a key that all requests of one trial share."""
     if request.workspace_path is not None:
         return (request.workspace_path,)
     return (request.suite, request.case_id, request.prompt_id, request.variant, request.sample)
@@ -221,21 +224,21 @@ Session = TypeVar("Session", bound=AgentSession)
 
 
 class SessionTarget(Generic[Session]):
-    """Base of targets whose agents have a session for each trial."""
+    """Base of targets that have a session for each trial."""
 
     def __init__(self) -> None:
         self._sessions: dict[TrialKey, Session] = {}
 
     async def begin(self, request: TargetRequest) -> Session | Failure:
-        """A new session."""
+        """Return a new session."""
         raise NotImplementedError
 
     async def ask(self, session: Session, request: TargetRequest) -> TargetResponse | Failure:
-        """The answer of a session to a turn."""
+        """Return a session's answer to a turn."""
         raise NotImplementedError
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask the session of the trial. It goes on after an answer to one of several turns, and ends otherwise."""
+        """Ask the session of the trial. It stays open after an answer in a case with turns; otherwise it is ended."""
         key = trial_key(request)
         answer: TargetResponse | Failure | None = None
         try:
@@ -261,13 +264,13 @@ class SessionTarget(Generic[Session]):
         return session
 
     async def _end(self, key: TrialKey, *, in_time: bool = False, at_once: bool = False) -> None:
-        """End a session. `in_time`: before the time of its call is over; `at_once`: nobody waits for it any more."""
+        """End a session: `in_time` for its call's answer, or `at_once` if no answer is expected."""
         session = self._sessions.pop(key, None)
         if session is not None:
             await session.close(0.0 if at_once else session.limits.grace_s if in_time else GRACE_S)
 
     async def end_session(self, request: TargetRequest) -> None:
-        """End the session of a trial that asks nothing more."""
+        """End the session of a trial that has no more requests."""
         await self._end(trial_key(request))
 
     async def close(self) -> None:
