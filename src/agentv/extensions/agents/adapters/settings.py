@@ -117,7 +117,7 @@ class AgentSettings(GatewaySettings):
 
 @dataclass(frozen=True, slots=True)
 class AcpSettings(AgentSettings):
-    """Starts an agent that speaks the Agent Client Protocol (ACP) on stdio."""
+    """Settings of an agent that speaks the Agent Client Protocol (ACP) on stdio."""
 
     example: ClassVar[str | None] = "my-agent --acp"
 

@@ -1,1 +1,1 @@
-"""`workspace`, `sandbox` and `variants` as people write them, with their older spellings (AGENTS.md section 2)."""
+"""Reading of `workspace`, `sandbox` and `variants`, with their older spellings (AGENTS.md section 2)."""

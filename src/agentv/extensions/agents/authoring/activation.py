@@ -1,6 +1,6 @@
 """`activation` of a suite: queries, each with the skill that an agent should load for it (AGENTS.md section 12).
 
-Each query becomes a case: an agent works on it in a workspace that holds the skills, up to `max_turns`, and the
+Each query becomes a case: an agent works on it in a workspace with the skills, for up to `max_turns`, and the
 assertion `activation` reads from its trace which of them it loaded.
 """
 
@@ -52,16 +52,16 @@ class AuthoredActivationQuery(Declared):
 
 
 Placed = tuple[Node, AuthoredActivationQuery]
-"""A query and its position."""
+"""The node of a query, and the query."""
 
 
 def read_activation(node: Node, files: Node | None, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
-    """The cases of all queries, and what every skill must reach; none if anything is wrong, all of which is reported.
+    """Return the cases of all queries, and the minimums for every skill. After reporting mistakes, return no cases.
 
     Args:
-        node: as authored.
-        files: those of the suite's workspace, which the agent gets too.
-        reading: of the suite.
+        node: `activation` as authored.
+        files: `files` of the suite's workspace, which the agent gets too.
+        reading: context of the suite.
     """
     if not isinstance(node, MapNode):
         reading.report.unfit(node, "'activation' must be a mapping")
@@ -87,7 +87,7 @@ def read_activation(node: Node, files: Node | None, reading: Reading) -> tuple[S
 
 
 def _skills(node: Node, reading: Reading) -> dict[str, Mapping[str, str]]:
-    """Name of each skill → its files: place in the workspace → path from where the directory is named."""
+    """Return the files of each skill by its name: path in the workspace → path relative to the naming file."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         reading.report.unfit(node, "'skills' must be the path of a directory")
         return {}
@@ -112,7 +112,7 @@ def _skills(node: Node, reading: Reading) -> dict[str, Mapping[str, str]]:
 
 
 def _queries(node: Node, skills: Mapping[str, object], reading: Reading) -> Iterator[Placed]:
-    """The valid queries; unknown skills and queries that appear twice are reported."""
+    """Yield the valid queries. Unknown skills and duplicate queries are reported."""
     first: dict[str, Placed] = {}
     for item in _rows(node, reading):
         if not isinstance(item, MapNode):
@@ -136,7 +136,7 @@ def _queries(node: Node, skills: Mapping[str, object], reading: Reading) -> Iter
 
 
 def _rows(node: Node, reading: Reading) -> Iterator[Node]:
-    """The entries of a list, or the lines of the JSONL file that a path names."""
+    """Yield the entries of a list, or the lines of the JSONL file at a path."""
     if isinstance(node, ListNode):
         rows: list[Node | None] = list(node.items)
     elif isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
@@ -156,7 +156,7 @@ def _rows(node: Node, reading: Reading) -> Iterator[Node]:
 
 
 def _case(item: Node, one: AuthoredActivationQuery, skills: list[Json], max_turns: int, files: Node) -> MapNode:
-    """The case of a query as it would be written under `tests`."""
+    """Return the case of a query in the form of an entry of `tests`."""
     name = " ".join(one.query.split())
     entry: dict[str, Json] = {"type": TAG, "value": one.skill, "skills": skills, "max_turns": max_turns}
     keys: dict[str, Json] = {

@@ -1,4 +1,4 @@
-"""Values inside a workspace: paths, globs, files to copy, commands and hooks."""
+"""Values in a `workspace`: paths, globs, files to copy, commands and hooks."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, CopiedFiles
 from agentv.model.values.path_globs import GlobError, check_glob
 
 _GIT_NAMES = ("HEAD", "packed-refs", "refs")
-"""What of a `.git` directory says which commits it holds."""
+"""Entries of a `.git` directory that determine which commits it contains."""
 
 
 DigestOf = Callable[[str], str]
-"""Gives the hash of a file, or of all that lies in a directory."""
+"""Returns the hash of a file or directory."""
 
 
 def no_digest(path: str) -> str:
-    """Nothing is read: for a check that keeps no hash."""
+    """Return no hash and read nothing, for checks that keep no hash."""
     del path
     return ""
 
 
 def digest_of(place: str) -> str:
-    """The sha256 of a file, or of all that lies in a directory: names, content, what may be executed, links.
+    """Return the SHA-256 of a file, or of a directory's names, contents, executable bits and links.
 
     Raises:
         OSError: something in it cannot be read.
@@ -56,7 +56,7 @@ def digest_of(place: str) -> str:
 
 
 def entries(directory: Path) -> Iterator[str]:
-    """The files and links below a directory, relative to it and sorted; no link is followed."""
+    """Yield the relative paths of the files and links below a directory, in sorted order. Links are not followed."""
     for folder, folders, files in os.walk(directory):
         inside = Path(folder).relative_to(directory)
         linked = [one for one in folders if (Path(folder) / one).is_symlink()]
@@ -72,7 +72,7 @@ def _of_file(path: Path) -> str:
     if stat.S_ISLNK(mode):
         return hashlib.sha256(b"link\0" + os.fsencode(path.readlink())).hexdigest()
     if not stat.S_ISREG(mode):
-        return ""  # a socket or a pipe holds nothing
+        return ""  # sockets and pipes have no content
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return f"{digest}+x" if mode & stat.S_IXUSR else digest
@@ -83,7 +83,7 @@ _COMMAND = "a command: a list of words, a shell command, or a mapping with 'comm
 
 
 def inner_path(text: str, node: Node, key: str, reading: Reading) -> str:
-    """A path in the workspace, empty for the workspace itself; one that leaves it is reported."""
+    """Return a path in the workspace, or "" for the workspace itself. A path that leaves it is reported."""
     path = PurePosixPath(text.strip() or ".")
     if path.is_absolute() or ".." in path.parts or text.strip().startswith("~"):
         message = f"'{key}' must be a path in the workspace, and '{text}' leaves it"
@@ -93,7 +93,7 @@ def inner_path(text: str, node: Node, key: str, reading: Reading) -> str:
 
 
 def check_globs(globs: Iterable[str], node: Node | None, key: str, reading: Reading) -> None:
-    """Report patterns of paths that match nothing in any workspace."""
+    """Report path patterns that are invalid or match nothing in any workspace."""
     items = node.items if isinstance(node, ListNode) else []
     for place, glob in enumerate(globs):
         at = items[place] if place < len(items) else node
@@ -110,18 +110,19 @@ def check_globs(globs: Iterable[str], node: Node | None, key: str, reading: Read
 
 
 class CopyReader(Struct, frozen=True):
-    """Reads what is copied into a workspace.
+    """Reads the files to copy into a workspace.
 
     Attributes:
-        hidden: a directory without a place keeps its name, as with `cp -r`, else its content is copied; and a patch
-            without a place stands for the files that it changes.
+        digest_of: hashes a file or directory.
+        hidden: whether the files are `hidden`. Without a place in the workspace, a directory then keeps its name, as
+            with `cp -r` (otherwise its content is copied), and a patch stands for the files that it changes.
     """
 
     digest_of: DigestOf
     hidden: bool = False
 
     def read(self, node: Node, key: str, reading: Reading) -> tuple[CopiedFiles, ...]:
-        """The files of a path, of a list of paths, or of a mapping of place to path; what is wrong is reported."""
+        """Return the files of a path, a list of paths, or a mapping of place to path. Mistakes are reported."""
         if is_empty(node):
             return ()
         if isinstance(node, ListNode):
@@ -139,7 +140,7 @@ class CopyReader(Struct, frozen=True):
         return () if one is None else (replace(one, path=self._place(one.source)),)
 
     def directory(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
-        """A directory whose content becomes the workspace's."""
+        """Return a directory whose content becomes the workspace, or None after reporting a mistake."""
         one = self._one(node, key, reading)
         if one is not None and not is_directory(one.source):
             refuse(node, reading, key, "the path of a directory")
@@ -171,7 +172,7 @@ class CopyReader(Struct, frozen=True):
 
 
 def _within(place: str, written: str, copied: CopiedFiles) -> str:
-    """The place of a file: `dir/` and the workspace itself are directories that it goes into."""
+    """Return the place of a file, which is copied into the directory if `dir/` or the workspace itself is given."""
     if is_directory(copied.source) or (place and not written.strip().endswith("/")):
         return place
     name = Path(copied.source).name
@@ -179,7 +180,7 @@ def _within(place: str, written: str, copied: CopiedFiles) -> str:
 
 
 def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[WorkspaceCommand, ...]:
-    """A command, or a list of commands, that run in the workspace; what is wrong is reported."""
+    """Return the commands of a command or a list, which run in the workspace. Mistakes are reported."""
     if node is None or is_empty(node):
         return ()
     items = node.items if isinstance(node, ListNode) else [node]
@@ -188,19 +189,19 @@ def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[Worksp
 
 
 def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False) -> WorkspaceCommand | None:
-    """One command; None if it is empty, or wrong, which is reported.
+    """Return a command, or None if it is empty, or invalid, which is reported.
 
     Args:
-        node: what is written.
-        key: whose value it is.
-        reading: of the suite or case.
-        beside: it runs beside the file that names it, as AgentV has it, and not in the workspace.
+        node: the command as authored.
+        key: key of the command.
+        reading: context of the suite or case.
+        beside: whether it runs in the directory of its file, as in AgentV, and not in the workspace.
     """
     if not isinstance(node, MapNode):
         return _words(node, key, reading)
     pairs = node.items
     only_resets = beside and "reset" in pairs and pairs.keys().isdisjoint(("command", "script"))
-    if only_resets:  # its other keys are checked all the same
+    if only_resets:  # its other keys are still checked
         pairs = {**pairs, "command": Scalar("true", "true", node.at)}
     read = shape_of(AuthoredCommand).decode(pairs, node, reading, f"a command of '{key}'")
     if read is INVALID:
@@ -212,7 +213,7 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
     made = _words(read.command, key, reading)
     if made is None:
         return None
-    if beside and made.shell:  # AgentV splits a text at its spaces, without a shell
+    if beside and made.shell:  # AgentV splits a text at spaces and uses no shell
         made = WorkspaceCommand(argv=tuple(made.shell.split()))
     timeout = read.timeout_ms / 1000 if read.timeout_ms is not None else read.timeout_s or SETUP_TIMEOUT_S
     made = replace(made, env=dict(read.env), timeout_s=timeout)
@@ -235,7 +236,7 @@ def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
 
 
 def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
-    """The mapping that a key needs; None after reporting another value."""
+    """Return the mapping at a key, or None after reporting another value."""
     if isinstance(node, MapNode):
         return node
     reading.report.unfit(node, f"'{key}' must be a mapping")
@@ -252,7 +253,7 @@ _CALL = (
     "if(typeof f!=='function')throw new Error(`${p} exports no function ${n}`);"
     "await f({hook_name:h,...JSON.parse(t)},{hookName:h});"
 )
-"""JavaScript that calls one function of a file with the JSON on stdin."""
+"""JavaScript that calls a function of a file with the JSON on stdin."""
 
 
 Stages = dict[str, tuple[WorkspaceCommand, ...]]
@@ -260,10 +261,10 @@ Stages = dict[str, tuple[WorkspaceCommand, ...]]
 
 
 def read_hooks(node: Node, reading: Reading) -> Stages:
-    """The hooks, of which AgentV's `before_all` belongs to `setup`: it prepares the one workspace of all trials.
+    """Return the hooks. AgentV's `before_all` goes to `setup`, because it prepares one workspace for all trials.
 
-    A hook that is a text or a list runs in the workspace. One that is a mapping is AgentV's: it runs beside the file
-    that names it, and gets the facts of the trial as JSON on stdin.
+    A hook that is a text or a list runs in the workspace. A mapping is AgentV's form: it runs in the directory of its
+    file, and gets the facts of the trial as JSON on stdin.
     """
     mapping = any_mapping(node, "hooks", reading)
     read: Any = INVALID
@@ -283,12 +284,12 @@ def read_hooks(node: Node, reading: Reading) -> Stages:
 
 
 def facts_text(hook: str, reading: Reading) -> str:
-    """What a hook of AgentV's gets on stdin, but for the facts of a trial, which the run adds."""
+    """Return what an AgentV hook gets on stdin, without the facts of a trial, which the run adds."""
     return json.dumps({"hook_name": hook, "workspace_path": WORKSPACE, "eval_dir": reading.places.suite, "test_id": ""})
 
 
 def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> tuple[Stages, tuple[CopiedFiles, ...]]:
-    """The hooks, setup and files of AgentV's `extensions`: functions of JavaScript files, and `agentv:agent-rules`."""
+    """Return hooks, setup and files of AgentV's `extensions`: JavaScript functions and `agentv:agent-rules`."""
     rendered = None if is_empty(node) else reading.rendered(node)
     if not isinstance(rendered, ListNode):
         if not is_empty(node):
@@ -301,7 +302,7 @@ def read_extensions(node: Node, copies: CopyReader, reading: Reading) -> tuple[S
         if isinstance(item, MapNode):
             files += _agent_rules(item, copies, reading)
         elif isinstance(item, Scalar) and item.text.strip().startswith(_AGENT_RULES):
-            continue  # rules and skills that lie in the workspace are there for the agent to find
+            continue  # the agent finds rules and skills in the workspace by itself
         elif (found := _function(item, reading)) is not None:
             stages[found[0]] = (*stages.get(found[0], ()), found[1])
     return stages, tuple(files)
@@ -323,7 +324,7 @@ def _agent_rules(node: MapNode, copies: CopyReader, reading: Reading) -> list[Co
 
 
 def _function(node: Node, reading: Reading) -> tuple[str, WorkspaceCommand] | None:
-    """The stage at which a function runs, and the command that calls it."""
+    """Return the stage at which a function runs and the command that calls it, or None after reporting a mistake."""
     match = _EXTENSION.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
     if match is None:
         message = "an entry of 'extensions' must be file://FILE.mjs:FUNCTION, or agentv:agent-rules"
@@ -345,7 +346,7 @@ def _function(node: Node, reading: Reading) -> tuple[str, WorkspaceCommand] | No
 
 
 def _runtime(reading: Reading) -> str:
-    """The JavaScript runtime of the machine: Node, else bun, else the one of the extra `typescript`."""
+    """Return the JavaScript runtime: Node or bun on PATH, else Node of the extra `typescript`."""
     for name in ("node", "bun"):
         found = shutil.which(name, path=reading.scope.env.get("PATH"))
         if found is not None:

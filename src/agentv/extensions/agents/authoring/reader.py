@@ -1,6 +1,6 @@
-"""Reader of what is said of agents' work: workspaces and variants of the cases of one suite, their tools and solutions.
+"""Reader of a suite's keys about the work of agents: workspaces, variants, tools, simulated users and solutions.
 
-The workspace of a case is the suite's, with what the case says key by key, hashed.
+The workspace of a case is the suite's, with the keys that the case overrides. It is hashed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _variant(node: Node, digest_of: DigestOf, reading: Reading) -> Variant | Non
 
 
 def commit_of(ref: str, reading: Reading) -> str | None:
-    """The commit that a ref names in the repository of the suite, or None."""
+    """Return the commit of a ref in the suite's repository, or None."""
     from agentv.user_code.processes import Finished  # few suites compare git refs
     from agentv.user_code.repositories import LIST_S, run_git
 
@@ -85,7 +85,7 @@ _SANDBOX = kind_for(SandboxName | tuple[SandboxName, ...])
 
 
 class SuiteReader:
-    """An `agentv.authoring.cases.context.WorkReader`. What reads tools is loaded when some are written."""
+    """Implements `agentv.authoring.cases.context.WorkReader`. The reader of tools is imported only if it is needed."""
 
     def __init__(self, work: SuiteWork) -> None:
         self._work = work
@@ -102,10 +102,10 @@ class SuiteReader:
         return ToolReader(self._work.authored.tools)
 
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
-        """The variants of the suite."""
+        """Return the variants of the suite."""
         node = self._work.authored.variants
         if not self._changes:
-            self._of_suite(reading)  # its mistakes are reported before those of variants, which repeat them
+            self._of_suite(reading)  # reports its mistakes before the variants repeat them
         if node is None or is_empty(node):
             return ()
         if not isinstance(node, ListNode):
@@ -121,7 +121,7 @@ class SuiteReader:
         return tuple(found)
 
     def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
-        """The cases of `activation`, and what every skill must reach."""
+        """Return the cases of `activation`, and the minimums for every skill."""
         from agentv.extensions.agents.authoring.activation import read_activation
 
         workspace = self._work.workspace
@@ -135,28 +135,28 @@ class SuiteReader:
         return read_activation(node, workspace.get("files") if isinstance(workspace, MapNode) else None, reading)
 
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
-        """The scripted tools of a case."""
+        """Return the scripted tools of a case."""
         return self._tools.of_case(case.tools, reading)
 
     def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
-        """The simulated user of a case."""
+        """Return the simulated user of a case, or None after reporting a mistake."""
         from agentv.extensions.agents.authoring.tools import read_user
 
         return read_user(node, reading, registry)
 
     def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
-        """The solution of a case."""
+        """Return the solution of a case, or None."""
         from agentv.extensions.agents.authoring.tools import read_solution
 
         return None if case.solution is None else read_solution(case.solution, tools, reading)
 
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
-        """Report targets that a closed network keeps from what they need."""
+        """Report targets that cannot work on a case within its network."""
         if case.workspace is not None and case.workspace.network != "host":
             check_network(case.workspace, case.tools, targets, report)
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
-        """The workspace of a case; None where it has none."""
+        """Return the workspace of a case, or None if it has none."""
         own = _written(case, case.workspace)
         if not own and not self._work.has_workspaces:
             return None
@@ -227,19 +227,19 @@ class SuiteReader:
 
 
 def _written(keys: AuthoredSuite | AuthoredCase, workspace: Node | None) -> dict[str, Node]:
-    """What one place says of workspaces: the suite, or a case. Nothing is read."""
+    """Return the keys about workspaces that a suite or a case has, unread."""
     others = {key: getattr(keys, key, None) for key in ("sandbox", "environment", "extensions")}
     return {key: node for key, node in {"workspace": workspace, **others}.items() if node is not None}
 
 
 def _knowing_path(reading: Reading) -> Reading:
-    """The same, with the path of the workspace in reach, which is known when the run has made it."""
+    """Return the context with `workspace_path` in scope, as a placeholder that the run fills in."""
     scope = reading.scope
     return reading.within(Scope(scope.vars, scope.env, {**scope.names, "workspace_path": WORKSPACE}, scope.closed))
 
 
 def _merged(base: Parts, own: Parts) -> Parts:
-    """The suite's fields with those of a case over them; of hooks each by its name."""
+    """Return the suite's fields, overridden by those of a case. Hooks and variables are overridden one by one."""
     merged = {**base, **own}
     if "hooks" in base and "hooks" in own:
         merged["hooks"] = base["hooks"] | {name: commands for name, commands in own["hooks"].items() if commands}
@@ -249,7 +249,7 @@ def _merged(base: Parts, own: Parts) -> Parts:
 
 
 def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, reading: Reading) -> None:
-    """Report a sandbox that cannot be made."""
+    """Report a sandbox that is not available, or lacks its image."""
     if "docker" in spec.sandbox and spec.docker is None:
         message = "'sandbox: docker' needs 'docker' in 'workspace', with 'image' or 'context'"
         reading.report.error("missing-key", at, message)
@@ -261,7 +261,7 @@ def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, readin
 
 
 def _check_exposed(spec: WorkspaceSpec, reading: Reading) -> None:
-    """Report a template that shows the agent what it is graded by."""
+    """Report a template in which the agent can read how it is graded."""
     if spec.template is None:
         return
     template = Path(spec.template.source)
@@ -276,7 +276,7 @@ def _check_exposed(spec: WorkspaceSpec, reading: Reading) -> None:
 
 
 def _digest(spec: WorkspaceSpec, root: str) -> str:
-    """A hash of what a workspace is made of; how it is confined, kept and limited has no part in it."""
+    """Return a hash of what a workspace consists of. The sandbox, time limits and `keep` do not count."""
     facts: dict[str, Any] = {
         "template": spec.template and spec.template.sha256,
         "repositories": [
@@ -304,7 +304,7 @@ LOOPBACK = "write 'network: loopback', which reaches the gateway and the tools o
 def check_network(
     spec: WorkspaceSpec, tools: Iterable[ScriptedServer], targets: Iterable[TargetSpec], report: Report
 ) -> None:
-    """Report an agent that cannot reach its model, and tools that cannot be reached."""
+    """Report agents that cannot reach their model, and tools that agents cannot reach."""
     if spec.network == "none":
         kept = [f"the agent of '{one.name}' from its model" for one in targets if one.upstream is not None]
         http = (one.name for one in tools if one.transport == "http")
@@ -321,13 +321,13 @@ def check_network(
 
 
 class _Named(Struct, frozen=True):
-    """A command, for the files that it names."""
+    """A command, in the form that `digests_behind` reads."""
 
     command: Command
 
 
 def _facts(command: WorkspaceCommand) -> list[Any]:
-    """What a command does; the files of one beside its file count by their content."""
+    """Return the facts of a command to hash. If it runs in the directory of its file, the files that it names count."""
     env: Mapping[str, str] = command.env
     named: tuple[str, ...] = ()
     if command.directory:

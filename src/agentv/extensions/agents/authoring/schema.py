@@ -1,4 +1,4 @@
-"""Declarations of what may stand in `workspace`, `variants`, `tools`, `solution`, `user`, and in older spellings."""
+"""Declarations of the keys `workspace`, `variants`, `tools`, `solution` and `user`, and of older spellings."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AuthoredMount(Declared):
 
 @dataclass(frozen=True, slots=True)
 class AuthoredDocker(Declared):
-    """What `sandbox: docker` runs in."""
+    """The container of `sandbox: docker`."""
 
     image: Annotated[Text | None, Doc("image to run in")] = None
     context: Annotated[Text | None, Doc("directory that an image is built from")] = None
@@ -164,7 +164,7 @@ class AuthoredUser(Declared):
     ] = "answer"
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a user without a goal, and one that is both a model and a function."""
+        """Report a user without a goal, and one with both a model and a function."""
         if self.function is not None and self.model is not None:
             yield Issue(("model",), "'function' writes the messages of this user, so 'model' has no effect; keep one")
         if self.function is not None and self.function.path is None:
@@ -234,7 +234,7 @@ class AuthoredAgentRules(AuthoredRulePaths):
 
 JSON_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 OFFERED = ("state", "arguments")
-"""What a function gets beside its parameters."""
+"""Arguments that a function can request in addition to its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ class AuthoredTool(Declared):
     fail: Annotated[AuthoredToolFailure | None, Doc("calls that fail")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports two results, parameters that are no JSON Schema, and functions that cannot be called."""
+        """Report two results, parameters that are not JSON Schema, and functions that cannot be called."""
         if self.function is not None and self.returns is not None:
             yield Issue(("returns",), "'function' gives the result, so 'returns' has no effect; keep one of them")
         if self.function is not None and self.function.path is None:
@@ -277,7 +277,7 @@ class AuthoredTool(Declared):
 
 @dataclass(frozen=True, slots=True)
 class AuthoredServer(Declared):
-    """A scripted MCP server with more than its tools."""
+    """A scripted MCP server with options in addition to its tools."""
 
     tools: Annotated[Unread, Doc("name → tool; or a Python module, whose functions are the tools")]
     state: Annotated[LoadedJson | None, Doc("what the functions find in `state` at first: an object, or its path")] = (
@@ -289,7 +289,7 @@ class AuthoredServer(Declared):
 
 
 def _schema_issues(params: Mapping[str, Json]) -> Iterable[Issue]:
-    """What is wrong with the parameters of a tool."""
+    """Yield what is wrong with the parameters of a tool."""
     if not params:
         return
     if not is_schema(params):
@@ -338,13 +338,13 @@ EXTENSIONS: Schema = {
 
 
 def workspace_defs() -> dict[str, Schema]:
-    """The definitions that these keys refer to."""
+    """Return the schema definitions that these keys refer to."""
     hooks: Schema = {"anyOf": [{"$ref": "#/$defs/hooks"}, _NOTHING]}
     setup: Schema = {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}
     tools: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}
     queries: Schema = {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]}
     files = {"template": {"type": ["string", "null"]}, "files": _COPIED, "hidden": _COPIED}
-    command = mapping_of(properties_of(AuthoredCommand, {"command": _WORDS}))  # AgentV has one with `reset` alone
+    command = mapping_of(properties_of(AuthoredCommand, {"command": _WORDS}))  # AgentV allows one with only `reset`
     return {
         "command": {**command, "minProperties": 1},
         "hooks": object_of(AuthoredHooks, dict.fromkeys(STAGES, _COMMANDS)),

@@ -1,6 +1,7 @@
-"""Scripted MCP tools of a case, its `solution`, which makes it pass, and the simulated `user` who talks with it.
+"""Scripted MCP tools of a case, its `solution`, which makes it pass, and its simulated `user`.
 
-Tools are written out, or functions of a Python module; a case's stand over its suite's, tool by tool.
+Tools are declared in the eval file, or are functions of a Python module. A case's tools override those of the suite
+with the same name.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 
 
 def _module(node: Scalar, reading: Reading) -> tuple[MapNode, JsonObject] | None:
-    """The public functions of a module, and its literal `STATE`; None where it cannot be read, which is reported.
+    """Return the public functions of a module as tools, and its literal `STATE`; None after reporting a mistake.
 
     A function's docstring is the tool's description; its parameters are the tool's, with the types of their
-    annotations. Those with a default may be left out.
+    annotations. Those with a default are optional.
     """
     found = reading.find(node, "file")
     text = None if found is None else reading.text_of(found, node)
@@ -70,7 +71,7 @@ def _module(node: Scalar, reading: Reading) -> tuple[MapNode, JsonObject] | None
                 reading.report.error("bad-value", node, f"'{_STATE}' of '{node.text}' must be a literal object of JSON")
                 return None
     made = node_of(tools, node.at)
-    assert isinstance(made, MapNode)  # noqa: S101  # as it was made
+    assert isinstance(made, MapNode)  # noqa: S101  # made of a mapping
     return made, state
 
 
@@ -92,7 +93,7 @@ def _function_tool(function: ast.FunctionDef | ast.AsyncFunctionDef, node: Scala
 
 
 def _type(annotation: ast.expr | None) -> Json:
-    """The JSON Schema of an annotation; one that accepts all where it says nothing of JSON."""
+    """Return the JSON Schema of an annotation; an empty one, which accepts everything, if it is not a type of JSON."""
     named = annotation.value if isinstance(annotation, ast.Subscript) else annotation
     name = named.id if isinstance(named, ast.Name) else ""
     known: dict[str, Json] = {"type": _TYPES[name]} if name in _TYPES else {}
@@ -102,13 +103,13 @@ def _type(annotation: ast.expr | None) -> Json:
 
 
 _NAME = lazy_pattern(r"[A-Za-z0-9_-]{1,64}")
-"""What the model APIs take as the name of a tool, and agents as that of a server."""
+"""Names of tools that the model APIs accept, and names of servers that agents accept."""
 
 _TOOLS = "tools"
 
 
 class _Server(Struct, frozen=True):
-    """What one place says of a server."""
+    """A server as declared in one place: the suite or a case."""
 
     tools: Mapping[str, ScriptedTool]
     state: JsonObject = EMPTY
@@ -116,7 +117,7 @@ class _Server(Struct, frozen=True):
 
 
 class ToolReader:
-    """Reads the scripted tools of one suite; what is wrong is reported.
+    """Reads the scripted tools of one suite. Mistakes are reported.
 
     Args:
         node: `tools` of the suite.
@@ -129,16 +130,16 @@ class ToolReader:
         self._reported = False
 
     def of_case(self, node: Node | None, reading: Reading) -> tuple[ScriptedServer, ...]:
-        """The servers of a case.
+        """Return the servers of a case.
 
         Args:
             node: `tools` of the case.
-            reading: of the case.
+            reading: context of the case.
         """
         own = {} if node is None or is_empty(node) else _servers(node, reading)
         if self._node is None and not own:
             return ()
-        # Once: the library that serves tools is not installed.
+        # Report only once that the library that serves tools is not installed.
         missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             self._reported = True
@@ -229,12 +230,12 @@ def _is_name(name: str, what: str, node: MapNode, reading: Reading) -> bool:
 
 
 def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
-    """The solution; None if it is empty, or wrong, which is reported.
+    """Return the solution, or None if it is empty, or invalid, which is reported.
 
     Args:
         node: the path of a patch (`.patch`, `.diff`) or of files, or a mapping.
-        tools: of the case.
-        reading: of the case.
+        tools: scripted tools of the case.
+        reading: context of the case.
     """
     if is_empty(node):
         return None
@@ -265,7 +266,7 @@ def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading)
 
 
 def _patch(node: Scalar, reading: Reading) -> str:
-    """The text of a patch; empty where it cannot be read, which is reported."""
+    """Return the text of a patch; empty if it cannot be read, which is reported."""
     found = reading.find(node, "file")
     text = None if found is None else reading.text_of(found, node)
     if text is not None and not text.strip():
@@ -274,12 +275,12 @@ def _patch(node: Scalar, reading: Reading) -> str:
 
 
 def read_user(node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
-    """The user; None where it is wrong, which is reported.
+    """Return the simulated user, or None after reporting a mistake.
 
     Args:
-        node: its goal, or a mapping.
-        reading: of the case.
-        registry: of the targets that can play it.
+        node: the user's goal, or a mapping.
+        reading: context of the case.
+        registry: targets that can play the user.
     """
     if isinstance(node, Scalar) and not is_empty(node):
         node = MapNode({"goal": node}, {"goal": node.at}, node.at)

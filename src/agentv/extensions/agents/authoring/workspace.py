@@ -1,4 +1,4 @@
-"""One `workspace` mapping, or AgentV's `environment`, as the fields of a WorkspaceSpec that it gives."""
+"""Reads a `workspace` mapping, or AgentV's `environment`, into fields of a WorkspaceSpec."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from agentv.model.suite.workspace import (
 from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern
 
 Parts = dict[str, Any]
-"""Field of a WorkspaceSpec → its value, of those that are written."""
+"""Field of a WorkspaceSpec → value, for the fields that are set."""
 
 _OLDER_ENV = ("required_commands", "required_python_modules")
 _FROM_DATA = frozenset({"repos", "network", "home", "keep", "ignore", "protected"})
-"""Keys whose values may hold what a variable of data holds; the others run code, or copy files."""
+"""Keys whose values may contain variables from data; the others run code or copy files."""
 
 _OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep"})
-"""Keys that data may give: files of the project, and what is done with them."""
+"""Keys that a workspace in data may have: files of the project, and how they are treated."""
 
 _SYSTEM = frozenset({*SYSTEM, "dev", "proc", "sys"})
 _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
@@ -63,13 +63,13 @@ _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
 
 def read_workspace(node: Node, digest_of: DigestOf, reading: Reading, *, complete: bool) -> Parts:
-    """The fields that a `workspace` gives; none where it is no mapping. What is wrong is reported.
+    """Return the fields that a `workspace` sets; none if it is not a mapping. Mistakes are reported.
 
     Args:
-        node: as it is written.
-        digest_of: the files behind it.
-        reading: of the suite or case.
-        complete: no variant adds files to it.
+        node: `workspace` as authored.
+        digest_of: hashes a file or directory.
+        reading: context of the suite or case.
+        complete: whether no variant adds files to it.
     """
     found = _mapping(node, "workspace", reading)
     if found is None:
@@ -138,7 +138,7 @@ def _existing(read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Rea
 
 
 def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
-    """Whether a workspace stands in data, or is filled in by data, where it would run code; it is then reported."""
+    """Whether a workspace would run code that comes from data, or from variables of data, which is then reported."""
     if reading.data:
         key = next((key for key in written.items if key not in _OF_DATA), None)
         if key is not None:
@@ -154,7 +154,7 @@ def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
 
 
 def _names_other(rendered: Node, written: Node) -> bool:
-    """Whether an entry of `repos` has its repository from data; a commit may be from there."""
+    """Whether an entry of `repos` takes its repository from data. Its commit may come from data."""
     if not isinstance(rendered, ListNode) or not isinstance(written, ListNode):
         return rendered is not written and isinstance(rendered, MapNode | ListNode)
     for new, old in zip(rendered.items, written.items, strict=True):
@@ -194,7 +194,7 @@ def _repository(read: AuthoredRepository, node: MapNode, reading: Reading) -> Wo
 
 
 def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]:
-    """The variables; AgentV's lists of what must be installed are not applied."""
+    """Return the variables. AgentV's lists of what must be installed are not applied."""
     found = {}
     for name, value in env.items():
         if isinstance(value, str):
@@ -207,7 +207,7 @@ def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]
 
 
 def _docker(read: AuthoredDocker | AuthoredEnvironment, node: MapNode, whose: str, reading: Reading) -> DockerImage:
-    """What a container is made of, by what a mapping says of it."""
+    """Return the image that a mapping describes."""
     if not read.image and not read.context:
         reading.report.error("missing-key", node, f"{whose} needs 'image' or 'context'")
     context, at = node.items.get("context"), node.items.get("mounts", node)
@@ -226,19 +226,19 @@ def _remark_not_applied(keys: Iterable[str], node: MapNode, whose: str, reading:
 
 
 _OTHER_SOURCES = ("repositories", "files", "setup", "hooks", "existing")
-"""What may add files that are not known yet."""
+"""Fields that may add files that are not known yet."""
 
 _CONFIGURES_TESTS = frozenset({"conftest.py", "pytest.ini", "sitecustomize.py", "usercustomize.py"})
-"""Files that are protected so that no agent adds them."""
+"""Files that people protect so that no agent adds them."""
 
 
 def report_unmatched(parts: Mapping[str, Any], node: Node, reading: Reading) -> None:
-    """Warn of globs without a file. An agent may not add such files either, so that some are written for that.
+    """Warn about globs of `protected` that match no file, unless they may be meant for files that an agent could add.
 
     Args:
-        parts: of one workspace mapping, as they are read.
+        parts: fields of one workspace mapping.
         node: `protected`.
-        reading: of the workspace.
+        reading: context of the workspace.
     """
     template, hidden = parts.get("template"), parts.get("hidden", ())
     if template is None or any(parts.get(key) for key in _OTHER_SOURCES) or any(one.is_patch for one in hidden):
@@ -257,9 +257,9 @@ def report_unmatched(parts: Mapping[str, Any], node: Node, reading: Reading) -> 
 
 
 def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
-    """The fields that an environment gives; what is wrong is reported.
+    """Return the fields that an environment sets. Mistakes are reported.
 
-    The directory `workdir` of a host is copied for each trial, where AgentV works in it.
+    On the host, `workdir` is copied for each trial, whereas AgentV works in the directory itself.
     """
     found = _mapping(node, "environment", reading)
     if found is None:
@@ -287,7 +287,7 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
 
 
 def _mapping(node: Node, key: str, reading: Reading) -> tuple[MapNode, Reading] | None:
-    """The mapping itself, that of the file which a text names, or the workspace that a directory stands for."""
+    """Return the mapping of a key. It can be given as the path of its file, or of a directory for the template."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         mapping = any_mapping(node, key, reading)
         return None if mapping is None else (mapping, reading)
@@ -309,7 +309,7 @@ def _mapping(node: Node, key: str, reading: Reading) -> tuple[MapNode, Reading] 
 def _host(read: AuthoredEnvironment, node: MapNode, copies: CopyReader, reading: Reading) -> Parts:
     at = node.items["workdir"]
     if read.setup is not None and not is_directory(_workdir(read, node, reading)):
-        return {"template": None}  # its setup makes it
+        return {"template": None}  # its setup creates it
     return {"template": copies.directory(at, "workdir", reading)}
 
 
@@ -325,7 +325,7 @@ def _in_docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Pa
 
 
 def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> WorkspaceCommand | None:
-    """The command that prepares the workspace: with `cwd` in it, else beside the file, as AgentV has it."""
+    """Return the command that prepares the workspace; on the host, it runs in it only with `cwd`, as in AgentV."""
     at = any_mapping(node.items["setup"], "setup", reading)
     if at is None:
         return None
@@ -347,7 +347,7 @@ def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Worksp
 
 
 def _in_workspace(made: WorkspaceCommand, setup: AuthoredSetup, workdir: str) -> WorkspaceCommand:
-    """The command in a copy of the directory: files that it names outside of it are named where they are."""
+    """Return a command for a copy of `workdir`. Files that it names outside of the directory get absolute paths."""
     cwd = setup.cwd or "."
     if cwd.startswith("/"):
         return replace(made, directory=cwd)

@@ -1,1 +1,1 @@
-"""The gateway: a proxy on loopback between agents and the APIs of their models (AGENTS.md section 5)."""
+"""The gateway: a loopback proxy between agents and their model APIs (AGENTS.md section 5)."""

@@ -1,4 +1,4 @@
-"""One model call: forwarded with the real key, passed back piece by piece, counted, recorded or replayed on the way."""
+"""One model call: forwarded with the real key, streamed back, counted, and recorded or replayed on the way."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.recording import TrialReplay
 
 SPENT = 402
-"""Status of a call for which there is no money: no SDK and no agent asks again."""
+"""Status of a call that is refused, such as beyond a budget. SDKs and agents do not retry it."""
 
 _ANTHROPIC = {401: "authentication_error", 402: "billing_error", 429: "rate_limit_error", 529: "overloaded_error"}
 _OPENAI = {401: "invalid_api_key", 402: "insufficient_quota", 429: "rate_limit_exceeded"}
 _GEMINI = {401: "UNAUTHENTICATED", 402: "FAILED_PRECONDITION", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
-"""Header that makes the SDKs of OpenAI and Anthropic give up."""
+"""Header that keeps the SDKs of OpenAI and Anthropic from retrying."""
 
 
 _OPTIONS: Mapping[str, Any] = {"allow_redirects": False, "skip_auto_headers": ("User-Agent",)}
-"""Of requests to the API: the key is for this server alone."""
+"""Options of requests to the API. Redirects are off, because the key is only for this server."""
 
 
 def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
-    """The body of an error reply."""
+    """Return the body of an error reply in the form of a protocol."""
     if protocol == "anthropic":
         kind = _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
         return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
@@ -72,7 +72,7 @@ def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
 
 
 def replayed_response(exchanges: TrialReplay, request: ModelRequest, connection: Request) -> Response:
-    """The recorded reply to a request that is no model call; it comes at once."""
+    """Return the recorded reply to a request that is not a model call, or an error reply."""
     found = exchanges.recorded(request)
     if not isinstance(found, ModelReply):
         return refusal(connection.path, SPENT, found.message)
@@ -83,13 +83,13 @@ def replayed_response(exchanges: TrialReplay, request: ModelRequest, connection:
 
 
 def break_off(connection: Request) -> None:
-    """Close the connection to the agent without an end of the reply."""
+    """Abort the connection to the agent before the reply is complete."""
     if connection.transport is not None:
         connection.transport.abort()
 
 
 def refusal(path: str, status: int, message: str) -> Response:
-    """A reply of our own to a request that is not passed on, in the form of the API."""
+    """Return an error reply to a request that is not forwarded, in the form of the API."""
     body = error_body(protocol_of(path), status, message)
     return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
 
@@ -97,7 +97,7 @@ def refusal(path: str, status: int, message: str) -> Response:
 async def forwarded_once(
     client: ClientSession, session: TrialSession, request: Request, route: Route, data: bytes
 ) -> StreamResponse:
-    """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
+    """Forward a request that is not a model call, such as one that counts tokens, unchanged and without retries."""
     upstream, token, exchanges = session.upstream, session.access.token, session.exchanges
     asked = ModelRequest(route.protocol, request.method, route.path, data)
     if exchanges is not None and exchanges.replays:
@@ -118,7 +118,7 @@ async def forwarded_once(
 
 
 LONGEST_REPLY = 64_000_000
-"""Bytes of a reply that is not streamed."""
+"""Maximum bytes of a reply that is not streamed."""
 
 _CHUNK = 1 << 16
 _FAULT_STATUS_TEXT = "injected by the target's 'faults'"
@@ -129,8 +129,9 @@ class ForwardedCall:
     """One model call of an agent.
 
     Attributes:
-        reply: to the agent, once it has begun.
-        last: the last error of the API as it came: status, headers, body.
+        reply: the reply to the agent, once it has begun.
+        last: the last error of the API: status, headers, body.
+        record: called with the reply, to record it.
     """
 
     session: TrialSession
@@ -144,7 +145,7 @@ class ForwardedCall:
     record: Callable[[ModelReply], None] = field(default=lambda _: None)
 
     async def answered(self) -> StreamResponse:
-        """The reply to the agent."""
+        """Make the call and return the reply to the agent."""
         session, call, exchanges = self.session, self.call, self.session.exchanges
         asked = ModelRequest(self.route.protocol, "POST", self.route.path, self.body.data)
         try:
@@ -171,16 +172,16 @@ class ForwardedCall:
             session.end(call)
 
     async def _asked(self) -> StreamResponse:
-        """The reply of the API, asked as often as the target's settings say."""
+        """Return the reply of the API, after as many attempts as the target's settings allow."""
         session, call, body = self.session, self.call, self.body
         most = ceiling(session.upstream, body.model, body.values)
         outcome = await session.limits.call(self._attempt, most, len(body.data))
         if isinstance(outcome, TargetResponse):
             call.failure = None
-            assert self.reply is not None  # noqa: S101  # an answer was passed on
+            assert self.reply is not None  # noqa: S101  # set with each answer
             return self.reply
         call.failure = outcome
-        if self.reply is not None:  # it has begun, so that only a connection that breaks can say that it failed
+        if self.reply is not None:  # it has begun, so only a broken connection can show the failure
             break_off(self.request)
             return self.reply
         if isinstance(outcome, CallFailure) and self.last is not None:
@@ -193,19 +194,19 @@ class ForwardedCall:
         return await self._error(SPENT, outcome.message)
 
     async def _attempt(self) -> TargetResponse | Failure:
-        """One attempt: until its first byte is passed on, it can be made again."""
+        """Make one attempt. It can be repeated until the first byte of its reply is forwarded."""
         self.last = None
         try:
             found = await self._exchanged()
         except (ClientError, OSError, ValueError) as error:
             if self.reply is not None and isinstance(error, ClientConnectionResetError):
-                raise  # it is the agent's connection that was closed, while the reply was written to it
+                raise  # the agent closed its connection while the reply was written
             what = reason_of(error, self.session.upstream)
             if self.reply is not None:
                 found = CallFailure("bad-answer", f"the reply was cut off: {what}")
             elif isinstance(error, ClientConnectorError | ValueError):  # nothing was sent
                 found = CallFailure("connection", f"no reply: {what}", retryable=not isinstance(error, ValueError))
-            else:  # the API may have done the work, so that a budget counts it
+            else:  # the API may have done the work, so the budget counts it
                 found = CallFailure("bad-answer", f"no whole reply: {what}", retryable=True)
         if isinstance(found, Failure):
             self.call.failure = found
@@ -214,7 +215,7 @@ class ForwardedCall:
     async def _exchanged(self) -> TargetResponse | Failure:
         session, route, body = self.session, self.route, self.body.data
         url = address(session.upstream, route.path, self.request, session.access.token)
-        data = body if len(body) <= _CHUNK else BytesIO(body)  # in pieces, so that other calls are not delayed
+        data = body if len(body) <= _CHUNK else BytesIO(body)  # sent in chunks, so that other calls are not delayed
         headers = sent_headers(self.request, session.upstream, session.access.token)
         async with self.client.post(url, data=data, headers=headers, proxy=proxy_for(str(url)), **_OPTIONS) as reply:
             if reply.status >= 300:
@@ -227,7 +228,7 @@ class ForwardedCall:
             return await self._passed_on(reply)
 
     async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
-        """Pass a good reply on, and count it."""
+        """Forward a successful reply and count its usage."""
         reader, upstream = ReplyReader(self.route.api or "chat"), self.session.upstream
         limit = LIMIT.get()
         if reply.content_type != "text/event-stream":
@@ -274,7 +275,7 @@ class ForwardedCall:
         return found
 
     def _counted(self, reader: ReplyReader) -> TargetResponse | Failure:
-        """What a reply used, which is known of one that failed, too."""
+        """Count the usage of a reply, even if it failed; return the usage or the failure."""
         session, call = self.session, self.call
         usage = reader.usage
         tokens, written = usage_of(self.route.protocol, usage)
@@ -293,7 +294,7 @@ class ForwardedCall:
         return TargetResponse(None, token_usage=tokens, cost_usd=cost)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
-        """The recorded reply, counted as if it came now; nobody is paid for it. Without one the trial cannot count."""
+        """Return the recorded reply, whose usage counts but is not charged. Without one, the trial fails."""
         session, call = self.session, self.call
         if isinstance(recorded, Failure):
             session.refuse(recorded)
@@ -314,7 +315,7 @@ class ForwardedCall:
             call.break_off("the recorded reply was not whole")
         elif isinstance(found, Failure):
             call.failure = found
-        if not recorded.status:  # it never came
+        if not recorded.status:  # the recorded call got no reply
             break_off(self.request)
             return await self._begin(502, {})
         if not streamed and recorded.complete:
@@ -346,19 +347,19 @@ class ForwardedCall:
 
 
 def address(upstream: ModelUpstream, path: str, request: Request, token: str) -> URL:
-    """The URL of the API for a path, with the query that the agent sent, but for a key in it."""
+    """Return the API's URL for a path, with the agent's query except for keys."""
     query = [(name, value) for name, value in request.query.items() if name != "key" and token not in value]
     url = URL(f"{upstream.base_url}{path}", encoded=True)
     return url.update_query(query) if query else url
 
 
 def reason_of(error: Exception, upstream: ModelUpstream) -> str:
-    """Why there is no reply, without the key."""
+    """Return why there is no reply, with the key redacted."""
     return redacted(f"{type(error).__name__}: {error}".encode(), upstream).decode()
 
 
 async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
-    """All that a stream of bytes gives; None where that is too much, as soon as that is known."""
+    """Return all bytes of a stream, or None as soon as they exceed a limit."""
     data = bytearray()
     async for chunk in content.iter_chunked(_CHUNK):
         data += chunk

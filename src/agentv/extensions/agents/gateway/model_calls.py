@@ -1,7 +1,7 @@
-"""The trace of an agent that reports none, out of the model calls that passed the gateway.
+"""The trace of an agent that reports none, built from its model calls through the gateway.
 
-Each request of an agent repeats its conversation: what tools it called, and what they gave. A call of the model is read
-as a span of OpenTelemetry's would be.
+Each request of an agent repeats its conversation, including the tool calls and their results. Model calls are read in
+the same way as OpenTelemetry spans.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _TRACE = "gateway"
 
 
 def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answer: str | None = None) -> Trace:
-    """The trace of the latest calls of a trial.
+    """Return the trace of a trial's latest calls.
 
     Args:
-        calls: of the trial so far.
-        new: how many of them are of this turn. What the model was given before is in the traces of earlier ones.
-        began_ms: when the agent was asked, in the time of the calls.
-        answer: the agent's last word, where no call shows it.
+        calls: all calls of the trial so far.
+        new: how many of them belong to this turn. The traces of earlier turns have what the model was given before.
+        began_ms: when the agent was asked, on the clock of the calls.
+        answer: the agent's final answer, which is added if no call shows it.
     """
-    rows: list[list[Any]] = []  # the messages of each request, as its API has them
+    rows: list[list[Any]] = []  # the messages of each request, in the form of its API
     for call in calls:
         body = _body(call)
         value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
@@ -55,7 +55,7 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
     counted = iter(calls[len(calls) - new :])
     steps: list[Step] = []
     for step in trace.steps:
-        if isinstance(step, UsageStep):  # one a call, in their order
+        if isinstance(step, UsageStep):  # one per call, in order
             steps.append(replace(next(counted).step(), started_ms=step.started_ms))
         else:
             steps.append(replace(step, evidence="gateway") if isinstance(step, ToolCallStep) else step)
@@ -66,7 +66,7 @@ def trace_of_calls(calls: Sequence[CountedCall], new: int, began_ms: float, answ
 
 
 def _replied(call: CountedCall) -> Iterator[Any]:
-    """The messages of a reply."""
+    """Yield the messages of a reply."""
     reply = mapping(call.reply)
     choice = mapping(next(iter(items(reply.get("choices"))), None))
     candidate = mapping(next(iter(items(reply.get("candidates"))), None))
@@ -79,7 +79,7 @@ def _replied(call: CountedCall) -> Iterator[Any]:
 
 
 def _body(call: CountedCall) -> JsonObject:
-    """The body of a request to a model that answers; empty for others, and beyond what is kept."""
+    """Return the body of a request; empty for embeddings, and if it was not kept."""
     try:
         return {} if call.api == "embeddings" else mapping(parse(call.request))
     except ValueError:

@@ -1,7 +1,7 @@
 """Prompts of agents: the parts of a request to a model API that are compared with a recorded one.
 
-Texts that differ between two runs of the same agent (ids, times, temporary paths) become placeholders before that. What
-an agent gets is made in `trial_texts`.
+Texts that differ between two runs of the same agent (ids, times, temporary paths) are first replaced with placeholders.
+The replies that an agent gets are prepared in `trial_texts`.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _VOLATILE = lazy_pattern("|".join(f"(?P<{name}>{pattern})" for name, pattern in 
 
 _IDS = frozenset({"call_id", "id", "item_id", "previous_response_id", "response_id", "tool_call_id", "tool_use_id"})
 _OPAQUE_KEYS = _IDS | {"encrypted_content", "signature", "thoughtSignature", "thought_signature"}
-"""Keys of a request whose texts say nothing of what is asked."""
+"""Keys of a request whose texts do not affect what is asked."""
 
 _MARKER = "cache_control"
-"""Key of a mark that moves along a conversation."""
+"""Key of a marker that moves along with the conversation."""
 
 _DEEPEST = 100
 
 
 class Placeholders:
-    """Replaces what is new for each run.
+    """Replaces texts that are new in each run with placeholders.
 
     Args:
-        texts: text → what stands for it, such as the path of a workspace → `[workspace]`. A path is also found where
-            other signs than letters and digits became `-`, as in names of directories that agents make for a project.
+        texts: text → its placeholder, such as the path of a workspace → `[workspace]`. A path is also found in its
+            dashed form, in which agents name the directory of a project.
     """
 
     __slots__ = ("_texts",)
@@ -75,13 +75,13 @@ class Placeholders:
         self._texts = sorted((*known.items(), *as_names), key=lambda pair: -len(pair[0]))
 
     def in_text(self, text: str) -> str:
-        """The text with placeholders."""
+        """Return the text with placeholders."""
         for found, name in self._texts:
             text = text.replace(found, name)
         return _VOLATILE.sub(lambda match: f"[{match.lastgroup}]", text)
 
     def in_json(self, value: Json, depth: int = 0) -> Json:
-        """The value with placeholders in its texts, without keys that say nothing."""
+        """Return the value with placeholders in its texts and without opaque keys."""
         if isinstance(value, str):
             return self.in_text(value)
         if depth == _DEEPEST:
@@ -98,7 +98,7 @@ _MESSAGES = ("messages", "input", "contents")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _TOOLS = ("tools", "tool_choice", "toolConfig", "tool_config")
 _PER_RUN = frozenset({"metadata", "user", "prompt_cache_key", "safety_identifier", "client_metadata", "session_id"})
-"""Keys of a body that name the run, the user or the session."""
+"""Keys of a body that identify the run, the user or the session."""
 
 _SYSTEM_ROLES = ("system", "developer")
 _OF_MODEL = ("assistant", "model")
@@ -106,7 +106,7 @@ _TEXT_KEYS = ("text", "content", "output", "parts", "response", "functionRespons
 """Keys of a message's content that hold its texts."""
 
 SHOWN = 1000
-"""Characters of a text that a cassette shows; the digest covers all of it."""
+"""Characters of a message that a cassette shows; the digest covers the whole message."""
 
 _DIGITS = 16
 
@@ -116,8 +116,8 @@ class PromptMessage:
     """One message of a prompt, with placeholders.
 
     Attributes:
-        digest: of all of it.
-        text: what people read of it, whole.
+        digest: hash of the whole message.
+        text: the full text for people.
     """
 
     role: str
@@ -126,7 +126,7 @@ class PromptMessage:
 
     @property
     def is_reply(self) -> bool:
-        """True if the model said it, so that an earlier reply holds it."""
+        """Whether the model wrote it, so that an earlier reply contains it."""
         return self.role in _OF_MODEL
 
 
@@ -136,11 +136,11 @@ class Prompt:
 
     Attributes:
         path: protocol and path, without the query.
-        model: its name; empty where the path holds it, or nothing does.
+        model: name of the model; empty if the path contains it, or if there is none.
         system, tools, parameters: digests of the system prompt, of the tools, and of the other parameters.
         messages: the conversation so far.
-        system_text: the system prompt as people read it.
-        tool_names: in their order.
+        system_text: the system prompt for people.
+        tool_names: names of the tools in order.
     """
 
     method: str
@@ -160,7 +160,7 @@ class Prompt:
 
 
 def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
-    """The prompt of a request, whatever its protocol. A body that is no JSON object is all parameter."""
+    """Return the prompt of a request in any protocol. A body that is not a JSON object counts as parameters."""
     path = placeholders.in_text(f"{request.protocol}{request.path.partition('?')[0]}")
     try:
         body = json.loads(request.body)
@@ -175,7 +175,7 @@ def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
     system: list[Json] = [clean.pop(key) for key in _SYSTEM if key in clean]
     tools = [clean.pop(key) for key in _TOOLS if key in clean]
     messages = list(_messages_of(clean))
-    while messages and messages[0].get("role") in _SYSTEM_ROLES:  # a system prompt as OpenAI's chat has it
+    while messages and messages[0].get("role") in _SYSTEM_ROLES:  # OpenAI's chat API begins with the system prompt
         system.append(messages.pop(0))
     return Prompt(
         request.method,
@@ -191,13 +191,13 @@ def prompt_of(request: ModelRequest, placeholders: Placeholders) -> Prompt:
 
 
 def shared(before: Sequence[str], now: Sequence[str]) -> int:
-    """The number of messages that two conversations have in common at their start, by their digests."""
+    """Return the length of the common start of two sequences, such as the digests of two conversations."""
     pairs = enumerate(zip(before, now, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(before), len(now)))
 
 
 def _messages_of(body: dict[str, Json]) -> Iterator[JsonObject]:
-    """The messages of a body, which loses them."""
+    """Remove the messages from a body and yield them."""
     for key in _MESSAGES:
         found = body.pop(key, None)
         for one in found if isinstance(found, list) else [] if found is None else [found]:
@@ -205,7 +205,7 @@ def _messages_of(body: dict[str, Json]) -> Iterator[JsonObject]:
 
 
 def _role(message: JsonObject) -> str:
-    """The role of a message; for an item of OpenAI's responses without one, its type."""
+    """Return the role of a message. An item of OpenAI's responses without one gets it from its type."""
     role = message.get("role") or message.get("type")
     if role in ("function_call", "reasoning", "custom_tool_call", "local_shell_call"):
         return "assistant"
@@ -213,7 +213,7 @@ def _role(message: JsonObject) -> str:
 
 
 def _text(value: Json) -> str:
-    """The texts in a message, or all of it as JSON where it has none that are known."""
+    """Return the texts of a message, or its JSON if it has none."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -226,7 +226,7 @@ def _text(value: Json) -> str:
 
 
 def _names_of(tools: Json) -> Iterator[str]:
-    """The names of tools, wherever a protocol has them."""
+    """Yield the names of tools, in the form of any protocol."""
     if isinstance(tools, list):
         for one in tools:
             yield from _names_of(one)

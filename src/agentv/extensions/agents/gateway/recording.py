@@ -1,9 +1,9 @@
-"""The model's side of one trial, kept in a cassette as a whole or not at all, and replayed from it.
+"""The model calls of one trial, which are recorded to a cassette completely or not at all, and replayed from it.
 
-In a replay the real agent runs, and its model calls are answered from the recording. Requests are matched within their
-conversation: the agent's own, that of a sub-agent, a side call such as one for a title. A request that is the same as a
-recorded one gets its reply; any other gets the first reply of its conversation that is left, and is reported as
-different. So calls that agents make at once may come in any order.
+In a replay, the real agent runs and its model calls are answered from the recording. Requests are matched within their
+conversation: the agent's own, a sub-agent's, or a side call such as one for a title. A request that equals a recorded
+one gets its reply. Any other gets the next unused reply of its conversation and is reported as different. Parallel
+calls may therefore come in any order.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ class _Exchange:
 
     @property
     def failed(self) -> bool:
-        """True if the server could not answer, which says nothing about the model."""
+        """Whether the server could not answer, which says nothing about the model."""
         status = self.reply.status
         return status in _OVERLOADED or status >= 500 or not self.reply.complete
 
 
 class _TrialTexts:
-    """The texts that are new for each trial, in prompts that are compared, and in replies that are kept."""
+    """Base that replaces texts that are new in each trial, in prompts to compare and in recorded replies."""
 
     def __init__(self) -> None:
         self.set_placeholders({})
 
     def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name the texts that are new for each trial."""
+        """Set the texts that are new in each trial: text → placeholder."""
         self._placeholders = Placeholders(texts)
         self._texts = TrialTexts(texts)
 
@@ -71,7 +71,7 @@ class TrialRecording(_TrialTexts):
 
     Args:
         call: the first call of the trial.
-        keep: gets the recording once the trial has ended.
+        keep: called with the recording when the trial has ended, or None if its agent made no call.
     """
 
     replays: Literal[False] = False
@@ -83,25 +83,25 @@ class TrialRecording(_TrialTexts):
         super().__init__()
 
     def begin(self, request: ModelRequest) -> Callable[[ModelReply], None]:
-        """A request has arrived that is forwarded: what records its reply."""
+        """Record a request and return a function that records its reply."""
         exchange = _Exchange(prompt_of(request, self._placeholders))
         self._exchanges.append(exchange)
         return partial(setattr, exchange, "reply")
 
     def finish(self, *, complete: bool) -> None:
-        """Keep the trial, if its agent gave an answer and called its model."""
+        """Keep the recording if the agent gave an answer (`complete`)."""
         if complete:
             self._keep(self._recording())
 
     def notes(self) -> tuple[str, ...]:
-        """Nothing: what is recorded differs from nothing."""
+        """Return no notes, since there is nothing to compare with."""
         return ()
 
     def _recording(self) -> RecordedTrial | None:
         kept = []
         for number, one in enumerate(self._exchanges, 1):
             if one.failed and any(later.prompt == one.prompt for later in self._exchanges[number:]):
-                continue  # of requests that failed and were made again, only the last try is kept
+                continue  # keep only the last attempt of a request that failed and was retried
             kept.append(one)
         if not kept:
             return None
@@ -147,36 +147,36 @@ def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) ->
 
 
 def conversation_of(prompt: Prompt) -> tuple[str, ...]:
-    """A key of a conversation within a trial: the agent's own, one of a sub-agent, or a side call."""
+    """Return a key of a conversation within a trial: the agent's own, a sub-agent's, or a side call."""
     first = prompt.messages[0].digest if prompt.messages else ""
     return (*_head(prompt), first)
 
 
 _BEFORE, _BEHIND = 20, 60
-"""Characters of a text that are quoted around the first difference."""
+"""Characters that are quoted before and after the first difference of two texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """A recorded exchange, with the digests of all messages of its request."""
+    """A recorded exchange, with the digests of all messages in its request."""
 
     line: ExchangeLine
     digests: tuple[str, ...]
 
     @property
     def is_model_call(self) -> bool:
-        """True if a model answered it: lists of models and counts of tokens say nothing."""
+        """Whether a model answered it; listing models and counting tokens do not count."""
         asked = self.line.request
         return asked.method == "POST" and not asked.path.endswith(_COUNTS)
 
     def asks(self, prompt: Prompt) -> bool:
-        """Return true if a prompt is the recorded one."""
+        """Whether a prompt equals the recorded one."""
         asked = self.line.request
         facts = (asked.method, asked.path, asked.model, asked.system, asked.tools, asked.parameters)
         return self.digests == prompt.digests and facts == (*_head(prompt), prompt.parameters)
 
     def likeness(self, prompt: Prompt) -> int:
-        """The likeness of the conversation that it begins to the one that a prompt begins."""
+        """Return how many facts about the start of a conversation agree with a prompt; `_ALIKE` if all do."""
         asked = self.line.request
         recorded = (asked.method, asked.path, asked.model, asked.system, asked.tools)
         same = [one == other for one, other in zip(recorded, _head(prompt), strict=True)]
@@ -184,16 +184,16 @@ class _Recorded:
 
 
 class TrialReplay(_TrialTexts):
-    """The exchanges of a trial that is replayed: nothing is forwarded, delayed, charged or failed on purpose.
+    """The exchanges of a trial that is replayed: nothing is forwarded, delayed or charged, and no fault is injected.
 
     Args:
         file: name of the cassette.
-        recording: of the trial.
-        ended: gets this object when the agent has ended.
+        recording: the recorded trial.
+        ended: called with this object when the agent has ended.
 
     Attributes:
-        case: whose trial it is.
-        differing: how many requests differ from the recorded ones.
+        case: id of the trial's case.
+        differing: number of requests that differ from the recorded ones.
     """
 
     replays: Literal[True] = True
@@ -205,13 +205,13 @@ class TrialReplay(_TrialTexts):
         self._recorded = list(_whole(recording.exchanges))
         self._ended = ended
         self._left = list(self._recorded)
-        self._live: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # the recorded one that it follows; its last prompt
+        self._live: dict[tuple[str, ...], tuple[int, Prompt]] = {}  # conversation → the recorded one, last prompt
         self._first = ""  # the first difference
         self._missing: Failure | None = None
         super().__init__()
 
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request, or a Failure."""
+        """Return the recorded reply to the next request, or a Failure."""
         prompt = prompt_of(request, self._placeholders)
         place = conversation_of(prompt)
         conversation, last = self._live.get(place) or (self._begun(prompt), None)
@@ -234,7 +234,7 @@ class TrialReplay(_TrialTexts):
         return self._texts.given(found.line.reply.reply())
 
     def finish(self, *, complete: bool) -> Failure | None:
-        """Why the replay cannot count: the recording lacks a reply, or the agent did not use it at all."""
+        """Return a Failure if the recording lacks a reply, or if the agent used none of it."""
         del complete
         self._ended(self)
         calls = [one for one in self._recorded if one.is_model_call] or self._recorded
@@ -244,7 +244,7 @@ class TrialReplay(_TrialTexts):
         return self._missing
 
     def notes(self) -> tuple[str, ...]:
-        """Descriptions of how the requests differ from the recorded ones."""
+        """Return notes on how the requests differ from the recorded ones."""
         notes = []
         if self.differing:
             count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
@@ -258,11 +258,11 @@ class TrialReplay(_TrialTexts):
 
     @property
     def drifted(self) -> bool:
-        """True if the agent's requests differ from the recorded ones."""
+        """Whether the agent's requests differ from the recorded ones."""
         return bool(self.differing or self._left)
 
     def _begun(self, prompt: Prompt) -> int | None:
-        """A conversation that begins: it follows the most similar recorded one that nothing follows yet."""
+        """Return the recorded conversation for a new one: an identical one, else the most similar unused one."""
         followed = {conversation for conversation, _ in self._live.values()}
         firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
         left = {one.line.request.conversation for one in self._left}
@@ -275,7 +275,7 @@ class TrialReplay(_TrialTexts):
         return max(alike, key=lambda place: (alike[place] == _ALIKE, place not in followed, alike[place], -place))
 
     def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
-        """The recorded exchange whose reply a prompt gets; one that was never answered whole may be asked again."""
+        """Return the recorded exchange for a prompt, or None. One with an incomplete reply can be used again."""
         left = [one for one in self._left if one.line.request.conversation == conversation]
         exact = next((one for one in left if one.asks(prompt)), None)
         if exact is not None or left:
@@ -285,14 +285,14 @@ class TrialReplay(_TrialTexts):
 
 
 _COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
-"""How the paths end that count tokens."""
+"""Suffixes of paths that count tokens."""
 
 _ALIKE = 6
-"""Likeness of a conversation to itself."""
+"""Likeness of identical conversations."""
 
 
 def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
-    """The exchanges with the digests of all their messages."""
+    """Yield the exchanges with the digests of all messages in their requests."""
     known: dict[int, tuple[str, ...]] = {}
     for line in exchanges:
         asked = line.request
@@ -306,7 +306,7 @@ def _head(prompt: Prompt) -> tuple[str, str, str, str, str]:
 
 
 def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:
-    """How a prompt differs from the recorded one. What all prompts of a conversation share is reported once."""
+    """Yield how a prompt differs from the recorded one. Model, system prompt and tools are compared only at first."""
     asked = line.request
     if last is None:
         if asked.model != prompt.model:
@@ -335,7 +335,7 @@ def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Ite
 
 
 def _excerpt(recorded: str, now: str) -> str:
-    """The texts around their first difference."""
+    """Return quotes of both texts around their first difference, or "" if they are equal."""
     at = shared(recorded, now)
     if at == len(recorded) == len(now):
         return ""
@@ -353,12 +353,12 @@ TrialExchanges = TrialRecording | TrialReplay
 
 
 class CassetteExchanges:
-    """The model calls of the agents of a run. A `ModelExchanges`.
+    """The model calls of a run's agents. Implements `ModelExchanges`.
 
     Args:
-        cassette: that is recorded or replayed.
-        records: trials that the cassette lacks are recorded; else they are errors.
-        adds: a recorded trial is written at once, so that a run that is killed loses none.
+        cassette: the cassette to record to and replay from.
+        records: whether to record trials that the cassette lacks; otherwise they are errors.
+        adds: whether to write each recorded trial at once, so that a run that is killed loses none.
     """
 
     def __init__(self, cassette: Cassette, *, records: bool, adds: bool) -> None:
@@ -370,7 +370,7 @@ class CassetteExchanges:
         self._silent: list[str] = []
 
     def open(self, call: Call) -> TrialExchanges | Failure:
-        """The recording of a trial, to be replayed or made; why it cannot be replayed."""
+        """Return the replay of a recorded trial or a new recording, or a Failure if neither is possible."""
         found = self._cassette.recorded_trial(call)
         if isinstance(found, RecordedTrial):
             return TrialReplay(self._cassette.path.name, found, self._ended)
@@ -379,7 +379,7 @@ class CassetteExchanges:
         return TrialRecording(call, partial(self._keep, call))
 
     def notes(self) -> Iterator[str]:
-        """Notes for people about the agents of the run."""
+        """Yield notes for people about the agents of the run."""
         name = self._cassette.path.name
         if self._replayed:
             yield f"{plural(self._replayed, 'agent trial')} replayed from {name}: real agents, recorded replies"
@@ -397,7 +397,7 @@ class CassetteExchanges:
             return
         texts = (text for exchange in recorded.exchanges for text in reply_texts(exchange.reply.reply().body))
         if self._cassette.keep_trial(recorded, texts) and self._adds:
-            with suppress(StoreError):  # it is added at the end of the run too, which says what is wrong
+            with suppress(StoreError):  # the run adds it again at its end and reports the error
                 self._cassette.add()
 
     def _ended(self, replay: TrialReplay) -> None:

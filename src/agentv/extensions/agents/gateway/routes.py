@@ -1,7 +1,7 @@
-"""What passes the gateway: routes, bodies and headers of requests.
+"""What passes through the gateway: routes, bodies and headers of requests.
 
-A route that is not listed is refused: batches, files and background responses would cost money that nobody counts.
-Neither the token nor the real key is passed on.
+A route that is not listed is refused: batches, files and background responses would cost money that is not counted.
+The API never gets the token, and the agent never gets the real key.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 Api = Literal["chat", "responses", "messages", "gemini", "embeddings"]
-"""How the reply of a model call is read."""
+"""Format of the reply to a model call."""
 
 _MODEL = r"\w[\w.:@+~-]*"
-"""A part of a path that no server reads as that of another resource: with the real key, `models/../files` is one."""
+"""A path segment that cannot lead to another resource, as `models/../files` would, with the real key."""
 
 _GEMINI = rf"/gemini(/v1(?:alpha|beta)?/models/(?P<model>{_MODEL}?)"
 _CALLS: tuple[tuple[ModelProtocol, re.Pattern[str], Api], ...] = (
@@ -49,10 +49,10 @@ class Route:
     """Where a request goes.
 
     Attributes:
-        path: below the base URL of the API.
-        api: how the reply is read; None: it is no model call.
-        model: that the path names; empty: the body does.
-        streams: the path says that the reply is streamed.
+        path: path below the base URL of the API.
+        api: format of the reply; None if the request is not a model call.
+        model: model in the path; empty if the body names it.
+        streams: whether the path asks for a streamed reply.
     """
 
     protocol: ModelProtocol
@@ -63,7 +63,7 @@ class Route:
 
 
 def route_of(method: str, path: str) -> Route | None:
-    """The route of a request by its path as it was sent; None: it is refused."""
+    """Return the route for the raw path of a request, or None if it is refused."""
     if method == "POST":
         for protocol, pattern, api in _CALLS:
             found = pattern.fullmatch(path)
@@ -78,13 +78,13 @@ def route_of(method: str, path: str) -> Route | None:
 
 
 def protocol_of(path: str) -> ModelProtocol:
-    """The protocol in whose form a path is answered, whatever it is."""
+    """Return the protocol in which to answer a path, even an unknown one."""
     head = path.partition("/")[2].partition("/")[0]
     return head if head in {"anthropic", "gemini"} else "openai"  # type: ignore[return-value]  # one of the two
 
 
 def token_in(headers: Mapping[str, str], query: Mapping[str, str]) -> list[str]:
-    """All that may be a token, as the providers' SDKs send a key."""
+    """Return all values that may be the token, from every place in which the providers' SDKs send a key."""
     scheme, _, value = headers.get("Authorization", "").partition(" ")
     bearer = value.strip() if scheme.lower() == "bearer" else ""
     others = (headers.get(name, "") for name in ("x-api-key", "x-goog-api-key", "api-key"))
@@ -92,11 +92,11 @@ def token_in(headers: Mapping[str, str], query: Mapping[str, str]) -> list[str]:
 
 
 LONGEST = 64_000_000
-"""Bytes of a request; Anthropic takes 32 MB, the others less."""
+"""Maximum bytes of a request; Anthropic accepts 32 MB, the others less."""
 
 
 class RefusedBodyError(ValueError):
-    """A body that is not passed on; the text says why."""
+    """A body that is not forwarded; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ class CallBody:
     """The body of a model call.
 
     Attributes:
-        values: what it says.
-        data: what is passed on.
-        hides_usage: usage is asked for in addition, and not shown to the agent.
+        values: the parsed body.
+        data: the bytes to forward.
+        hides_usage: whether the gateway has asked for usage that must not be shown to the agent.
     """
 
     values: JsonObject
@@ -117,10 +117,10 @@ class CallBody:
 
 
 def read_body(data: bytes, route: Route) -> CallBody:
-    """The body of a model call.
+    """Parse the body of a model call.
 
     Raises:
-        RefusedBodyError: it is no JSON object, or asks for work that nobody can count.
+        RefusedBodyError: it is not a JSON object, or asks for work that cannot be counted.
     """
     try:
         values = json.loads(data)
@@ -135,7 +135,7 @@ def read_body(data: bytes, route: Route) -> CallBody:
     options = options if isinstance(options, dict) else {}
     if not streamed or route.api != "chat" or options.get("include_usage") is True:
         return CallBody(values, data, model, streamed)
-    # a streamed chat completion reports usage only where it is asked to
+    # a streamed chat completion reports usage only if asked
     values["stream_options"] = {**options, "include_usage": True}
     data = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
     return CallBody(values, data, model, streamed, hides_usage=True)
@@ -154,7 +154,7 @@ _NOT_RETURNED = _HOP_BY_HOP | _OF_BODIES | {"set-cookie", "alt-svc", "strict-tra
 
 
 def sent_headers(request: Request, upstream: ModelUpstream, token: str) -> dict[str, str]:
-    """The headers for the API, with the real key in place of the token."""
+    """Return the headers for the API, with the real key instead of the token."""
     left_out = _NOT_SENT | {name.strip().lower() for name in request.headers.get("Connection", "").split(",")}
     given = request.headers.items()
     passed = {name: value for name, value in given if name.lower() not in left_out and token not in value}
@@ -164,7 +164,7 @@ def sent_headers(request: Request, upstream: ModelUpstream, token: str) -> dict[
 
 
 def returned_headers(headers: Mapping[str, str], upstream: ModelUpstream) -> dict[str, str]:
-    """The headers for the agent."""
+    """Return the headers for the agent, without any that contain the key."""
     shown = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
     return {name: value for name, value in shown.items() if not upstream.holds_key(value)}
 
@@ -173,13 +173,13 @@ REDACTED = b"[redacted]"
 
 
 def redacted(data: bytes, upstream: ModelUpstream) -> bytes:
-    """Bytes without the real key."""
+    """Return bytes with the real key redacted."""
     key = upstream.api_key
     return data.replace(key.encode(), REDACTED) if len(key) >= SHORTEST_KEY else data
 
 
 class StreamRedaction:
-    """Takes the real key out of a stream. Bytes that may be its beginning wait for what follows them."""
+    """Redacts the real key in a stream. Bytes that may be its beginning are held back until more arrive."""
 
     def __init__(self, upstream: ModelUpstream) -> None:
         key = upstream.api_key.encode()
@@ -187,7 +187,7 @@ class StreamRedaction:
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """What can be passed on."""
+        """Add a chunk and return what can be forwarded."""
         if not self._key:
             return chunk
         data = (self._held + chunk).replace(self._key, REDACTED)
@@ -197,5 +197,5 @@ class StreamRedaction:
         return data[: len(data) - begun]
 
     def end(self) -> bytes:
-        """The rest of the stream."""
+        """Return the rest of the stream."""
         return self._held

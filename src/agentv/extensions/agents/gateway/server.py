@@ -1,4 +1,4 @@
-"""The gateway of a run: it answers requests with a live trial's token on loopback and Unix sockets."""
+"""The gateway of a run, which serves requests that carry a live trial's token, on loopback and Unix sockets."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.recording import TrialExchanges
 
 SOCKET = "agentv-gateway.sock"
-"""File of the Unix socket in the directory of a trial."""
+"""Name of the Unix socket in a trial's directory."""
 
 _PREFIX = "agentv-trial-"
-"""How tokens begin, so that one that turns up in a file explains itself."""
+"""Prefix of tokens, so that one that turns up in a file explains itself."""
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class LocalGateway:
-    """The gateway of a run. It listens on loopback from its first trial on. Used from one event loop.
+    """The gateway of a run. It listens on loopback from its first trial on. Use it from one event loop.
 
     Args:
-        throttle: admits the calls.
-        spending: keeps what each call took; None: nobody does.
+        throttle: limits the calls.
+        spending: records what each call used, unless it is None.
         clock: monotonic seconds.
     """
 
@@ -54,7 +54,7 @@ class LocalGateway:
         self._spending = spending
         self._clock = clock
         self._starting = asyncio.Lock()
-        self._sessions: dict[str, TrialSession] = {}  # by their tokens
+        self._sessions: dict[str, TrialSession] = {}  # by token
         self._sockets: dict[str, BaseSite] = {}
         self._runner: AppRunner | None = None
         self._client: ClientSession | None = None
@@ -62,14 +62,14 @@ class LocalGateway:
     async def open(
         self, trial: Trial, upstream: ModelUpstream, directory: str = "", exchanges: TrialExchanges | None = None
     ) -> TrialSession | Failure:
-        """Let the agent of a trial call its model.
+        """Open a session through which the agent of a trial can call its model.
 
         Args:
-            trial: whose agent it is.
-            upstream: its model's API.
-            directory: that the sandbox shows to the agent under the same path; the gateway also listens on a socket
-                there where the sandbox has no network of the host. Empty: it has.
-            exchanges: the recording of its calls.
+            trial: trial of the agent.
+            upstream: API of its model.
+            directory: directory that the agent's sandbox has at the same path. The gateway then also listens on a
+                socket there, for a sandbox without the host's network. Empty if the agent has that network.
+            exchanges: recording or replay of its calls.
         """
         try:
             runner = await self._started()
@@ -91,7 +91,7 @@ class LocalGateway:
 
     def _spent(self, session: TrialSession, call: CountedCall) -> None:
         if session.exchanges is not None and session.exchanges.replays:
-            return  # nobody is paid
+            return  # replays are free
         if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
             trial = session.trial
             self._spending.spend(trial.case.id, trial.target.name, call.step(), trial.key)
@@ -99,19 +99,19 @@ class LocalGateway:
     async def _started(self) -> AppRunner:
         async with self._starting:
             if self._runner is None:
-                # nothing of the trial that happens to be first, such as its time limit, holds for those of others
+                # an empty context, since variables of the first trial, such as its time limit, must not apply to others
                 self._runner = await asyncio.get_running_loop().create_task(self._start(), context=Context())
         return self._runner
 
     async def _start(self) -> AppRunner:
-        """Listen on a free port of loopback.
+        """Start listening on a free loopback port.
 
         Raises:
             OSError: no port is free.
         """
         app = Application(client_max_size=LONGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        # What an agent sends wrongly is answered, and is no concern of the terminal.
+        # Faulty requests of an agent are answered; they must not be logged to the terminal.
         silent = logging.getLogger("agentv.extensions.agents.gateway")
         silent.disabled = True
         runner = AppRunner(app, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0)
@@ -124,7 +124,7 @@ class LocalGateway:
         return runner
 
     async def _forget(self, session: TrialSession) -> None:
-        """Refuse a token from now on, and close the socket of its trial."""
+        """Revoke the token of a trial and close its socket."""
         self._sessions.pop(session.access.token, None)
         site = self._sockets.pop(session.access.socket, None)
         if site is not None:
@@ -132,7 +132,7 @@ class LocalGateway:
             _remove(session.access.socket)
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Close all sessions and stop listening."""
         runner, self._runner = self._runner, None
         for session in tuple(self._sessions.values()):
             await session.close()
@@ -162,7 +162,7 @@ class LocalGateway:
             session.running.discard(task)
 
     def _session(self, request: Request) -> TrialSession | None:
-        """The trial whose token a request carries; None too where a page of a browser was led here by its name."""
+        """Return the session whose token a request carries, or None. Other host names are refused (DNS rebinding)."""
         host = request.headers.get("Host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name.lower() not in _LOOPBACK:
@@ -174,7 +174,7 @@ class LocalGateway:
         data = await bounded(request.content, LONGEST) if (request.content_length or 0) <= LONGEST else None
         if data is None:
             return refusal(request.path, 413, f"the body is larger than {LONGEST:,} bytes")
-        assert self._client is not None  # noqa: S101  # it was started
+        assert self._client is not None  # noqa: S101  # set by `_start`
         if session.refusal is not None:
             return refusal(request.path, SPENT, session.refusal.message)
         if route.api is None:

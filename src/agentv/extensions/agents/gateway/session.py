@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.recording import TrialExchanges
 
 UNREACHED = "agent-api"
-"""Code of a trial whose agent could not reach its model in the end."""
+"""Failure code of a trial whose agent could not reach its model."""
 
 BROKEN_OFF = "connection"
-"""Code of a call that the agent gave up."""
+"""Failure code of a call that the agent aborted."""
 
 ENDED_BEFORE = "cancelled"
-"""Code of a call that had not ended when its trial did."""
+"""Failure code of a call that still ran when its trial ended."""
 
 MOST_KEPT = 64_000_000
-"""Bytes of bodies that are kept of a trial, for the trace of an agent that reports none."""
+"""Maximum bytes of bodies that are kept per trial, for the trace of an agent that reports none."""
 
 _REFUSED_KEY = frozenset({401, 402, 403})
 
 
 @dataclass(slots=True)
 class CountedCall:
-    """One model call, from the request of the agent on.
+    """One model call of an agent.
 
     Attributes:
-        number: within the trial, from 1.
-        failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
-        excused: the API did not fail: the fault was injected, or the agent ended the call.
-        ended: nothing more comes.
-        offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
-        finish: why the model ended, in the words of its API; empty: the API does not say.
-        api: how its bodies are read.
-        request, reply: the bodies, as far as they are kept; a streamed reply as the whole that it comes to.
+        number: number of the call within the trial, from 1.
+        failure: why the call, or its last attempt so far, gave no answer; None if nothing failed.
+        excused: whether the API is not to blame: the fault was injected, or the agent aborted the call.
+        ended: whether the call has ended.
+        offers_tools: whether the model gets tools. Side calls, such as one for a title, offer none.
+        finish: finish reason in the words of the API; empty if the API gives none.
+        api: format of its bodies.
+        request, reply: the bodies, if they were kept; a streamed reply in its assembled form.
     """
 
     number: int
@@ -69,12 +69,12 @@ class CountedCall:
     reply: JsonObject | None = None
 
     def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
-        """The call was given up by whoever made it."""
+        """Mark the call as aborted, unless it has already failed."""
         if self.failure is None:
             self.failure, self.excused = Failure(code, why), True
 
     def step(self) -> UsageStep:
-        """The call as a step of the trace."""
+        """Return the call as a step of the trace."""
         error = None if self.failure is None else self.failure.message
         return UsageStep(
             self.model or None,
@@ -89,14 +89,14 @@ class CountedCall:
 
 @dataclass(slots=True)
 class TrialSession:
-    """The gateway as one trial uses it.
+    """One trial's session with the gateway.
 
     Attributes:
-        limits: admits its calls.
-        forget: takes its token out of the gateway, and closes its socket.
-        spent: gets each call that has ended.
-        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
-        refusal: why no more calls are made; None: they are.
+        limits: makes its calls, within the limits of the run.
+        forget: revokes its token and closes its socket.
+        spent: called with each call that has ended.
+        exchanges: the recording that its calls are replayed from or recorded to; None for neither.
+        refusal: why further calls are refused; None if they are not.
     """
 
     access: GatewayAccess
@@ -121,7 +121,7 @@ class TrialSession:
         self.faults = drawn_faults(self.upstream.faults, self.trial.key)
 
     def begin(self, body: CallBody, api: Api) -> CountedCall:
-        """A call begins."""
+        """Begin a call."""
         tools = bool(body.values.get("tools"))
         call = CountedCall(len(self.calls) + 1, body.model, self.now_ms, offers_tools=tools, api=api)
         call.request = body.data if self._has_room(len(body.data)) else b""
@@ -129,7 +129,7 @@ class TrialSession:
         return call
 
     def keep_reply(self, call: CountedCall, answer: JsonObject | None, size: int) -> None:
-        """Keep a good reply, which takes so many bytes."""
+        """Keep a successful reply of `size` bytes, if there is room for it."""
         call.reply = answer if self._has_room(size) else None
 
     def _has_room(self, size: int) -> bool:
@@ -137,7 +137,7 @@ class TrialSession:
         return self._room >= 0
 
     def end(self, call: CountedCall) -> None:
-        """A call has ended; a second time nothing happens."""
+        """End a call, unless it has already ended."""
         if call.ended:
             return
         call.duration_ms = round(self.now_ms - call.started_ms, 3)
@@ -145,19 +145,19 @@ class TrialSession:
         self.spent(self, call)
 
     def refuse(self, failure: Failure) -> None:
-        """Make no more calls of this trial, which cannot count."""
+        """Refuse further calls of this trial, which fails."""
         self.refusal = self.refusal or failure
         self._refused.set()
 
     @property
     def failure(self) -> Failure | None:
-        """Why the trial cannot count: its calls are refused, or the last of them gave no whole answer."""
+        """Why the trial fails: its calls are refused, or the last one gave no complete answer; None otherwise."""
         if self.refusal is not None:
             return self.refusal
         call = next((one for one in reversed(self.calls) if not one.excused), None)
         if call is not None and call.failure is not None:
             return self._unreached(call, call.failure)
-        if call is not None:  # agents use what there is of a reply that is no whole answer, and do not all say so
+        if call is not None:  # some agents use an incomplete reply without saying so
             replies = [one for one in self.calls if one.failure is None]
             own = [one for one in replies if one.offers_tools] or replies
             return ending(own[-1].finish)
@@ -167,7 +167,7 @@ class TrialSession:
 
     @property
     def abandoned(self) -> bool:
-        """Whether the agent broke off all of its calls, as one does that is ended at a limit."""
+        """Whether the agent aborted all of its calls, as when it is ended at a limit."""
         codes = {one.failure.code for one in self.calls if one.failure is not None}
         excused = self.refusal is None and all(one.excused for one in self.calls)
         return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
@@ -180,11 +180,11 @@ class TrialSession:
         return replace(failure, code=UNREACHED, message=message, stops=stops, attempts=())
 
     def usages(self) -> tuple[UsageStep, ...]:
-        """The model calls so far."""
+        """Return the model calls so far."""
         return tuple(call.step() for call in self.calls)
 
     def notes(self) -> tuple[str, ...]:
-        """What is noteworthy of the calls."""
+        """Return notes on the calls."""
         found: list[str] = []
         if not self.calls:
             found.append("the agent called no model through the gateway, so its tokens and cost are unknown")
@@ -196,11 +196,11 @@ class TrialSession:
         return tuple(found)
 
     async def failed(self) -> None:
-        """Return when no more calls are made."""
+        """Return once further calls are refused."""
         await self._refused.wait()
 
     async def close(self) -> None:
-        """End the calls that are still running; the token is refused from now on."""
+        """End the calls that are still running and revoke the token."""
         if self.closed:
             return
         self.closed = True
@@ -220,18 +220,18 @@ class TrialSession:
 
     @property
     def now_ms(self) -> float:
-        """Milliseconds since it was opened, from which the times of its calls count."""
+        """Milliseconds since the session was opened, which is the clock of its calls."""
         return round((self.clock() - self._began) * 1000, 3)
 
 
 def drawn_faults(shares: Mapping[str, float], key: str) -> Iterator[str | None]:
-    """Which calls of one trial fail: for each call its fault; None: it has none.
+    """Yield the fault of each call of a trial, or None for a call without one.
 
     Args:
-        shares: a status or `drop` → share of the calls.
-        key: of the trial; the same key gives the same faults.
+        shares: fault (a status or `drop`) → share of the calls.
+        key: key of the trial; the same key gives the same faults.
     """
     weights: dict[str | None, float] = {**dict(sorted(shares.items())), None: max(0.0, 1 - sum(shares.values()))}
-    source = random.Random(f"faults\0{key}")  # noqa: S311  # it has to be repeatable, and keeps no secret
+    source = random.Random(f"faults\0{key}")  # noqa: S311  # must be repeatable, and protects nothing
     while True:
         yield source.choices([*weights], [*weights.values()])[0]

@@ -1,8 +1,9 @@
-"""Texts that are new for each trial, in the replies of its model: a cassette holds placeholders for them.
+"""Texts that are new in each trial, in the replies of its model: a cassette stores placeholders for them.
 
-A model repeats paths that its agent sent, in its text and in the arguments of tools. In a replay they are
-others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`; where its signs became `-`, as
-`[agentv:workspace:dashed]`. What looks like a placeholder itself begins with `[agentv:literal]`.
+A model repeats paths that its agent sent, in its text and in the arguments of tools. In a replay, these paths differ.
+Therefore the path of `a.txt` in the workspace is stored as `[agentv:workspace]/a.txt`, and the dashed form of the
+workspace's path as `[agentv:workspace:dashed]`. In a text that looks like a placeholder, `[agentv:` becomes
+`[agentv:literal]`.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from agentv.model.values.trace import ModelReply
 
 _EVENT = "data:"
 _NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id", "thought")
-"""Keys that tell texts of one stream apart."""
+"""Keys that distinguish the texts of one stream."""
 
 _KINDS = "response."
-"""How the types of OpenAI's events begin, of which some repeat a text whole."""
+"""Prefix of the types of OpenAI's events, some of which repeat a whole text."""
 
 _WHOLE = "functionCall"
-"""Key of what is never sent in pieces."""
+"""Key of a value that is never sent in pieces."""
 
 
 def replaced_texts(body: bytes, find: Callable[[str], Iterable[Change]]) -> bytes:
-    """A reply with some stretches of its texts replaced; one that is no text as it is.
+    """Return a reply with parts of its texts replaced; binary data is returned unchanged.
 
     Args:
-        body: of the reply.
-        find: gets a whole text; what to replace in it, in order.
+        body: body of the reply.
+        find: returns the changes to a whole text, in order.
     """
     try:
         text = body.decode()
@@ -53,14 +54,14 @@ def replaced_texts(body: bytes, find: Callable[[str], Iterable[Change]]) -> byte
         if number in changed:
             end = "\r" if line.endswith("\r") else ""
             lines[number] = f"{_EVENT} {_written(changed[number])}{end}"
-        elif events[number] is None:  # one that was cut off, or no stream at all
+        elif events[number] is None:  # an event that was cut off, or not a stream
             lines[number] = with_changes(line, find(line))
     written = "\n".join(lines)
     return body if written == text else written.encode()
 
 
 def reply_texts(body: bytes) -> Iterator[str]:
-    """The texts of a reply, so that nothing hides at the border of two pieces."""
+    """Yield the texts of a reply, joined from their pieces, so that nothing is missed where two pieces meet."""
     text = body.decode(errors="replace")
     whole = _loaded(text)
     if whole is None:
@@ -72,7 +73,7 @@ def reply_texts(body: bytes) -> Iterator[str]:
 
 
 def _changed(values: list[Any], find: Callable[[str], Iterable[Change]]) -> dict[int, Any]:
-    """The values that change, by their numbers."""
+    """Return the changed values by index."""
     changes = PieceChanges()
     for joined in _joined(values):
         for change in find(joined.text):
@@ -81,9 +82,9 @@ def _changed(values: list[Any], find: Callable[[str], Iterable[Change]]) -> dict
 
 
 def _spread(joined: JoinedText, change: Change, changes: PieceChanges) -> None:
-    """Put a text into the first piece of a stretch, and a part of it into each other that would be empty without it.
+    """Put a replacement into the first piece that it changes, and parts of it into pieces that would become empty.
 
-    Some programs take an event with an empty text for an error of the server.
+    Some programs treat an event with an empty text as a server error.
     """
     inside = joined.inside(change.first, change.last)
     emptied = [one for one in inside[1:] if one.end <= change.last]
@@ -116,7 +117,7 @@ def _joined(values: list[Any]) -> list[JoinedText]:
 
 
 def _event(line: str) -> Any:
-    """The value of a line of a stream; None: it has none."""
+    """Return the value of a line in a stream, or None if it has none."""
     return _loaded(line.removeprefix(_EVENT)) if line.startswith(_EVENT) else None
 
 
@@ -135,14 +136,14 @@ def _written(value: Any) -> str:
 
 _OPENING = "[agentv:"
 _BEHIND = r"(?![\w-]|\.[\w-])"
-"""What does not follow a whole path."""
+"""Lookahead that a path ends here."""
 
 
 class TrialTexts:
-    """Replaces the texts of one trial by placeholders, and placeholders by the texts of another.
+    """Replaces the texts of one trial with placeholders, and placeholders with the texts of another.
 
     Args:
-        texts: text → what stands for it, such as the path of a workspace → `[workspace]`.
+        texts: text → its placeholder, such as the path of a workspace → `[workspace]`.
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
@@ -151,7 +152,7 @@ class TrialTexts:
             bare = name.strip("[]")
             if len(text) > 1:  # not the root directory
                 forms[text] = f"{_OPENING}{bare}]"
-            if text.count("/") > 1:  # the form of a single name is too much like ordinary words
+            if text.count("/") > 1:  # the dashed form of a single name is too much like a word
                 forms[dashed(text)] = f"{_OPENING}{bare}:dashed]"
         self._placeholders, self._texts = forms, {placeholder: text for text, placeholder in forms.items()}
         longest_first = sorted(forms, key=len, reverse=True)
@@ -160,11 +161,11 @@ class TrialTexts:
         self._given = re.compile("|".join(map(re.escape, self._texts)))
 
     def kept(self, reply: ModelReply) -> ModelReply:
-        """A reply as it is recorded."""
+        """Return a reply in the form in which it is recorded."""
         return _replaced(reply, self._kept, self._placeholders)
 
     def given(self, reply: ModelReply) -> ModelReply:
-        """A recorded reply as this trial gets it."""
+        """Return a recorded reply with the texts of this trial."""
         return _replaced(reply, self._given, self._texts) if b"[" in reply.body else reply
 
 
@@ -177,5 +178,5 @@ def _replaced(reply: ModelReply, pattern: re.Pattern[str], by: Mapping[str, str]
 
 
 def dashed(path: str) -> str:
-    """A path as agents name the directory that they make for a project."""
+    """Return a path with `-` for all but letters and digits, as agents name the directory of a project."""
     return re.sub("[^A-Za-z0-9]", "-", path)

@@ -1,4 +1,4 @@
-"""Replies of model APIs as the gateway needs them: usage out of a stream while it passes, prices, ceilings, errors."""
+"""What the gateway needs from replies of model APIs: usage from passing streams, prices, ceilings, errors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageS
 from agentv.targets.openai_api import replies as openai
 
 LONGEST_EVENT = 32_000_000
-"""Bytes of one event."""
+"""Maximum bytes of one event."""
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 class TooLongEventError(Exception):
-    """An event of a stream has no end."""
+    """An event of a stream is too long."""
 
 
 def data_of(event: bytes) -> bytes:
-    """The data of an event; empty: it has none."""
-    if event.startswith(b"data:") and event.count(b"\n") == 2 and b"\r" not in event:  # most are a line
+    """Return the data of an event; empty if it has none."""
+    if event.startswith(b"data:") and event.count(b"\n") == 2 and b"\r" not in event:  # most have one line
         return event[5:-2].strip()
     lines = (line for line in _LINE.split(event) if line.startswith(b"data:"))
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines).strip()
@@ -51,17 +51,17 @@ _ANSWERS: Mapping[Api, tuple[str, ...]] = {
     "gemini": ("candidates", "promptFeedback"),
     "embeddings": ("data", "embeddings", "embedding"),
 }
-"""API → keys of which a whole reply has one."""
+"""API → keys of which a complete reply has at least one."""
 
 _NO_ANSWER = {"failed": "the response failed", "cancelled": "the response was cancelled"}
-"""States in which a response ends without an answer."""
+"""Status of a response without an answer → description."""
 
 
 class ReplyReader:
-    """What one reply says of itself.
+    """Reads one reply.
 
     Attributes:
-        complete: the reply has its own end.
+        complete: whether the reply is complete.
         body: the reply in the form of one that is not streamed, once it has ended.
     """
 
@@ -73,7 +73,7 @@ class ReplyReader:
         self._error: Json = None
 
     def read_whole(self, body: bytes) -> None:
-        """Take a reply that is not streamed. Gemini streams a list where nobody asks for events."""
+        """Read a reply that is not streamed. Gemini streams a JSON list unless events are requested."""
         try:
             found = _decode(body)
         except msgspec.DecodeError:
@@ -91,7 +91,7 @@ class ReplyReader:
             self._error = "the reply has no answer"
 
     def read_event(self, data: bytes) -> bool:
-        """Take the data of an event; returns whether it tells of usage and of nothing else."""
+        """Read the data of an event. Return whether it has usage and nothing else."""
         if data == b"[DONE]":
             self.complete = True
             return False
@@ -110,30 +110,30 @@ class ReplyReader:
         self._error = self._error or event.get("error")
         try:
             self._stream.add(event)
-        except TypeError:  # values of types that no API sends
+        except TypeError:  # values of unexpected types
             return
         self._error = self._error or self._stream.error
         self.complete = self.complete or self._stream.complete
 
     def end(self) -> None:
-        """Put together what the events of a stream said."""
+        """Assemble `body` from the events of a stream."""
         if self._stream is not None:
             self.body = self._stream.body()
 
     @property
     def usage(self) -> dict[str, Json] | None:
-        """As the API reports it; None: it reports none."""
+        """Usage as the API reports it, or None."""
         counts = next((one for key in ("usage", "usageMetadata") if isinstance(one := self.body.get(key), dict)), None)
         return None if counts is None else {key: value for key, value in counts.items() if value is not None}
 
     @property
     def model(self) -> str:
-        """The model that answered; empty: the API does not say."""
+        """Name of the model that answered; empty if the API gives none."""
         return next((one for key in ("model", "modelVersion") if isinstance(one := self.body.get(key), str)), "")
 
     @property
     def error(self) -> str | None:
-        """The error of an API that fails after it has begun to reply."""
+        """Error that the API reports within its reply, or None."""
         body = self.body
         found = [self._error, body.get("error"), body if body.get("type") == "error" else None]
         found += [one.get("error") for one in objects_in(body.get("choices"))]
@@ -144,7 +144,7 @@ class ReplyReader:
 
     @property
     def finish(self) -> str:
-        """Why the model ended, in the words of its API; empty: the API does not say."""
+        """Finish reason in the words of the API; empty if the API gives none."""
         body = self.body
         reasons = [one.get("finish_reason") for one in objects_in(body.get("choices"))]
         reasons += [one.get("finishReason") for one in objects_in(body.get("candidates"))]
@@ -154,11 +154,11 @@ class ReplyReader:
 
 
 class StreamReader:
-    """Reads a stream of events while it passes.
+    """Reads a stream of events while it is forwarded.
 
     Args:
-        reader: gets what the events say.
-        hides_usage: an event that tells of usage and of nothing else is left out: the agent has not asked for it.
+        reader: gets the data of the events.
+        hides_usage: whether to drop events with only usage, which the agent has not asked for.
     """
 
     def __init__(self, reader: ReplyReader, *, hides_usage: bool = False) -> None:
@@ -168,10 +168,10 @@ class StreamReader:
         self._searched = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream so far is passed on.
+        """Read a chunk and return what can be forwarded.
 
         Raises:
-            TooLongEventError: an event is longer than it may be.
+            TooLongEventError: an event is longer than `LONGEST_EVENT`.
         """
         rest, shown = self._rest, []
         rest += chunk
@@ -189,7 +189,7 @@ class StreamReader:
         return b"".join(shown) if self._hides_usage else chunk
 
     def end(self) -> bytes:
-        """What is left: some servers leave out the last empty line."""
+        """Read the rest and return what can be forwarded. Some servers omit the last empty line."""
         rest = bytes(self._rest)
         hidden = self._reader.read_event(data_of(rest)) if rest.strip() else False
         self._reader.end()
@@ -199,14 +199,14 @@ class StreamReader:
 _DOMAINS = {"openai": "openai.com", "anthropic": "anthropic.com", "gemini": "googleapis.com"}
 _PRICES: Mapping[ModelProtocol, str] = {"openai": "openai", "anthropic": "anthropic", "gemini": "google"}
 _CONFIGS = ("generationConfig", "generation_config")
-"""Where Gemini's API takes settings: each key may be written in either way."""
+"""Keys of the settings in Gemini's API, which accepts both spellings."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
-    """The most that a call can cost, by its body."""
-    # Tokens that an answer may have, and how many answers are asked for: the largest numbers that the body names.
+    """Return the most that a call can cost, given its body."""
+    # The largest limit on tokens and the largest number of answers in the body.
     names = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "maxOutputTokens")
     places = [body, *(one for key in _CONFIGS if isinstance(one := body.get(key), Mapping))]
     longest = max((count(place.get(name)) or 0 for place in places for name in names), default=0) or None
@@ -217,12 +217,12 @@ def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
 
 
 def is_local(upstream: ModelUpstream) -> bool:
-    """Whether the API runs on this machine, where nobody is paid unless it says so."""
+    """Whether the API runs on this machine, where calls are free unless it reports a cost."""
     return host_of(upstream.base_url) in _LOOPBACK
 
 
 def usage_of(protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
-    """The tokens in a `usage` of the API, and how many of them were written to a cache."""
+    """Return the tokens in the API's `usage`, and how many of them were written to a cache."""
     if protocol == "anthropic":
         return anthropic.usage_of(usage)
     if protocol == "gemini":
@@ -231,7 +231,7 @@ def usage_of(protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, i
 
 
 def cost_in(upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0) -> float | None:
-    """The price of a call; None where it is not known."""
+    """Return the price of a call in USD, or None if it is unknown."""
     if upstream.price is not None:
         return upstream.price.cost(tokens)
     name = model.removeprefix("models/")
@@ -241,7 +241,7 @@ def cost_in(upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, c
 def failure_in(
     upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
 ) -> CallFailure:
-    """What an error of the API means."""
+    """Return the failure that an error reply of the API means."""
     text, details = body.decode(errors="replace"), None
     with suppress(ValueError, RecursionError):
         details = json.loads(text)
@@ -255,7 +255,7 @@ def failure_in(
 
 
 def ending(finish: str) -> Failure | None:
-    """Why a reply is no whole answer: it was cut off, or a filter ended it."""
+    """Return a failure if a reply was cut off, broken off or ended by a filter; None otherwise."""
     if is_cut(finish):
         return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
     if finish in openai.BROKEN:
@@ -266,5 +266,5 @@ def ending(finish: str) -> Failure | None:
 
 
 def _prices(upstream: ModelUpstream) -> str:
-    """The provider as the price list takes it."""
+    """Return the provider's name in the price list."""
     return other_server(upstream.base_url, _DOMAINS[upstream.protocol]) or _PRICES[upstream.protocol]
