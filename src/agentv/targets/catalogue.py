@@ -1,4 +1,4 @@
-"""The providers of targets by name, and those to come."""
+"""The catalogue of target providers, by name."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ PROVIDERS = {
     "local": "agentv.targets.local:Local",
     **registered(OF_EXTENSIONS),
 }
-"""Name → place of the settings, imported when the name is first looked up."""
+"""Provider name → import path of its settings class, imported when the name is first looked up."""
 
 NOT_YET = frozenset({"cc-mirror", "copilot-log", "transcript", "vscode", "vscode-insiders"})
-"""Coding agents and readers of their logs that AgentV has (its `providers/types.ts`)."""
+"""Providers of AgentV (its `providers/types.ts`) that are not implemented here: coding agents and log readers."""
 
 
 def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[Provider]:
-    """The built-in providers, and those of plugins."""
+    """Return the registry of built-in providers and those of plugins."""
     return Registry("provider", PROVIDERS, _provider, kind=OF_EXTENSIONS, not_yet=NOT_YET, plugins=plugins)
 
 

@@ -1,4 +1,4 @@
-"""`cli`: a program answers."""
+"""The `cli` target, which runs a program for each answer."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from agentv.user_code.files import temporary_prefix
 from agentv.user_code.processes import Finished, run_program
 
 MCP_VARIABLE = f"AGENTV_{MCP_CONFIG}"
-"""Variable that names the file with the MCP servers of a case that has `tools`."""
+"""Environment variable with the path of a file that configures the MCP servers of a case with `tools`."""
 
 PROMPT_LIMIT = 100_000
-"""Bytes that a prompt may have as an argument: Linux takes 131,071 in one, its name included (MAX_ARG_STRLEN)."""
+"""Largest prompt in bytes that can be passed as an argument. Linux allows 131,071 per string (MAX_ARG_STRLEN)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Cli(GatewaySettings):
     otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
-        """Reports placeholders that are misspelt or in harmful positions, and options of the gateway without it."""
+        """Report misspelt or unsafe placeholders, and gateway options that are given without `gateway`."""
         yield from self.fault_issues()
         yield from self.protocol_issues()
         yield from command_issues(self.command)
         yield from format_issues(self.files_format)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that starts a program for each call."""
+        """Return a target that starts a program for each call."""
         del executor
         check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
         if check is not None and check.command is not None:
@@ -106,7 +106,7 @@ class _Cli:
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         uses = self._plan.uses
-        if "CONTEXT" in uses:  # promptfoo's interface, whose programs parse a conversation as JSON
+        if "CONTEXT" in uses:  # promptfoo's script interface passes a conversation as JSON
             request = structs.replace(request, prompt=prompt_of(request))
         prompt = _encoded(request.prompt, as_argument="PROMPT" in uses)
         if isinstance(prompt, Failure):
@@ -120,9 +120,9 @@ class _Cli:
                 **paths,
                 "WORKSPACE": request.workspace_path or "",
             }
-            if "OPTIONS" in uses:  # plain ASCII, so that no character of a case prevents its being an argument
+            if "OPTIONS" in uses:  # ASCII, so that every value can be an argument
                 known["OPTIONS"] = json.dumps(self._options, default=str)
-            if "CONTEXT" in uses:  # as above
+            if "CONTEXT" in uses:
                 known["CONTEXT"] = json.dumps(context_of(request), default=str)
             values = {name: value for name, value in known.items() if name in uses}
             if any(len(values.get(name, "").encode()) > PROMPT_LIMIT for name in ("OPTIONS", "CONTEXT")):
@@ -144,7 +144,7 @@ class _Cli:
             return answer if request.workspace_path is None else _with_logs(answer, ended)
 
     async def close(self) -> None:
-        """Stop a healthcheck that is under way."""
+        """Cancel a healthcheck that is still running."""
         await self._checking.close()
 
 
@@ -164,13 +164,13 @@ def _encoded(prompt: str, *, as_argument: bool) -> bytes | Failure:
 def _directory(
     uses: frozenset[str], prompt: bytes, home: str | None, servers: Sequence[McpServer] = ()
 ) -> Iterator[Mapping[str, str]]:
-    """The files that a command asks for, by placeholder, in a directory that is gone afterwards.
+    """Create the files for a command in a temporary directory, and yield their paths by placeholder.
 
     Args:
         uses: the placeholders of the command.
-        prompt: of the call.
-        home: where a confined program may read and write; None: it is not confined.
-        servers: the tools of the case, whose configuration is a file too.
+        prompt: the encoded prompt of the call.
+        home: a directory that a sandboxed program can read and write; None without a sandbox.
+        servers: the MCP servers of the case, written as a configuration file.
     """
     if not servers and not uses & {"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG}:
         yield {}
@@ -206,7 +206,7 @@ def _answer(ended: Finished | Failure, output_file: str | None) -> TargetRespons
 
 
 def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> TargetResponse | Failure:
-    """The answer of an agent with what its program printed."""
+    """Return an agent's answer with the output of its program attached as logs."""
     if isinstance(ended, Failure):
         return answer
     printed = {"stdout.txt": ended.stdout, "stderr.txt": ended.stderr}
@@ -217,7 +217,7 @@ def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> T
 
 
 def _content(path: str) -> bytes | Failure:
-    """What a program left in its output file. Only a regular file counts: reading a pipe could wait for ever."""
+    """Read the output file of a program. Only a regular file is read: a pipe could block for ever."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -233,7 +233,7 @@ _PLACEHOLDER = re.compile(r"\{(path|basename)\}")
 
 
 def arguments_of(form: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """The words that a form such as `--file {path}` makes of each path; a path stays one word, whatever is in it."""
+    """Fill in a template such as `--file {path}` for each path. A path with spaces stays a single argument."""
     words = shlex.split(form)
     return tuple(_filled(word, path) for path in paths for word in words)
 
@@ -244,7 +244,7 @@ def _filled(word: str, path: str) -> str:
 
 
 def format_issues(form: str) -> Iterator[Issue]:
-    """A form that no shell could split, or that names no file."""
+    """Report a template that cannot be split into words, or that has no placeholder."""
     try:
         shlex.split(form)
     except ValueError as error:
@@ -259,11 +259,11 @@ _BARE_WORD = re.compile(r"(?<![\w'\"=/.$~-])(?P<word>(?:\.{0,2}/)?[\w.-]+(?:/[\w
 
 
 def confined(command: Command, request: TargetRequest) -> Command:
-    """The command line to start: in the workspace of the request, where it has one, inside its sandbox.
+    """Return the command to run in the request's workspace and sandbox, or the command itself without a workspace.
 
-    A suite names programs and scripts from where it stands; an agent runs in its workspace. So files of the suite that
-    begin a command line are named by their absolute paths, which the sandbox shows to it read-only. Other words are
-    left alone: they may mean files of the workspace.
+    An eval file names programs and scripts relative to its own directory, but an agent runs in its workspace. So the
+    program and its script become absolute paths, which the sandbox mounts read-only. Other words are unchanged: they
+    may name files of the workspace.
     """
     if request.workspace_path is None:
         return command
@@ -275,7 +275,10 @@ def confined(command: Command, request: TargetRequest) -> Command:
 
 def _of_words(command: Command) -> tuple[str, ...]:
     argv, home = list(command.argv), command.cwd
-    if tuple(argv[:2]) == ("/bin/sh", "-c"):  # a line with placeholders, which travel in the environment
+    if tuple(argv[:2]) == (
+        "/bin/sh",
+        "-c",
+    ):  # a shell command with placeholders, whose values are passed in the environment
         _, _, line, _, *scripts = _of_shell(argv[2], home)
         return (*argv[:2], line, *argv[3:], *(() if '"$@"' in line else scripts))
     if "/" in argv[0]:
@@ -288,7 +291,7 @@ def _of_words(command: Command) -> tuple[str, ...]:
 
 
 def _of_shell(line: str, home: str) -> tuple[str, ...]:
-    """A line for the shell; its scripts follow it as words, so that a sandbox sees that they are needed."""
+    """Return the argv for a shell command. Its scripts follow as arguments, so that the sandbox makes them readable."""
     scripts: list[str] = []
 
     def placed(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""`local`: embeddings on this machine, by a static model of model2vec's. It embeds and does not answer."""
+"""The `local` target, which computes embeddings on this machine with a model2vec model. It cannot answer prompts."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Local(ProviderSettings):
     answers: ClassVar[bool] = False
 
     def validate(self) -> Iterable[Issue]:
-        """The library that is not installed."""
+        """Report model2vec if it is not installed."""
         missing = missing_extra("model2vec", "embeddings", "computing embeddings on this machine")
         return [missing] if missing is not None else []
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A model that is loaded when it is first asked."""
+        """Return a target that loads its model at the first call."""
         return LocalEmbedder(self.model, spec.name, executor)
 
 
@@ -55,12 +55,12 @@ class LocalEmbedder:
     _model: StaticModel | Failure | None = None
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """A failure: it only embeds."""
+        """Return a failure, because the model only computes embeddings."""
         del request
         return Failure("bad-answer", f"'{self._name}' only computes embeddings and cannot answer")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts. The model is loaded once, at the first call; it costs nothing."""
+        """Return the embeddings of the texts, at no cost. The first call loads the model."""
         try:
             async with asyncio.timeout(timeout_s):
                 async with self._loading:

@@ -1,4 +1,4 @@
-"""`mock` and `echo`: answers that are written in the file, and the prompt given back."""
+"""The `mock` target, which returns answers from the eval file, and `echo`, which returns the prompt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Echo(ProviderSettings, Struct, frozen=True):
     returns_context: ClassVar[bool] = False
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that needs nothing."""
+        """Return the target. It needs neither settings nor executor."""
         del spec, executor
         return _Echo()
 
@@ -37,11 +37,11 @@ class _Echo:
         return from_text(request.prompt)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: the target holds no resources."""
 
 
 DEFAULT = "default"
-"""The key in `responses` that serves every case without one of its own."""
+"""The key in `responses` for cases without a response of their own."""
 
 
 class Mock(ProviderSettings, Struct, frozen=True):
@@ -69,7 +69,7 @@ class Mock(ProviderSettings, Struct, frozen=True):
     error: Annotated[Text | None, Verbatim(), NoSecrets(), Doc("fail every call with this message")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Exactly one source of answers must be given."""
+        """Report a mock that does not have exactly one source of answers."""
         given = [name for name in ("response", "responses", "error") if getattr(self, name) is not None]
         if not given:
             yield Issue((), "a mock needs 'response', 'responses' or 'error'", "missing-key")
@@ -79,7 +79,7 @@ class Mock(ProviderSettings, Struct, frozen=True):
             yield Issue(("responses",), "'responses' is empty", "missing-value")
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with all its answers made ready."""
+        """Return a target with its answers already parsed."""
         del spec, executor
         if self.error is not None:
             return _Mock({}, Failure("mock-error", self.error), self.delay_ms / 1000)
@@ -110,7 +110,7 @@ class _Mock(Struct):
         return asyncio.sleep(self.delay_s, found) if self.delay_s else found
 
     def _in_turn(self, case: str, turn: int, other: TargetResponse | Failure | None) -> TargetResponse | Failure | None:
-        """The listed answer to a turn, or `other` without a list."""
+        """Return the answer to a turn, or `other` if the case's response is not a list."""
         listed = self.by_turn.get(case if case in self.answers else DEFAULT)
         if listed is None:
             return other
@@ -119,4 +119,4 @@ class _Mock(Struct):
         return listed[turn - 1]
 
     async def close(self) -> None:
-        """Do nothing: a mock target holds no resources."""
+        """Do nothing: the target holds no resources."""

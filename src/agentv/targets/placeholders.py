@@ -1,13 +1,13 @@
-"""`{PROMPT}` and its like in the command of a `cli` target: checked when it is loaded, filled in for each call.
+"""Placeholders such as `{PROMPT}` in the command of a `cli` target: validated at load, filled in for each call.
 
-Nothing that comes from a case is ever part of a line for the shell. There a placeholder becomes a quoted reference
-(`"$AGENTV_PROMPT"`; `"$@"` for the files, which quotes each), and the value travels in the environment. In a list,
-where no shell reads the words, the value takes its place directly. The path of a file that agentv makes for the call
-does so in quotes and scripts too, since no case has a part in it.
+Text from a case never becomes part of a shell command. There a placeholder is replaced by a quoted reference
+(`"$AGENTV_PROMPT"`, or `"$@"` for the files), and the value is passed in the environment. In a command that is a list,
+no shell is involved, so the value replaces the placeholder directly. So does the path of a file that agentv creates
+for the call, even inside quotes and scripts, because no text of a case is in it.
 
-Where a placeholder stands in a line (bare, quoted, in a here-document) is read with as much of the shell's grammar as
-quoting needs (POSIX.1-2024, XCU 2.2, 2.3 and 2.6). What it decides is only how a reference to a variable is written
-into the line; no value is ever written there, so a mistake of it cannot let an answer or a prompt run as code.
+To find whether a placeholder is bare, quoted or in a here-document, this module parses as much of the shell's grammar
+as quoting needs (POSIX.1-2024, XCU 2.2, 2.3 and 2.6). The result decides only how the reference to a variable is
+written. A mistake in this parser can therefore not run an answer or a prompt as code.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ NAMES = (
     *("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", FILES, "EVAL_ID", "ATTEMPT", "OPTIONS", "CONTEXT", "WORKSPACE"),
     MCP_CONFIG,
 )
-"""The placeholders of SPEC section 12, paths of a workspace and of the servers of `tools`, and JSON of promptfoo's
-`options` and `context`."""
+"""The placeholders of SPEC section 12, including the path of the workspace, the path of the MCP configuration, and
+promptfoo's `options` and `context` as JSON."""
 
 _OWN_FILES = frozenset({"PROMPT_FILE", "OUTPUT_FILE", MCP_CONFIG})
-"""Placeholders whose value is the path of a file that agentv makes for the call."""
+"""Placeholders whose value is the path of a file that agentv creates for the call."""
 
 _LITERAL = frozenset({"single quotes", "double quotes", "a here-document"})
-"""Where such a path can stand as it is."""
+"""Contexts in which such a path is inserted unchanged."""
 
 SIMILAR = 0.7
-"""Share of letters in place from which a word in braces is taken for a misspelt placeholder."""
+"""Similarity to a placeholder, from 0 to 1, from which an unknown name in braces is reported as misspelt."""
 
 _SHELLS = re.compile(r"(?:ba|da|z|k|mk|fi|a|c|tc)?sh")
 _INTERPRETERS = (
@@ -49,16 +49,16 @@ _INTERPRETERS = (
     (re.compile(r"php[\d.]*"), re.compile(r"-r|--run")),
     (re.compile(r"su|runuser|script"), re.compile(r"-\w*c|--command")),
 )
-"""Programs that run an argument as code, and the option in front of it."""
+"""Programs that run an argument as code, with the option that precedes the code."""
 
 _JOINING = frozenset({"eval", "ssh", "watch", "parallel"})
-"""Commands that make a line for a shell of all their arguments, quoted or not."""
+"""Commands that join all their arguments, quoted or not, into a shell command."""
 
 _PASSED_ON = re.compile(
     r"\w+=.*|then|do|else|if|elif|while|until|!|\{|time|exec|command|builtin|env|nice|nohup|setsid|sudo|stdbuf|timeout"
     r"|sshpass|xargs"
 )
-"""What may stand in front of a command that is run all the same."""
+"""Words that can precede the name of a command: assignments, shell keywords, and programs that run another."""
 
 _QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _SEPARATOR = re.compile(r"[\s;|&()`<>]")
@@ -66,11 +66,12 @@ _SEPARATOR = re.compile(r"[\s;|&()`<>]")
 
 @dataclass(frozen=True, slots=True)
 class CommandPlan:
-    """A command with placeholders, taken apart once.
+    """A parsed command with placeholders.
 
     Attributes:
         uses: the names of the placeholders in it.
-        line: of a shell command: text, then by turns the name of a file of agentv's own inside quotes, and text.
+        line: the parts of a shell command. Literal text alternates with names of placeholders for files of agentv's
+            own.
     """
 
     command: Command
@@ -78,11 +79,11 @@ class CommandPlan:
     line: tuple[str, ...] = ()
 
     def filled(self, values: Mapping[str, str], files: Sequence[str]) -> tuple[Command, Mapping[str, str]]:
-        """The command to run, and what its environment needs besides.
+        """Return the command to run, and the environment variables to add.
 
         Args:
-            values: of every used placeholder but FILES.
-            files: paths of the files attached to the input.
+            values: a value for every placeholder in `uses` except FILES.
+            files: the arguments for the files attached to the input.
         """
         if self.command.shell is None:
             words = [word for one in self.command.argv for word in _filled_word(one, values, files)]
@@ -95,7 +96,7 @@ class CommandPlan:
 
 
 def plan_command(command: Command) -> CommandPlan:
-    """The plan of a command in which `command_issues` finds nothing wrong."""
+    """Parse a command that `command_issues` found valid."""
     if command.shell is None:
         uses = frozenset(word[1] for one in command.argv for word in WORD.finditer(one) if word[1] in NAMES)
         return CommandPlan(command, uses)
@@ -113,12 +114,15 @@ def plan_command(command: Command) -> CommandPlan:
 
 
 def _own(one: Placed) -> bool:
-    """Whether it stands for a path that takes its place as it is."""
+    """Whether the placeholder is replaced by a path directly, without a shell variable."""
     return one.name in _OWN_FILES and one.where in _LITERAL
 
 
 def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> list[str]:
-    """One argument, or with `{FILES}` in it one for each file. Values are not searched for placeholders."""
+    """Return the argument, or one argument per file if the word contains `{FILES}`.
+
+    Placeholders in values are not replaced.
+    """
 
     def fill(file: str) -> str:
         return WORD.sub(lambda found: file if found[1] == FILES else values.get(found[1], found[0]), word)
@@ -127,7 +131,7 @@ def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> 
 
 
 def command_issues(command: Command) -> Iterator[Issue]:
-    """Reports placeholders in harmful or useless positions, and misspelt ones."""
+    """Report placeholders that are misspelt, would run as code, or have no effect where they are."""
     if command.shell is not None:
         yield from _line_issues(command.shell)
         return
@@ -170,9 +174,9 @@ def _misspelt(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
 
 
 def _simple_command(line: str, placed: Placed) -> list[str]:
-    """The words of the command that a placeholder is an argument of, up to the word that holds it.
+    """Return the words of the simple command around a placeholder, up to the word that contains it.
 
-    None where it is the file of a redirection.
+    The list is empty if the placeholder is the target of a redirection.
     """
     before = _QUOTED.sub(lambda quoted: _SEPARATOR.sub("_", quoted[1] or quoted[2] or "_"), line[: placed.begin])
     if before.rstrip().endswith(("<", ">")):
@@ -181,7 +185,7 @@ def _simple_command(line: str, placed: Placed) -> list[str]:
 
 
 def _scripts(words: Sequence[str]) -> dict[int, str]:
-    """Which words are code that something runs, and the word that says so: `CODE` in `sh -c CODE`, after `-c`."""
+    """Map the index of each argument that is run as code to the word that causes it, such as `-c` in `sh -c CODE`."""
     found: dict[int, str] = {}
     for index, word in enumerate(words):
         program = PurePath(word).name
@@ -210,7 +214,7 @@ Where = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A word in braces, such as `{PROMPT}`: its name, where it begins and ends, and what is around it."""
+    """A word in braces, such as `{PROMPT}`: its name, its span in the line, and its shell context."""
 
     name: str
     begin: int
@@ -227,7 +231,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _QUOTES = {"'": re.compile(r"[^']*'?"), "$'": re.compile(r"(?:[^'\\]|\\.)*'?", re.DOTALL)}
-"""What opens a quoted text → the text and its end."""
+"""Opening quote → pattern of the quoted text and the closing quote."""
 
 _OPENS: dict[Where, dict[str, tuple[Where, str]]] = {
     "bare": {
@@ -242,17 +246,17 @@ _OPENS: dict[Where, dict[str, tuple[Where, str]]] = {
     "${…}": {'"': ("double quotes", '"'), "`": ("bare", "`"), "$(": ("bare", ")"), "${": ("${…}", "}")},
     "quoted ${…}": {"`": ("bare", "`"), "$(": ("bare", ")"), "${": ("quoted ${…}", "}")},
 }
-"""What opens a context inside another: the new context, and what closes it."""
+"""Context → the tokens that open a nested context, each with the new context and the token that closes it."""
 
 _QUOTABLE = frozenset({"bare", "${…}"})
-"""Contexts in which a single quote quotes."""
+"""Contexts in which a single quote starts a quoted text."""
 
 
 def words_in_braces(line: str) -> Iterator[Placed]:
-    """All words in braces in a line, in order. One behind a backslash, or in a comment, is plain text and left out."""
+    """Yield the words in braces in a shell command, except those that are escaped or in a comment."""
     at = 0
-    opened: list[tuple[Where, str]] = [("bare", "")]  # the contexts that are open, and what closes them
-    documents: list[str] = []  # what ends the here-documents that begin on the next line
+    opened: list[tuple[Where, str]] = [("bare", "")]  # the open contexts, each with its closing token
+    documents: list[str] = []  # delimiters of the here-documents that begin on the next line
     while (token := _TOKEN.search(line, at)) is not None:
         begin = at = token.end()
         where = opened[-1][0]
@@ -278,7 +282,7 @@ def words_in_braces(line: str) -> Iterator[Placed]:
 
 
 def _bracket(bracket: str, opened: list[tuple[Where, str]]) -> None:
-    """Close the innermost context, or open another one."""
+    """Close the innermost context or open a new one."""
     where, closer = opened[-1]
     if bracket == closer:
         opened.pop()

@@ -1,4 +1,4 @@
-"""promptfoo's provider interface: what a provider is called with, what it answers, and the `javascript` target."""
+"""promptfoo's provider interface: the arguments and results of a provider, and the `javascript` target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def prompt_of(request: TargetRequest) -> str:
-    """The prompt: the text of a lone user message, or else the messages as JSON, which providers parse."""
+    """Return the prompt: the text of a single user message, or the messages as JSON, which providers parse."""
     lone = request.messages[0] if len(request.messages) == 1 else None
     if lone is not None and lone.role == "user" and isinstance(lone.as_json().get("content"), str):
         return request.prompt
@@ -32,12 +32,12 @@ def prompt_of(request: TargetRequest) -> str:
 
 
 def options_of(name: str, config: Mapping[str, Json]) -> dict[str, Any]:
-    """The options: `id` and `label`, both the target's name, and its `config`."""
+    """Return the provider's options: `id` and `label`, which are both the target's name, and `config`."""
     return {"id": name, "label": name, "config": config}
 
 
 def context_of(request: TargetRequest) -> dict[str, Any]:
-    """The context: `vars`, `prompt`, `test` and the numbers of the call."""
+    """Return the context of the call: its variables, prompt, test and repeat index."""
     return {
         "vars": request.vars,
         "prompt": {"raw": request.prompt, "label": request.prompt_id or request.prompt},
@@ -52,24 +52,24 @@ def context_of(request: TargetRequest) -> dict[str, Any]:
 
 
 PATIENCE_S = 10.0
-"""Seconds that a file may keep its process busy, such as by imports, before its calls are made on other processes."""
+"""Seconds that a file can block its process, for instance by imports, before its calls move to other processes."""
 
 _CODES = {"assertion-raised": "target-raised", "assertion-crashed": "target-raised", "bad-result": "bad-answer"}
 
 
 class JavaScriptProcesses:
-    """Calls the JavaScript of one target. Nothing is started before the first call."""
+    """The JavaScript processes of one target, one host per environment, started at the first call."""
 
     def __init__(self) -> None:
         self._hosts: dict[frozenset[tuple[str, str]], JavaScriptHost] = {}
 
     async def call(self, env: Mapping[str, str], source: str, payload: Mapping[str, Json]) -> Json | Failure:
-        """The value of a call. The engine cancels it when its time is up, and a process that it keeps busy is killed.
+        """Return the value of a call. It has no deadline of its own: the engine cancels it when its time is up.
 
         Args:
-            env: of the process.
-            source: as `JavaScriptHost.call` takes it.
-            payload: likewise.
+            env: environment of the process.
+            source: the function, as for `JavaScriptHost.call`.
+            payload: its arguments, as for `JavaScriptHost.call`.
         """
         key = frozenset(env.items())
         if key not in self._hosts:
@@ -91,7 +91,7 @@ _RENAMED = {
     "latencyMs": "duration_ms",
     "finishReason": "finish_reason",
 }
-"""Their key → ours."""
+"""promptfoo's key → agentv's key."""
 
 _COUNTS = {
     "input": ("prompt", "prompt_tokens"),
@@ -99,11 +99,11 @@ _COUNTS = {
     "total": ("total", "total_tokens"),
     "cached": ("cached",),
 }
-"""Our count → theirs, and that of OpenAI's replies, which many providers pass on."""
+"""agentv's token count → promptfoo's name, and OpenAI's, because many providers pass `usage` on unchanged."""
 
 
 def from_provider(value: object) -> TargetResponse | Failure:
-    """The answer that a provider returned: its response, or the text alone. Nothing is an empty answer."""
+    """Return the answer in a provider's result, which is an object, text, or None for an empty answer."""
     if value is None:
         return TargetResponse(None)
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def from_provider(value: object) -> TargetResponse | Failure:
     output = row.get("output", row.get("text"))
     if row.get("error") or output is None or isinstance(output, str):
         return from_object({**row, "output": output})
-    try:  # a value, as JSON text; code that grades it gets the value
+    try:  # written as JSON text; code graders get the parsed value
         text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         return Failure("bad-answer", f"'output' cannot be written as JSON: {error}")
@@ -126,7 +126,7 @@ def from_provider(value: object) -> TargetResponse | Failure:
 
 
 def _count(usage: Mapping[str, Json], names: tuple[str, ...]) -> Json:
-    """The first count of these names; a whole number, though JavaScript and estimates give others."""
+    """Return the first count with one of these names, rounded: JavaScript and estimates may return fractions."""
     found = next((usage[name] for name in names if usage.get(name) is not None), None)
     return round(found) if isinstance(found, float) and math.isfinite(found) else found
 
@@ -144,12 +144,12 @@ class JavaScript(ProviderSettings):
     config: Annotated[Mapping[str, Json], Doc("passed as `options.config`")] = field(default=EMPTY)
 
     def validate(self) -> Iterable[Issue]:
-        """Code that is no file."""
+        """Report a `function` that is not a file."""
         if self.function.path is None:
             yield Issue(("function",), "'function' must be the path of a .js, .mjs, .cjs, .ts or .mts file")
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with a process of its own, which starts when it is first asked."""
+        """Return a target with its own process, started at the first call."""
         del executor
         return _JavaScript(self.function, options_of(spec.name, self.config))
 
@@ -173,5 +173,4 @@ class _JavaScript:
         return from_provider(found)
 
     async def close(self) -> None:
-        """End the processes."""
         await self._processes.close()

@@ -1,4 +1,4 @@
-"""`python`: a function of the user's answers, in a worker; or one that the caller of `evaluate` hands over."""
+"""The `python` target, which calls a user's function in a worker, and functions passed to `evaluate` directly."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Python(ProviderSettings):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a recording that nobody offers, or whose library is missing."""
+        """Report an unknown `trace`, or one whose library is not installed."""
         if self.trace is None:
             return
         if self.trace not in registered("RECORDINGS"):
@@ -59,23 +59,23 @@ class Python(ProviderSettings):
             yield from loaded("RECORDINGS", self.trace).problems()
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that calls the function in a worker."""
+        """Return a target that calls the function in a worker."""
         return _InWorker(self, spec, executor)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenFunction(ProviderSettings):
-    """Calls a function that the caller of `evaluate` hands over, in the caller's process."""
+    """Calls a function that was passed to `evaluate`, in the caller's process."""
 
     function: Callable[..., Any]
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that calls it."""
+        """Return a target that calls the function."""
         return _Given(self.function, spec.name, executor)
 
 
 class _InWorker:
-    """A function of a file or a module."""
+    """A target that calls a function of a file or module in a worker."""
 
     def __init__(self, settings: Python, spec: TargetSpec, executor: Executor) -> None:
         self._settings = settings
@@ -108,18 +108,18 @@ class _InWorker:
         return structs.replace(answer, duration_ms=took_ms, attempts=found.attempts)
 
     async def close(self) -> None:
-        """Nothing: the worker ends with the run."""
+        """Do nothing: the worker ends with the run."""
 
 
 class _Given:
-    """A function of the caller's: on a thread, or on the run's own event loop where it is `async def`."""
+    """A target that calls the caller's function: on a thread, or on the run's event loop if it is `async def`."""
 
     def __init__(self, function: Callable[..., Any], name: str, executor: Executor) -> None:
         self._function = function
         self._name = name
         self._executor = executor
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004  # not whether it can be called: what calling it does
+            getattr(function, "__call__", None)  # noqa: B004  # the method itself is inspected
         )
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
@@ -145,11 +145,11 @@ class _Given:
             return Failure("target-raised", f"{self._name} raised CancelledError")
 
     async def close(self) -> None:
-        """Nothing: the function is the caller's."""
+        """Do nothing: the function belongs to the caller."""
 
 
 def _payload(request: TargetRequest, name: str, config: Mapping[str, Json]) -> dict[str, Any]:
-    """What the function may ask for, and promptfoo's arguments."""
+    """Return the values that a function can take as parameters, and the arguments of promptfoo's interface."""
     return {
         "prompt": request.prompt,
         "messages": [message.as_json() for message in request.messages],
@@ -166,7 +166,7 @@ def _payload(request: TargetRequest, name: str, config: Mapping[str, Json]) -> d
 
 
 def _read(name: str, kind: Kind, value: Any) -> TargetResponse | Failure:
-    """The answer in what a function returned."""
+    """Return the answer in a function's return value."""
     if kind == "response":
         return from_wire(value)
     if kind == "recorded":

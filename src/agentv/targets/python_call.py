@@ -1,4 +1,4 @@
-"""Calls of the functions behind `python` targets: what they get (SPEC section 12), and how they are recognized."""
+"""Calls of the functions of `python` targets: their arguments (SPEC section 12) and return values."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from agentv.user_code.functions import CallPlan, plan_call
 from agentv.user_code.guard import ForeignError, foreign_code
 
 OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path", "config", "mcp_config")
-"""What a function may ask for by the name of a parameter."""
+"""Names of the parameters that a function can declare."""
 
 PROVIDER = ("provider_prompt", "options", "context")
-"""What promptfoo's `call_api` gets, by position."""
+"""Keys of the payload that are passed to promptfoo's `call_api`, by position."""
 
 Kind = Literal["plain", "provider", "response", "recorded"]
 
 
 def answer(function: Callable[..., Any], payload: Mapping[str, Any]) -> Any:
-    """In a worker: what the function returns as `(kind, plain value)`, or an awaitable of it."""
+    """Call a function in a worker and return `(kind, plain value)`, or an awaitable of it."""
     if payload["trace"]:
         return _recorded(function, payload, loaded("RECORDINGS", payload["trace"])())
     kind, value = called(function, payload)
@@ -42,7 +42,7 @@ async def _awaited(kind: Kind, value: Awaitable[Any], payload: Mapping[str, Any]
 
 
 def _recorded(function: Callable[..., Any], payload: Mapping[str, Any], recording: Any) -> Any:
-    """The same beside the trace of the call, which a function that raises has as well."""
+    """Call a function as `answer` does, and return the trace of the call too, even if the function raises."""
     try:
         with foreign_code("target-raised", payload["name"]), recording:
             kind, value = called(function, payload)
@@ -68,13 +68,13 @@ def _failed(failure: Failure, recording: Any) -> tuple[Kind, Any]:
 
 
 def called(function: Callable[..., Any], payload: Mapping[str, Any]) -> tuple[Kind, Any]:
-    """Call a function with what it asks for.
+    """Call a function with the parameters that it declares.
 
     Returns:
-        Whether it has promptfoo's interface, and its value.
+        "provider" if it has promptfoo's interface or else "plain", and the return value.
 
     Raises:
-        ForeignError: it requires a parameter that is not offered.
+        ForeignError: it requires a parameter that is not in OFFERED.
     """
     taken = _taken_by_provider(function)
     if taken:
@@ -89,9 +89,9 @@ def _planned(function: Callable[..., Any]) -> CallPlan:
 
 @lru_cache(maxsize=1024)
 def _taken_by_provider(function: Callable[..., Any]) -> int:
-    """Number of positional arguments that a function of promptfoo's interface takes; 0 for other functions.
+    """Number of positional arguments to pass to a function with promptfoo's interface; 0 for other functions.
 
-    It is one if it is called `call_api`, or takes `options` and `context` after another parameter.
+    A function has that interface if it is named `call_api`, or takes `options` and `context` after another parameter.
     """
     try:
         given = list(inspect.signature(function).parameters.values())
@@ -105,7 +105,7 @@ def _taken_by_provider(function: Callable[..., Any]) -> int:
 
 
 def answer_in(kind: Kind, value: Any, payload: Mapping[str, Any]) -> TargetResponse | Failure | None:
-    """The answer in a TargetResponse, or in an object that an extension reads; None: it is plain data."""
+    """Return the answer in a TargetResponse or in an object that an extension can read; None for plain data."""
     if value is None or isinstance(value, str):
         return None
     if isinstance(value, TargetResponse):
@@ -131,7 +131,7 @@ def _wire(kind: Kind, value: Any, payload: Mapping[str, Any]) -> tuple[Kind, Any
 def _response_wire(found: TargetResponse | Failure) -> dict[str, Any]:
     failure = (found.code, found.message) if isinstance(found, Failure) else None
     answer = found.response if isinstance(found, CallFailure) else found
-    assert isinstance(answer, TargetResponse)  # noqa: S101  # others are not sent
+    assert isinstance(answer, TargetResponse)  # noqa: S101  # failures without a response raise in `_wire`
     return {
         "output": answer.output,
         "messages": [message.as_json() for message in answer.messages],
@@ -145,7 +145,7 @@ def _response_wire(found: TargetResponse | Failure) -> dict[str, Any]:
 
 
 def with_trace(answer: TargetResponse | Failure, data: bytes) -> TargetResponse | Failure:
-    """An answer with the trace of its call. A run that ended in an error counts for nothing, whatever it returned."""
+    """Return an answer with the trace of its call. If the trace ended in an error, so does the call."""
     trace = trace_document.parse(data)
     if isinstance(trace, Failure):
         return trace
@@ -154,7 +154,7 @@ def with_trace(answer: TargetResponse | Failure, data: bytes) -> TargetResponse 
     if trace.error:
         return CallFailure("target-error", trace.unanswered, response=TargetResponse(None, trace=trace))
     if answer.trace is not None and _has_messages(answer.trace) and not _has_messages(trace):
-        return answer  # the spans name calls and tokens at most: the framework records no content
+        return answer  # the framework recorded spans without message content
     return replace(answer, trace=trace)
 
 
@@ -163,7 +163,7 @@ def _has_messages(trace: Trace) -> bool:
 
 
 def from_wire(row: Mapping[str, Any]) -> TargetResponse | Failure:
-    """The answer that came from a worker."""
+    """Return the answer in a row that `answer` sent from a worker."""
     usage, trace = row["token_usage"], None if row["trace"] is None else trace_document.parse(row["trace"])
     if isinstance(trace, Failure):
         return trace

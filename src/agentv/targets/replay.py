@@ -1,7 +1,7 @@
-"""`replay`: answers that were recorded, found by case and sample without being held in memory.
+"""The `replay` target, which looks up recorded answers by case and sample.
 
-What is held of a JSONL file is where each row begins: 16 to 32 bytes a row, whatever its answer weighs, so a million
-rows fit and a file of them may be larger than memory. The price is one read of a row at each call, some 10 µs.
+Only the offset of each row of the JSONL file is kept in memory, at 16 to 32 bytes per row. A file can therefore have
+millions of rows and be larger than memory. In return, each call reads one row from disk, which takes some 10 µs.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Replay(ProviderSettings):
 
     @property
     def rows(self) -> Mapping[str, str]:
-        """Conditions that a row must meet to be used."""
+        """Keys and values that a row must have to be used."""
         settings = {"suite": self.suite, "source_target": self.source_target, "variant": self.variant}
         return {key: value for key, value in settings.items() if value is not None}
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that reads the file when it is first asked."""
+        """Return a target that reads the recordings at the first call."""
         del spec
         return _Replay(self, executor)
 
@@ -87,20 +87,19 @@ class _Replay:
         return read.answer(request.case_id, request.sample, request.prompt_id, request.turn)
 
     async def close(self) -> None:
-        """Close the file."""
         await self._reading.close()
         if self._read is not None and not isinstance(self._read, Failure):
             self._read.close()
 
 
 ROW_LIMIT = 8 * LIMIT
-"""Bytes that a row may have: an answer and its messages, escaped."""
+"""Largest row in bytes: room for an answer and its messages with JSON escapes."""
 
 COMPARED = 1000
-"""Cases up to which the nearest recorded id is named when one is missing."""
+"""Largest number of recorded cases for which a missing id gets a "did you mean" hint."""
 
 _KEPT = {"response_metadata" if key == "metadata" else key: key for key in ANSWER_KEYS}
-"""Keys of a row that are of the answer → those of an answer object."""
+"""Keys of a row that belong to the answer → keys of an answer object."""
 _ANY_SAMPLE = 0
 
 
@@ -108,7 +107,7 @@ _NONE = msgspec.Raw(b"null")
 
 
 class _RecordedRow(msgspec.Struct):
-    """What is read of a row when its place is noted. The rest of it is skipped, not decoded."""
+    """The keys of a row that the index needs. The decoder skips the others."""
 
     output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     test_id: str | int | None = None
@@ -131,40 +130,40 @@ class _RecordedRow(msgspec.Struct):
 
     @property
     def prompt(self) -> str | None:
-        """The prompt that it answers; None where the case has its own input."""
+        """The id of the prompt that the row answers; None if the case has its own input."""
         found: object = msgspec.json.decode(self.prompt_id)
         return found if isinstance(found, str) else None
 
     @property
     def source(self) -> tuple[bytes, ...]:
-        """Target, suite, recorded target, variant and prompt that the answer belongs to."""
+        """The target, suite, source target, variant and prompt of the answer, as raw JSON."""
         return tuple(map(bytes, (self.target, self.suite, self.source_target, self.variant, self.prompt_id)))
 
     @property
     def number(self) -> int:
-        """The sample that it answers, from 1: AgentV counts `attempt` from 0. 0: every sample."""
+        """The sample that the row answers, from 1, or 0 for every sample. AgentV's `attempt` counts from 0."""
         return self.sample or (self.attempt + 1 if self.attempt else _ANY_SAMPLE)
 
     def says(self, wanted: Mapping[str, str]) -> bool:
-        """Whether it is of the suite, the target and the variant that are wanted."""
+        """Whether the row has the wanted suite, target and variant."""
         for key, value in wanted.items():
             data = bytes(getattr(self, key))
             if key == "source_target" and data == b"null":
-                data = bytes(self.target)  # a row of a run of our own
+                data = bytes(self.target)  # rows of agentv's own runs name it `target`
             if data == b"null" or msgspec.json.decode(data) != value:
                 return False
         return True
 
     @property
     def unanswered(self) -> bool:
-        """Whether the row says that there was no answer."""
+        """Whether the row records an error or a skip instead of an answer."""
         return self.status in {"errored", "skipped"} or bytes(self.error) != b"null"
 
 
 class Recordings:
-    """The answers in one file. Its rows are `index.jsonl`'s (SPEC section 13): `test_id` or `id`, `output`, `sample`.
+    """The recorded answers in one file, with rows as in `index.jsonl` (SPEC section 13).
 
-    Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
+    Of several rows for one case and sample, the last one counts. A row without `sample` answers every sample.
     """
 
     def __init__(self, path: str, file: _JoinedFiles, wanted: Mapping[str, str]) -> None:
@@ -177,18 +176,18 @@ class Recordings:
 
     @classmethod
     def open(cls, path: str, wanted: Mapping[str, Any] = EMPTY) -> Recordings | Failure:
-        """Read a file once, or say in which line it is wrong (code `bad-recording`).
+        """Index the rows of a file, or return a Failure that names the first invalid line (code `bad-recording`).
 
         Args:
-            path: of the file, or of a directory of such files.
-            wanted: key → value that a row must have to be used.
+            path: path of the file, or of a directory of such files.
+            wanted: keys and values that a row must have to be used.
         """
         place = Path(path)
         try:
             files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
             if not files:
                 return Failure("bad-recording", f"the directory {place.name} has no JSONL file")
-            index = place / "index.jsonl"  # of a run only its rows
+            index = place / "index.jsonl"  # a run directory has other JSONL files too
             found = cls(path, _JoinedFiles([index] if index.is_file() else files), wanted)
             wrong = found._read()
         except OSError as error:
@@ -219,7 +218,7 @@ class Recordings:
         if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
             raise ValueError("the row must have an 'output': text, messages or null")
         self._places.note(_key(case, row.number), begin, row.source)
-        if row.prompt is not None:  # a second time, for who asks with that very prompt
+        if row.prompt is not None:  # found again by case and prompt together
             self._places.note(_key(_prompted(case, row.prompt), row.number), begin, row.source[:-1])
         if self._ids is not None:
             self._ids.add(case)
@@ -229,9 +228,9 @@ class Recordings:
     def answer(
         self, case: str, sample: int, prompt_id: str | None = None, turn: int | None = None
     ) -> TargetResponse | Failure:
-        """Recorded answer for one sample of a case, or for one of its turns.
+        """Return the recorded answer to one sample of a case, or to one of its turns.
 
-        Of those with several prompts, the one of that prompt.
+        A row for that prompt takes precedence over a row without a prompt.
         """
         names = [case] if prompt_id is None else [_prompted(case, prompt_id), case]
         found = (self._places.find(_key(name, one)) for name in names for one in (sample, _ANY_SAMPLE))
@@ -264,7 +263,7 @@ class Recordings:
         return answer if trace is None else replace(answer, trace=trace)
 
     def _trace_in(self, row: dict[str, Any]) -> Trace | Failure | None:
-        """What the agent did, in the row itself or in a file that it names, below the directory of the recording."""
+        """Return the trace in the row, or in the file below the recording's directory that the row names."""
         inline, named = row.get("trace"), row.get("trace_path")
         if inline is None and not isinstance(named, str):
             return None
@@ -307,7 +306,7 @@ class Recordings:
 
 
 class _JoinedFiles:
-    """Files one behind the other, as if they were one."""
+    """Several files, read as if they were concatenated."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._files = [path.open("rb") for path in paths]
@@ -317,12 +316,12 @@ class _JoinedFiles:
         self.seek(0)
 
     def seek(self, place: int) -> None:
-        """Go to a place, counted from the beginning of the first file."""
+        """Go to an offset in bytes from the beginning of the first file."""
         self._current = min(bisect_right(self._begins, place) - 1, len(self._files) - 1)
         self._files[self._current].seek(place - self._begins[self._current])
 
     def readline(self, limit: int) -> bytes:
-        """The next line; empty at the end of the last file."""
+        """Return the next line, or b"" at the end of the last file."""
         while True:
             line = self._files[self._current].readline(limit)
             if line or self._current == len(self._files) - 1:
@@ -331,7 +330,7 @@ class _JoinedFiles:
             self._files[self._current].seek(0)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all files."""
         for file in self._files:
             file.close()
 
@@ -341,11 +340,13 @@ def _answer(row: dict[str, Any]) -> TargetResponse | Failure:
     thoughts = row.get("thoughts")
     if not isinstance(thoughts, str) or isinstance(found, Failure):
         return found
-    return replace(found, output=thoughts + (found.output or ""))  # as it was answered: the target strips them or not
+    return replace(
+        found, output=thoughts + (found.output or "")
+    )  # the full answer: the target decides whether to strip the thoughts
 
 
 def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
-    """What a row holds for one turn, counted from 1, with the calls of tools that led to it."""
+    """Return the recorded answer to one turn, counted from 1, with the messages of its tool calls."""
     turns = row.get("turns")
     turn_row = turns[turn - 1] if isinstance(turns, list) and turn <= len(turns) else None
     if not isinstance(turn_row, dict):
@@ -361,42 +362,42 @@ def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
 
 
 def _prompted(case: str, prompt_id: str) -> str:
-    """What stands for a case with one of several prompts; no id holds the letter between them."""
+    """Return a name for a case with one of several prompts. No id contains the separating NUL character."""
     return f"{case}\0{prompt_id}"
 
 
 def _key(case: str, sample: int) -> int:
-    """64 bits that stand for a case and a sample."""
+    """Return a 64-bit hash of a case and a sample."""
     return hash((case, sample)) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 _BEGIN_BITS = 48
 _MOST_SOURCES = 1 << 64 - _BEGIN_BITS
 AMBIGUOUS = -1
-"""Where the rows of a key begin that come from several sources."""
+"""Result of `_Places.find` for a key whose rows come from several sources."""
 
 
 class _Places:
-    """Where the rows of each key begin: two arrays, sorted by the keys once all are noted."""
+    """The offsets of the rows by key, in two parallel arrays that `sort` orders by key."""
 
     def __init__(self) -> None:
         self._keys, self._values = array("Q"), array("Q")
         self._sources: dict[tuple[bytes, ...], int] = {}
 
     def note(self, key: int, begin: int, source: tuple[bytes, ...]) -> None:
-        """Keep a place."""
+        """Add the offset of a row."""
         number = min(self._sources.setdefault(source, len(self._sources)), _MOST_SOURCES - 1)
         self._keys.append(key)
         self._values.append(number << _BEGIN_BITS | begin)
 
     def sort(self) -> None:
-        """Make the places known to `find`; those of one key stay in their order."""
+        """Sort by key, which `find` requires. Rows with the same key stay in their order."""
         keys, values = self._keys, self._values
         order = sorted(range(len(keys)), key=keys.__getitem__)
         self._keys, self._values = (array("Q", map(one.__getitem__, order)) for one in (keys, values))
 
     def find(self, key: int) -> int | None:
-        """The offset of the last row of a key, in bytes; AMBIGUOUS if its rows are of several sources."""
+        """Return the offset of the last row of a key in bytes, AMBIGUOUS if its rows have several sources, or None."""
         first = last = bisect_left(self._keys, key)
         while last < len(self._keys) and self._keys[last] == key:
             last += 1

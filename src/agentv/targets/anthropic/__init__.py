@@ -1,1 +1,1 @@
-"""Claude models, through Anthropic's SDK."""
+"""Claude models through Anthropic's SDK."""

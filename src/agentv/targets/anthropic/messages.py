@@ -1,7 +1,7 @@
-"""Messages as Anthropic's Messages API takes them, and its replies, read as data: nothing is raised.
+"""Conversion of messages to the format of Anthropic's Messages API and of its replies to answers.
 
-Source: platform.claude.com/docs, Messages API of the versions 2023-06-01 and 2026-10-21, and mid-conversation system
-messages.
+Errors are returned as values. Source: platform.claude.com/docs, Messages API, versions 2023-06-01 and 2026-10-21, and
+mid-conversation system messages.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from agentv.targets.model_api.content import (
 from agentv.targets.model_api.prices import cost_of
 
 SYSTEM_ONLY_FIRST = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[89]))")
-"""Models that refuse messages of the role `system`, and take the system prompt alone: all before Claude Opus 4.8."""
+"""Models that accept a system prompt but reject messages with the role `system`: all before Claude Opus 4.8."""
 
 
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[JsonObject]] | Failure:
-    """The system prompt and the turns after it; a Failure where a picture or a PDF cannot be read.
+    """Return the system prompt and the turns, or a Failure if a picture or PDF cannot be read.
 
-    System messages at the beginning are the system prompt. A later one stays where it is: as a message of the role
-    `system` behind a user's turn, where the model takes that; else within the user's turn, marked as `<system>`.
-    Messages of one role in a row are one turn; results of tools belong to the user.
+    System messages at the beginning become the system prompt. Later ones stay in place: with the role `system` after a
+    user's turn, if the model supports that, or else as text in the user's turn, marked as `<system>`. Consecutive
+    messages of one role are one turn. Tool results belong to the user's turn.
     """
     first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
     system = "\n\n".join(message.text for message in messages[:first])
@@ -59,7 +59,7 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[Jso
 
 
 def _content(blocks: list[Json]) -> Json:
-    """A lone text as text, which is the form that every server of this protocol takes."""
+    """Return a single text block as plain text, which every server with this API accepts."""
     match blocks:
         case [{"type": "text", "text": str(text)}]:
             return text
@@ -72,7 +72,7 @@ def _blocks(step: ToolStep) -> list[Json] | Failure:
         return parts
     if step.message.role != "tool":
         return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
-    if step.result_of is None:  # the API takes no result without a call
+    if step.result_of is None:  # the API rejects a result without a call
         return [_text(f"tool ({step.message.name or 'unnamed'}):\n{step.message.text}")]
     return [{"type": "tool_result", "tool_use_id": step.result_of.id, "content": _content([*parts])}]
 
@@ -98,7 +98,7 @@ _PARTS = PartBuilders(_text, _picture, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:
-    """Tools in Anthropic's own shape; those in OpenAI's are turned into it."""
+    """Return the tools in Anthropic's format. Functions in OpenAI's format are converted."""
     functions, made = functions_in(tools)
     for function in functions:
         tool = {key: function[key] for key in ("name", "description", "strict") if key in function}
@@ -107,7 +107,10 @@ def tools_in(tools: Sequence[Json]) -> list[Json]:
 
 
 def tool_choice_in(choice: Json) -> Json:
-    """`auto`, `any` (`required`), `none` or the name of a tool; an object as it stands, OpenAI's turned into ours."""
+    """Return Anthropic's tool choice for `auto`, `any` (`required`), `none`, the name of a tool, or OpenAI's object.
+
+    Other objects are returned unchanged.
+    """
     match choice:
         case str():
             known = {"required": "any"}.get(choice, choice)
@@ -118,7 +121,7 @@ def tool_choice_in(choice: Json) -> Json:
 
 
 def texts_of(blocks: Iterable[JsonObject]) -> str:
-    """The words of a reply: the pieces of one text joined, texts apart where something else stands between them."""
+    """Return the text of a reply. Adjacent text blocks are joined, others are separated by an empty line."""
     pieces: list[str] = []
     apart = True
     for block in blocks:
@@ -135,9 +138,14 @@ def texts_of(blocks: Iterable[JsonObject]) -> str:
 
 
 def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetResponse | Failure:
-    """The answer in a `message`; a Failure if it is malformed (`bad-answer`) or the provider gave no text (`refused`).
+    """Return the answer in a `message`, or a Failure (code `bad-answer` or `refused`).
 
-    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
+    Its `output` is the text without thoughts. Tool calls are in `messages`.
+
+    Args:
+        reply: the reply as JSON.
+        model: the requested model.
+        prices: the provider, as for `cost_of`.
     """
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
@@ -161,7 +169,7 @@ def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetRes
 
 
 def usage_of(usage: Json) -> tuple[TokenUsage | None, int]:
-    """The tokens, and how many were written to the cache. Anthropic counts cached ones beside `input_tokens`."""
+    """Return the usage and the tokens written to the cache. Anthropic's `input_tokens` exclude cached ones."""
     if not isinstance(usage, Mapping):
         return None, 0
     fresh, output = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))

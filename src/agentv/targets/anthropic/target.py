@@ -1,4 +1,4 @@
-"""`anthropic`: calls Claude models through Anthropic's SDK."""
+"""The `anthropic` target, which calls Claude models through Anthropic's SDK."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 KEY = "ANTHROPIC_API_KEY"
 URL = "https://api.anthropic.com"
 MAX_TOKENS = 8192
-"""Tokens of an answer where the settings say nothing: the API needs a number, and every model of today takes this."""
+"""Default for `max_tokens`, which the API requires. Every current model accepts this number."""
 
 SMALLEST_BUDGET = 1024
 SAMPLED = {"anthropic-version": "2023-06-01"}
-"""The version of the API that still takes `temperature`, `top_p` and `top_k`; the newer one refuses all three."""
+"""Header for the API version that supports `temperature`, `top_p` and `top_k`. The newer one rejects them."""
 
 _CLAUDE = re.compile(r"\bclaude-")
 _SAMPLED = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[789]))")
-"""Claude models that take a temperature: those before Opus 4.7."""
+"""Claude models that accept a temperature: those before Opus 4.7."""
 
 _STATUSES = {
     "authentication_error": 401,
@@ -68,13 +68,13 @@ _STATUSES = {
     "request_too_large": 413,
     "timeout_error": 504,
 }
-"""Error that an event of a stream tells of → the status that it has where nothing was sent yet; all others: 500."""
+"""Error type in an event of a stream → the status that it has without streaming. Others are treated as 500."""
 
 _OPTIONAL = {
     "temperature": re.compile("temperature|sampling", re.IGNORECASE),
     "output_config": re.compile(r"output_config|output_format|structured output|schema", re.IGNORECASE),
 }
-"""What a judge asks for and can do without → how a refusal (400) names it."""
+"""Optional parameter of judges → pattern of the error message (status 400) that rejects it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Anthropic(ModelSettings):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """As of every model; a budget that the API refuses; sampling beside thinking."""
+        """Report the issues of every model, an invalid thinking budget, and sampling combined with thinking."""
         yield from ModelSettings.validate(self)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
@@ -128,31 +128,31 @@ class Anthropic(ModelSettings):
 
     @property
     def budget(self) -> int | None:
-        """Tokens for thoughts, where a number of them is set."""
+        """The thinking budget in tokens, or None if none is set."""
         value = self.thinking.get("budget_tokens") if isinstance(self.thinking, Mapping) else self.thinking
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property
     def thinks(self) -> bool:
-        """Whether the settings ask for thoughts."""
+        """Whether thinking is enabled."""
         value = self.thinking.get("type") if isinstance(self.thinking, Mapping) else self.thinking
         return value not in (None, "disabled")
 
     def endpoint(self) -> str:
-        """The address, and a hash of the key."""
+        """Return the server's URL with a hash of the key."""
         return endpoint_of("anthropic", self.base_url or URL, self.api_key)
 
     @property
     def answer_limit(self) -> int:
-        """Tokens that an answer may have: the API needs a number."""
+        """The `max_tokens` of a request, which the API requires."""
         return self.max_tokens or MAX_TOKENS + (self.budget or 0)
 
     def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
+        """Return the settings that determine the cost of a call."""
         return self.priced_as(self.elsewhere() or "anthropic", self.model, self.answer_limit)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with a client of its own, whose connections are opened by its calls."""
+        """Return a target with its own client, which opens connections on demand."""
         return _Anthropic(self, frozenset(spec.retry.status_codes), executor)
 
 
@@ -164,7 +164,10 @@ def _import() -> None:
 
 
 class _Anthropic:
-    """One client for all calls, on aiohttp: half the processor time of httpx, and no limit below 1,000 connections."""
+    """A connected target, with one client on aiohttp, which takes half the CPU time of httpx.
+
+    The client has no connection limit below 1,000.
+    """
 
     def __init__(self, settings: Anthropic, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
@@ -176,18 +179,18 @@ class _Anthropic:
 
     @cached_property
     def _fixed_body(self) -> dict[str, Any]:
-        return _fixed_body(self._settings)  # which needs the SDK
+        return _fixed_body(self._settings)  # not before the SDK is imported
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask the model.
+        """Call the model.
 
-        A judge asks for a temperature and a schema, and can do without both: newer models refuse a temperature, older
-        ones a schema. What the settings say is sent as it stands, and refused by the API in its own words.
+        A judge's temperature and schema are omitted if the model rejects them: newer models reject a temperature, older
+        ones a schema. The target's own settings are always sent, and their rejection is an error.
         """
         if not self._settings.api_key:
             return missing_key((KEY,))
         await self._imports.ready()
-        self._opened()  # before the clock runs: it takes its time to be made
+        self._opened()  # not part of the measured duration
         stream = ReplyStream(MessageStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
         return found if stream is None else stream.timed(found, self._response)
@@ -221,7 +224,7 @@ class _Anthropic:
         return wanted
 
     async def _call(self, body: dict[str, Any], stream: ReplyStream | None) -> TargetResponse | Failure:
-        """One call. Whatever the SDK raises comes back as a Failure; its words are shown without the key."""
+        """Make one call. Exceptions of the SDK are returned as Failures, with messages without the key."""
         from anthropic import AnthropicError, APIConnectionError, APIStatusError
         from httpx2 import HTTPError
 
@@ -246,7 +249,7 @@ class _Anthropic:
     async def _whole(self, body: dict[str, Any]) -> TargetResponse | Failure:
         from httpx2 import Response
 
-        # not `messages.create`, which warns on stderr of models that will be retired, and of settings
+        # not `messages.create`, which warns on stderr about deprecated models and some settings
         raw = await self._opened().post("/v1/messages", cast_to=Response, body=body, options=_options(body))
         return self._read(raw.content)
 
@@ -297,7 +300,7 @@ class _Anthropic:
                 api_key=self._settings.api_key,
                 base_url=self._settings.base_url or URL,
                 max_retries=0,
-                timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
+                timeout=None,  # the engine has its own limit, and the SDK's would reject large 'max_tokens'
                 http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False, event_hooks=_hooks()),
                 default_headers={**UNCOMPRESSED, **self._settings.headers},
                 open_telemetry=False,
@@ -305,29 +308,29 @@ class _Anthropic:
         return self._client
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
 
 def _hooks() -> dict[str, list[Callable[..., Any]]]:
-    """What the SDK's client calls with each reply: some are not read, and none beyond a limit."""
+    """Return hooks for the SDK's client that reject redirects and compressed replies, and limit the size of others."""
     from httpx2 import AsyncByteStream, Response
 
     class BoundedReply(BoundedBody, AsyncByteStream):
-        """A body that ends with an error where it is too large."""
+        """A body that raises TooLargeError if it is too large."""
 
     async def on_response(response: Response) -> None:
         refuse_unread(response.status_code, response.headers)
-        assert isinstance(response.stream, AsyncByteStream)  # noqa: S101  # what an async client gets
+        assert isinstance(response.stream, AsyncByteStream)  # noqa: S101  # always true for an async client
         response.stream = BoundedReply(response.stream)
 
     return {"response": [on_response]}
 
 
 def _fixed_body(settings: Anthropic) -> dict[str, Any]:
-    """What every request holds by the settings."""
+    """Return the parts of every request's body that come from the settings."""
     schema = schema_in(settings.response_format)
     output = {"effort": settings.effort} if settings.effort else {}
     if schema is not None:
@@ -362,11 +365,11 @@ def _thinking(value: Json) -> Json:
 
 
 def accepted(schema: JsonObject) -> JsonObject:
-    """The schema in the form that the API takes, by the SDK; one that the SDK cannot convert, as it stands."""
+    """Return a schema that the SDK converted for the API, or the schema itself if the SDK cannot convert it."""
     from anthropic import transform_schema
 
     whole = _of_one_type(schema)
-    definitions = whole.pop("definitions", {})  # which the SDK knows as `$defs` only
+    definitions = whole.pop("definitions", {})  # the SDK supports only `$defs`
     try:
         found: JsonObject = transform_schema(whole)
         kept = {name: transform_schema(one) for name, one in definitions.items()}
@@ -376,7 +379,7 @@ def accepted(schema: JsonObject) -> JsonObject:
 
 
 def _of_one_type(schema: Any) -> Any:
-    """The schema with each list of types as `anyOf`, which is all that the SDK converts."""
+    """Return the schema with each list of types as `anyOf`, because the SDK does not convert lists of types."""
     if isinstance(schema, list | tuple):
         return [_of_one_type(one) for one in schema]
     if not isinstance(schema, Mapping):

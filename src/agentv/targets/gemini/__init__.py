@@ -1,1 +1,1 @@
-"""Gemini models, through Google's SDK."""
+"""Gemini models through Google's SDK."""

@@ -1,4 +1,4 @@
-"""Messages as Gemini's API takes them, and its replies, read as data: nothing is raised.
+"""Conversion of messages to Gemini's format and of its replies to answers. Errors are returned as values.
 
 Source: ai.google.dev, `generateContent`, function calling and thought signatures.
 """
@@ -35,21 +35,21 @@ from agentv.targets.model_api.content import (
 from agentv.targets.model_api.prices import cost_of
 
 UNSIGNED = b"skip_thought_signature_validator"
-"""What stands for the signature of a call of a tool that the model itself did not make; Google's own word."""
+"""Google's placeholder for the thought signature of a tool call that the model did not make itself."""
 
 _NO_SIGNATURES = re.compile(r"gemini-[12]\b")
-"""Models without signatures: those before Gemini 3, which refuses a call of a tool that has none."""
+"""Models without signatures. Gemini 3 and later reject a tool call without one."""
 
 
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dict[str, Any]]] | Failure:
-    """The system instruction and the contents after it; a Failure where a picture or a PDF cannot be read.
+    """Return the system instruction and the contents, or a Failure if a picture or PDF cannot be read.
 
-    System messages at the beginning are the instruction; where nobody else says anything, they are the user's turn. A
-    later one stays where it is, within the user's turn, marked as `<system>`: the API knows no other place. Messages of
-    one role in a row are one turn.
+    System messages at the beginning become the instruction, or the user's turn if there are no other messages. Later
+    ones stay in place as text in the user's turn, marked as `<system>`, because the API has no role for them.
+    Consecutive messages of one role are one turn.
     """
     first = next((place for place, message in enumerate(messages) if message.role != "system"), None)
-    if first is None:  # the API wants a turn of the user
+    if first is None:  # the API requires a user's turn
         messages, first = [Message("user", message.text) for message in messages], 0
     turns: list[dict[str, Any]] = []
     for step in tool_steps(messages[first:]):
@@ -79,7 +79,7 @@ def _parts(step: ToolStep, *, signed: bool) -> list[dict[str, Any]] | Failure:
 
 
 def _result(step: ToolStep) -> dict[str, Any]:
-    """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
+    """Return a tool result, as text if it answers no call, because the API rejects a result without a call."""
     message, call = step.message, step.result_of
     if call is None:
         return {"text": f"tool ({message.name or 'unnamed'}):\n{message.text}"}
@@ -89,7 +89,7 @@ def _result(step: ToolStep) -> dict[str, Any]:
 
 
 def _own_id(call: ToolCall) -> dict[str, str]:
-    """The id of a call where the API gave it one: models before Gemini 3 give none."""
+    """Return the id of a call if the API assigned it. Models before Gemini 3 assign none."""
     return {"id": call.id} if call.id and not call.id.startswith(GENERATED_ID) else {}
 
 
@@ -112,7 +112,7 @@ _PARTS = PartBuilders(_text_part, _picture, _inline)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:
-    """Tools in Gemini's own shape; functions in OpenAI's are turned into it."""
+    """Return the tools in Gemini's format. Functions in OpenAI's format are converted."""
     functions, own = functions_in(tools)
     declared: list[Json] = []
     for function in functions:
@@ -123,7 +123,10 @@ def tools_in(tools: Sequence[Json]) -> list[Json]:
 
 
 def tool_config_in(choice: Json) -> Json:
-    """`auto`, `any` (`required`), `none` or the name of a tool; an object as it stands, OpenAI's turned into ours."""
+    """Return Gemini's tool config for `auto`, `any` (`required`), `none`, the name of a tool, or OpenAI's object.
+
+    Other objects are returned unchanged.
+    """
     match choice:
         case str():
             mode = {"required": "ANY"}.get(choice, choice.upper())
@@ -151,21 +154,26 @@ BLOCKED = frozenset(
         "SPII",
     }
 )
-"""Finish reasons with which a filter, and not the model, ended the answer."""
+"""Finish reasons if a filter, not the model, ended the answer."""
 
 _ENDED = frozenset({None, "CONTINUATION", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP"})
-"""Finish reasons with an answer. With others it broke off, such as MALFORMED_FUNCTION_CALL and TOO_MANY_TOOL_CALLS."""
+"""Finish reasons with an answer. With others, such as MALFORMED_FUNCTION_CALL, the answer is incomplete."""
 
 _FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
-"""A refused key, a project that may not call: both come as 400."""
+"""Error reasons with status 400 after which every call fails: invalid key, project without permission."""
 
 _SECONDS = re.compile(r"([\d.]{1,12})s")
 
 
 def response_of(reply: Json, model: str, prices: str = "google") -> TargetResponse | Failure:
-    """The answer in a `GenerateContentResponse`; a Failure if it is malformed (`bad-answer`) or blocked (`refused`).
+    """Return the answer in a `GenerateContentResponse`, or a Failure (code `bad-answer` or `refused`).
 
-    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
+    Its `output` is the text without thoughts. Tool calls are in `messages`.
+
+    Args:
+        reply: the reply as JSON.
+        model: the requested model.
+        prices: the provider, as for `cost_of`.
     """
     if not isinstance(reply, Mapping):
         return unreadable_reply("the reply is not an object of Gemini's API")
@@ -198,7 +206,7 @@ def _refused(what: str, reason: Json, message: Json) -> CallFailure:
 
 
 def usage_of(usage: Json) -> TokenUsage | None:
-    """The tokens. Gemini counts thoughts and what its own tools found beside the others."""
+    """Return the token usage. Gemini counts thoughts and its own tools' results separately; they are added."""
     counts = {name: count_of(value) for name, value in usage.items()} if isinstance(usage, Mapping) else {}
     prompt = counts.get("promptTokenCount")
     if prompt is None:
@@ -214,7 +222,7 @@ def usage_of(usage: Json) -> TokenUsage | None:
 def refusal_of(
     status: int, details: Json, headers: Mapping[str, str], retryable: frozenset[int], secrets: Iterable[str]
 ) -> CallFailure:
-    """The failure in an API error. A refused key is status 400, and the details say how long to wait."""
+    """Return the failure for an API error. An invalid key has status 400, and the details contain the retry delay."""
     error = details.get("error", details) if isinstance(details, Mapping) else details
     text = error.get("message") if isinstance(error, Mapping) else None
     failure = failure_of(
@@ -239,7 +247,7 @@ def _seconds(delay: Json) -> float | None:
 
 
 def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embeddings | Failure:
-    """The vectors of as many texts as were sent; a Failure where some are missing or differ in length."""
+    """Return the vectors, or a Failure if there are not `wanted` of them or they differ in length."""
     vectors = tuple(tuple(one) for one in found if one)
     if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
         return unreadable_reply(

@@ -1,4 +1,4 @@
-"""`gemini`: one of Google's Gemini models answers, through Google's own SDK (extra `gemini`)."""
+"""The `gemini` target, which calls Google's Gemini models through Google's SDK (extra `gemini`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from google.genai.errors import APIError
 
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-"""In the order of Google's SDK."""
+"""Environment variables of the key, in the order of Google's SDK."""
 
 URL = "https://generativelanguage.googleapis.com"
 EMBEDDING_MODEL = "gemini-embedding-001"
@@ -54,7 +54,7 @@ _TEXTS_AT_ONCE = 100
 
 _SCHEMA = "schema"
 _OPTIONAL = {_SCHEMA: re.compile(r"schema|mime.?type", re.IGNORECASE)}
-"""What a judge asks for and can do without → how a refusal (400) names it."""
+"""Optional parameter of judges → pattern of the error message (status 400) that rejects it."""
 
 T = TypeVar("T", TargetResponse, Embeddings)
 
@@ -95,27 +95,27 @@ class Gemini(ModelSettings):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """The SDK is not installed; what is wrong with the settings of any model."""
+        """Report a missing SDK and invalid settings."""
         missing = missing_extra("google.genai", "gemini", "calling Gemini")
         if missing is not None:
             yield missing
         yield from ModelSettings.validate(self)
 
     def endpoint(self) -> str:
-        """The address, and a hash of the key."""
+        """Return the server's URL with a hash of the key."""
         return endpoint_of("gemini", self.base_url or URL, self.api_key)
 
     def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
+        """Return the settings that determine the cost of a call."""
         return self.priced_as(self.elsewhere() or "google", self.model.removeprefix("models/"), self.max_tokens)
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """By the price list: the API does not report their tokens."""
+        """Return the most that embedding these texts can use, by the price list."""
         model = self.embedding_model or _embedding_model(self.model)
         return replace(self.request_settings(), model=model).ceiling_of_vectors(texts)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with a client of its own, whose connections are opened by its calls."""
+        """Return a target with its own client, which opens connections on demand."""
         return _Gemini(self, frozenset(spec.retry.status_codes), executor)
 
 
@@ -127,7 +127,7 @@ def _import() -> None:
 
 
 class _Gemini:
-    """One client for all calls, on aiohttp, with no limit of connections of its own."""
+    """A connected target, with one client on aiohttp without a connection limit."""
 
     def __init__(self, settings: Gemini, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
@@ -139,14 +139,14 @@ class _Gemini:
         self._optional = OptionalParameters(_OPTIONAL)
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
+        """Call the model. Once the model has rejected a judge's schema, later calls omit it."""
         await self._ready()
         stream = ReplyStream(ContentStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
         return found if stream is None else stream.timed(found, self._response)
 
     async def _ready(self) -> None:
-        """Return once there is a client; what it takes to make one is not the time of an answer."""
+        """Create the client on first use. That time does not count as time of an answer."""
         if self._settings.api_key:
             await self._imports.ready()
             self._opened()
@@ -201,7 +201,7 @@ class _Gemini:
         return response_of(reply, self._settings.model, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""
+        """Return the embeddings of the texts. The API does not report their tokens."""
         await self._ready()
         return await self._in_time(lambda: self._embedded(texts), timeout_s)
 
@@ -216,7 +216,7 @@ class _Gemini:
         return embeddings_of(found, len(texts))
 
     async def _in_time(self, ask: Callable[[], Awaitable[T | Failure]], timeout_s: float) -> T | Failure:
-        """What a call of the SDK gives. Whatever it raises comes back as a Failure, its words without the key."""
+        """Await a call of the SDK with a time limit. Return exceptions as Failures, with messages without the key."""
         if not self._settings.api_key:
             return missing_key(KEYS)
         from aiohttp import ClientError
@@ -231,7 +231,7 @@ class _Gemini:
             return self._refused(error)
         except (ClientError, OSError, TooLargeError) as error:
             return self._lost(error)
-        except ValueError as error:  # no JSON, or not of the API's shape
+        except ValueError as error:  # invalid JSON, or not in the API's format
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
 
     def _lost(self, error: Exception) -> Failure:
@@ -253,9 +253,9 @@ class _Gemini:
             from google.genai import Client
             from google.genai.types import HttpOptions, HttpRetryOptions
 
-            # without a handler Python writes its warnings to stderr, as of two keys in the environment
+            # without a handler, Python writes the SDK's warnings to stderr, for instance about two keys
             logging.getLogger("google_genai").addHandler(logging.NullHandler())
-            self._session = session_of_sdk()  # the SDK's own warns of itself
+            self._session = session_of_sdk()  # the SDK's own session emits a warning
             base_url = self._settings.base_url or URL
             proxy = proxy_for(base_url)
             tls = tls_context(base_url, proxy)
@@ -265,14 +265,14 @@ class _Gemini:
                 async_client_args={"verify": tls, "ssl": tls} | ({} if proxy is None else {"proxy": proxy}),
                 headers=dict(self._settings.headers),
                 extra_body=dict(self._settings.extra) or None,
-                retry_options=HttpRetryOptions(attempts=1),  # without any it tries a lost connection again
+                retry_options=HttpRetryOptions(attempts=1),  # by default the SDK retries a lost connection
                 aiohttp_client=self._session,
             )
             self._client = Client(vertexai=False, api_key=self._settings.api_key, http_options=options)
         return self._client
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         client, session = self._client, self._session
         self._client = self._session = None
         if client is not None and session is not None:
@@ -282,7 +282,7 @@ class _Gemini:
 
 
 def _fixed_config(settings: Gemini) -> dict[str, Any]:
-    """What every request holds by the settings."""
+    """Return the parts of every request's config that come from the settings."""
     config: dict[str, Any] = {
         "temperature": settings.temperature,
         "max_output_tokens": settings.max_tokens,
@@ -301,7 +301,7 @@ def _fixed_config(settings: Gemini) -> dict[str, Any]:
 
 
 def _embedding_model(model: str) -> str:
-    """`gemini:gemini-embedding-001` is asked as it is named."""
+    """Return the model itself if it is for embeddings (`gemini:gemini-embedding-001`), or else the default."""
     return model if "embedding" in model else EMBEDDING_MODEL
 
 

@@ -1,1 +1,1 @@
-"""HTTP clients and servers as targets, and what all HTTP calls share."""
+"""The `http` target, and the parts that all targets with HTTP calls share."""

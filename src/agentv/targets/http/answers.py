@@ -1,8 +1,8 @@
-"""Plain data → TargetResponse. Every answer passes here, so size and encoding are checked in one place.
+"""Conversion of plain data to TargetResponse. It checks the size and encoding of every answer.
 
-The JSON answer is one object (SPEC section 12, `cli`): `output` (text, or messages whose last by the assistant is
-the answer) or `text`, and where known `context` (retrieved texts), `metadata`, `token_usage`, `cost_usd`,
-`duration_ms`, `finish_reason`, `time_to_first_token_ms`. Other keys are ignored, and noted.
+An answer object (SPEC section 12, `cli`) has `output` or `text`. The output is text, or messages of which the last
+one by the assistant is the answer. Optional keys are `context` (retrieved texts), `metadata`, `token_usage`,
+`cost_usd`, `duration_ms`, `finish_reason` and `time_to_first_token_ms`. Other keys are ignored and reported in a note.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 
 LIMIT = 10_000_000
-"""Bytes of UTF-8 that an answer may have (SPEC section 12)."""
+"""Largest answer in bytes of UTF-8 (SPEC section 12)."""
 
 WHOLE = 'if that object itself is the answer, return it as text: {"output": "{…}"}'
-"""What to do about an answer that is JSON with a key that means something here."""
+"""Hint for an answer that happens to be JSON with a key of an answer object."""
 
 TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
 
 
 def from_text(text: str) -> TargetResponse | Failure:
-    """The answer that is nothing but this text."""
+    """Return an answer that consists of this text."""
     return invalid_reply(text) or TargetResponse(text)
 
 
 def invalid_reply(text: str | None) -> Failure | None:
-    """What is wrong with the text of an answer: too large, or no text that UTF-8 can say."""
+    """Return a Failure if the text of an answer is too large or cannot be encoded as UTF-8; None otherwise."""
     if text is None:
         return None
     if text.isascii():
@@ -53,17 +53,17 @@ _CHARSET = lazy_pattern(r";\s*charset\s*=\s*[\"']?([\w.:+-]+)", re.IGNORECASE)
 
 
 def decoded(data: bytes, content_type: str = "") -> str | Failure:
-    """The text behind bytes, without a byte order mark.
+    """Decode bytes to text, without a byte order mark.
 
     Args:
         data: the bytes.
-        content_type: the header that may declare their charset; UTF-8 where it declares none that is known.
+        content_type: the `Content-Type` header; UTF-8 is assumed unless it declares a known charset.
     """
     declared = _CHARSET.search(content_type)
     charset = declared[1] if declared is not None else "utf-8"
     try:
         return data.decode(charset).removeprefix("\ufeff")
-    except LookupError:  # no charset that Python knows, or none of texts
+    except LookupError:  # unknown to Python, or not a text encoding
         return decoded(data)
     except UnicodeDecodeError as error:
         shown = "UTF-8" if charset.lower() in ("utf-8", "utf8") else charset
@@ -71,7 +71,7 @@ def decoded(data: bytes, content_type: str = "") -> str | Failure:
 
 
 def parsed(text: str) -> Json:
-    """The JSON value of a text; the text itself if it is not JSON."""
+    """Return the JSON value of a text, or the text itself if it is not JSON."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
@@ -80,17 +80,17 @@ def parsed(text: str) -> Json:
 
 
 def is_answer(value: Json) -> bool:
-    """Whether a JSON value is an answer object, rather than an answer that happens to be JSON.
+    """Whether a JSON value is an answer object, and not an answer that happens to be JSON.
 
-    Only its keys decide: an `output` of the wrong type is a mistake to report, not a text to grade.
+    Only its keys count: an `output` of the wrong type is reported as an error, not graded as text.
     """
     return isinstance(value, Mapping) and ("output" in value or "text" in value)
 
 
 def error_in(value: Json) -> Failure | None:
-    """The failure that an error body reports; None for any other value.
+    """Return the failure that an error body reports; None for any other value.
 
-    An error body is an object with `error`, or with `status: error`, that otherwise has only keys that describe it.
+    An error body is an object with `error` or `status: error` whose other keys only describe the error.
     """
     if not isinstance(value, Mapping) or not value.keys() <= _OF_ERRORS:
         return None
@@ -106,11 +106,11 @@ def error_in(value: Json) -> Failure | None:
 
 
 def from_reply(text: str, value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
-    """The answer in a whole reply: an answer object, else its text.
+    """Return the answer in a whole reply, which is an answer object or else text.
 
     Args:
-        text: of the reply.
-        value: its JSON value; the text itself if it is not JSON.
+        text: text of the reply.
+        value: its JSON value, or the text itself if it is not JSON.
         beside: other keys of the answer object, such as `context`.
     """
     if is_answer(value):
@@ -119,7 +119,7 @@ def from_reply(text: str, value: Json, beside: JsonObject = EMPTY) -> TargetResp
 
 
 def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Failure:
-    """An answer out of a longer reply: text, messages, null, or else the value as JSON text.
+    """Return the answer in a part of a reply. Values other than text, messages and null become JSON text.
 
     Args:
         value: the output.
@@ -133,9 +133,9 @@ def from_value(value: Json, beside: JsonObject = EMPTY) -> TargetResponse | Fail
 
 
 def from_object(row: JsonObject) -> TargetResponse | Failure:
-    """The answer in an answer object.
+    """Return the answer in an answer object.
 
-    A Failure is what it says under `error` (code `target-error`), or what is wrong with it (`bad-answer`).
+    Return a Failure if the object has an `error` (code `target-error`) or is invalid (`bad-answer`).
     """
     if row.get("error"):
         return Failure("target-error", str(row["error"]))
@@ -145,7 +145,7 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
     except ValueError as error:
         return Failure("bad-answer", str(error))
     if known.get("cost_usd") == 0 and "token_usage" in known:
-        del known["cost_usd"]  # it knows no price
+        del known["cost_usd"]  # with tokens used, a cost of 0 means that the price is unknown
     ignored: tuple[str, ...] = ()
     if not row.keys() <= _KNOWN:
         ignored = tuple(sorted(str(key) for key in row.keys() - _KNOWN))[:_SHOWN_IGNORED]
@@ -154,7 +154,7 @@ def from_object(row: JsonObject) -> TargetResponse | Failure:
 
 
 def checked(response: TargetResponse) -> TargetResponse | Failure:
-    """A response that users' code has made, if every field of it is what it should be."""
+    """Return a response that user code built, or a Failure if one of its fields is invalid."""
     for name, kinds in _FIELDS.items():
         value = getattr(response, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
@@ -175,7 +175,7 @@ def checked(response: TargetResponse) -> TargetResponse | Failure:
 
 
 def _too_large(response: TargetResponse) -> Failure | None:
-    """Whether what is kept beside the output is larger than an answer may be."""
+    """Return a Failure if the context and metadata together are larger than LIMIT; None otherwise."""
     if not response.context and not response.metadata:
         return None
     size = sum(len(one.text) for one in response.context)
@@ -186,7 +186,7 @@ def _too_large(response: TargetResponse) -> Failure | None:
 
 
 def _last_reply(messages: Sequence[Message]) -> str | None:
-    """The last words of the assistant."""
+    """Return the text of the assistant's last message, or None if there is no such message."""
     return next((one.text for one in reversed(messages) if one.role == "assistant"), None)
 
 
@@ -200,7 +200,7 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
     if name == "output" and isinstance(value, list | tuple):
         for one in value:
             if not isinstance(one, Mapping):
-                raise ValueError(f"'output' must contain messages, found {kind_of(one)}")  # noqa: TRY004  # a value, not a type
+                raise ValueError(f"'output' must contain messages, found {kind_of(one)}")  # noqa: TRY004
         rows: Any = value
         messages = messages_from_json(rows)
         return _last_reply(messages), messages
@@ -246,7 +246,7 @@ _OF_PROMPTFOO = (
     *("tokenUsage", "cost", "latencyMs", "finishReason", "cached", "raw", "prompt", "sessionId", "guardrails"),
     *("isRefusal", "isBase64", "format", "logProbs", "numRequests", "conversationEnded", "images", "audio", "video"),
 )
-"""Keys of promptfoo's ProviderResponse, which a provider may set for it."""
+"""Keys of promptfoo's ProviderResponse, which are ignored without a note."""
 
 _KNOWN = frozenset(("output", "text", "error", *_READERS, *_OF_PROMPTFOO))
 
@@ -254,13 +254,13 @@ _OF_ERRORS = frozenset(
     {"error", "status", "code", "type", "message", "detail", "details", "status_code", "statusCode", "error_code"}
     | {"success", "ok", "request_id", "requestId", "trace_id", "timestamp", "path"}
 )
-"""Keys of the bodies with which servers and programs report an error."""
+"""Keys that the error bodies of servers and programs have."""
 
 _SHOWN_ERROR = 500
-"""Characters of an error that are reported."""
+"""Most characters of an error that are shown."""
 
 _SHOWN_IGNORED = 8
-"""Ignored keys that a note lists."""
+"""Most ignored keys that a note lists."""
 
 _FIELDS: dict[str, tuple[type, ...]] = {
     "output": (str, type(None)),

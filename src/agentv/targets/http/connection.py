@@ -1,7 +1,7 @@
-"""HTTP connections of targets: what is sent and what comes back, whole, with every way to fail as a value.
+"""HTTP connections of targets, with limits on the replies. Errors of a connection are returned as values.
 
-Every request asks for a reply that is not compressed (`Accept-Encoding: identity`), and a compressed one is refused: a
-megabyte can unpack to gigabytes (a "bomb"). aiohttp takes a quarter of a second to import, so that functions import it.
+Every request asks for an uncompressed reply (`Accept-Encoding: identity`). Compressed replies are rejected, because a
+megabyte can expand to gigabytes. aiohttp takes a quarter of a second to import, so it is imported inside functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """What a server answered: its status, the words beside it, the whole body, and the headers by lower-case names."""
+    """A server's response: status, reason phrase, whole body, and headers by lower-case name."""
 
     status: int
     reason: str
@@ -40,7 +40,7 @@ class HttpReply:
 
 @dataclass(slots=True)
 class Connection:
-    """A pool of connections without a limit of its own: how many calls there are at once the engine decides."""
+    """A connection pool without a limit of its own: the engine limits concurrent calls."""
 
     _session: ClientSession | None = field(default=None, repr=False)
 
@@ -56,8 +56,8 @@ class Connection:
         """Send a request and read its reply.
 
         Returns:
-            The reply, whatever its status, or a Failure with the code `timeout`, `connection` or `output-too-large`.
-            No message holds a header or the URL: they may hold a secret.
+            The reply with any status, or a Failure with the code `timeout`, `connection` or `output-too-large`.
+            Messages contain neither headers nor the URL, because those may contain secrets.
         """
         from aiohttp import ClientError
 
@@ -73,7 +73,7 @@ class Connection:
                     headers=headers,
                     data=sendable(body),
                     proxy=proxy_for(url),
-                    allow_redirects=False,  # what headers and body hold is for this server alone
+                    allow_redirects=False,  # another server must not get the headers and body
                 ) as response,
             ):
                 if (response.content_length or 0) > LIMIT:
@@ -90,14 +90,14 @@ class Connection:
         return HttpReply(response.status, response.reason or "", bytes(data), headers)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
 
 class UnreadReplyError(Exception):
-    """A reply with this status and these headers that is not read: it leads to another address, or is compressed."""
+    """A redirect or compressed reply, whose body is not read."""
 
     def __init__(self, status: int, headers: Mapping[str, str]) -> None:
         super().__init__(f"HTTP {status}: not read")
@@ -106,7 +106,7 @@ class UnreadReplyError(Exception):
 
 
 def refuse_unread(status: int, headers: Mapping[str, str]) -> None:
-    """Check the head of a reply for an SDK, which would follow, with the key, wherever it leads, and decompress it.
+    """Reject a redirect or compressed reply, which an SDK would follow with the API key or decompress.
 
     Raises:
         UnreadReplyError: the body must not be read.
@@ -116,17 +116,18 @@ def refuse_unread(status: int, headers: Mapping[str, str]) -> None:
 
 
 async def _read_bounded(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Middleware: the response, read unless it is a stream, whose lines aiohttp bounds.
+    """Middleware of aiohttp that reads a body with a size limit, except a stream, whose lines aiohttp limits.
 
     Raises:
-        UnreadReplyError, TooLargeError: the body must not be read, or is too large.
+        UnreadReplyError: the body must not be read.
+        TooLargeError: the body is too large.
     """
     response = await handler(request)
     try:
         refuse_unread(response.status, response.headers)
         if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
             body = b"".join([piece async for piece in bounded(response.content.iter_any())])
-            response._body = body  # noqa: SLF001  # what has been read before is not read again
+            response._body = body  # noqa: SLF001  # aiohttp returns this body instead of reading again
     except BaseException:
         response.close()
         raise
@@ -134,34 +135,34 @@ async def _read_bounded(request: ClientRequest, handler: ClientHandlerType) -> C
 
 
 def session_of_sdk() -> ClientSession:
-    """A session for an SDK that would follow redirects, and read replies of any size. It belongs to the loop."""
+    """Return a session for an SDK. It rejects redirects and replies that are too large, and belongs to this loop."""
     return unlimited_session(middlewares=[_read_bounded])
 
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
-"""The header that asks for a reply as it is."""
+"""The header that asks for an uncompressed reply."""
 
 
 def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSession:
-    """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
+    """Return a session without cookies, timeouts or a connection limit. It belongs to the running event loop."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
     return ClientSession(
         headers=UNCOMPRESSED,
         connector=unlimited_connector(ssl=ssl),
-        cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
+        cookie_jar=DummyCookieJar(),  # a case must not get another case's cookies
         timeout=ClientTimeout(total=None),
         **options,
     )
 
 
 def sendable(body: bytes | None) -> bytes | BytesIO | None:
-    """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
+    """Return a large body as a file, which aiohttp sends in chunks so that other calls are not delayed."""
     return body if body is None or len(body) <= _CHUNK else BytesIO(body)
 
 
 def reason_of(error: Exception) -> str:
-    """Why there is no reply. The words of most errors hold the URL, so only those that do not are quoted."""
+    """Return why there is no reply. Most errors' messages contain the URL, so only those that do not are quoted."""
     from aiohttp import ClientConnectionError, ClientConnectorError, ClientPayloadError, ClientResponseError
 
     if isinstance(error, ClientConnectorError):
@@ -173,14 +174,14 @@ def reason_of(error: Exception) -> str:
 
 
 def tls_context(*addresses: str | None) -> ssl.SSLContext:
-    """A context for connections to these addresses, each a server or a proxy; None is no address.
+    """Return a TLS context for connections to these servers and proxies. None is ignored.
 
-    It trusts the authorities of `certifi`, or those that SSL_CERT_FILE and SSL_CERT_DIR name. Reading them takes 17 ms,
-    so each set is read once in a process, and not at all where no address begins with `https`. In that case, an
-    encrypted connection would fail.
+    It trusts the authorities of `certifi`, or those in SSL_CERT_FILE and SSL_CERT_DIR. Reading them takes 17 ms, so
+    each set is read once per process. Without an `https` address none are read, and an encrypted connection would
+    fail.
 
     Raises:
-        OSError: the file of SSL_CERT_FILE cannot be read, or has no certificate. OpenSSL ignores a missing directory.
+        OSError: SSL_CERT_FILE cannot be read or has no certificate. OpenSSL ignores a missing directory.
     """
     if any(address is not None and address.lower().startswith("https:") for address in addresses):
         return _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -206,18 +207,18 @@ def _trusting_nobody() -> ssl.SSLContext:
 
 
 LARGEST_BODY = 22_000_000
-"""Bytes of a reply that are read: an answer of 10 MB in Chinese, its letters escaped. As text it may take 88 MB."""
+"""Largest reply in bytes: 10 MB of Chinese text with its characters escaped. As a str it may take 88 MB."""
 
 
 class TooLargeError(Exception):
-    """The body of a reply is larger than is read."""
+    """The body of a reply is larger than LARGEST_BODY."""
 
 
 async def bounded(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The body, piece by piece.
+    """Yield the chunks of a body.
 
     Raises:
-        TooLargeError: it has more than `LARGEST_BODY` bytes.
+        TooLargeError: the body has more than LARGEST_BODY bytes.
     """
     size = 0
     async for chunk in chunks:
@@ -228,7 +229,7 @@ async def bounded(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
 
 class BoundedBody:
-    """Base of a response stream of httpx or httpx2 that ends with a `TooLargeError` where it is too large."""
+    """Base of a response stream of httpx or httpx2 that raises TooLargeError if the body is too large."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -237,5 +238,5 @@ class BoundedBody:
         return bounded(self._stream)
 
     async def aclose(self) -> None:
-        """Close the stream below."""
+        """Close the wrapped stream."""
         await self._stream.aclose()

@@ -1,4 +1,4 @@
-"""Failures of calls of model APIs: what an error status, a redirect or a lost connection means, and what may be shown.
+"""Failures of HTTP calls: error statuses, redirects and lost connections, with messages that leak no secrets.
 
 Sources: RFC 9110 (`Retry-After`), OpenAI's and Azure's `retry-after-ms`.
 """
@@ -20,24 +20,24 @@ from agentv.registry.fields import Issue
 from agentv.user_code.excerpts import LONGEST, head
 
 RETRYABLE = frozenset({408, 409, 429})
-"""Statuses below 500 that another try may turn into an answer."""
+"""Statuses below 500 for which a retry may succeed."""
 
 STOPPING = frozenset({401, 402, 403, 404})
-"""A refused key, no credit left, a model that is not there: no call of this target can do better."""
+"""Statuses after which every call of the target would fail: invalid key, no credit left, unknown model."""
 
 _PHRASES = {int(one): one.phrase for one in HTTPStatus}
-_FAR = 1e14  # beyond any time that a server can mean
+_FAR = 1e14  # larger than any wait that a server can mean
 
-_MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
+_MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote an invalid key as sk-****abcd
 _USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
 _OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
-"""What SDKs add to the address by themselves."""
+"""The end of a path that SDKs append to the base URL."""
 
 _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
 
 
 def is_compressed(headers: Mapping[str, str]) -> bool:
-    """Whether the body of a reply is compressed, by its headers in lower case or in any."""
+    """Whether a reply's body is compressed. Header names must be in lower case, or the mapping case-insensitive."""
     return headers.get("content-encoding", "").lower() not in ("", "identity")
 
 
@@ -50,17 +50,19 @@ def failure_of(
     secrets: Iterable[str] = (),
     address: str = "base_url",
 ) -> CallFailure:
-    """The failure that a reply is that has an error status, redirects, or is compressed.
+    """Return the failure for a reply that has an error status, is a redirect, or is compressed.
 
-    No redirect is followed: keys would leave. Nothing is decompressed: a megabyte may become gigabytes.
+    Redirects are not followed, because the new server would get the key. Compressed replies are not read, because a
+    megabyte can expand to gigabytes.
 
     Args:
-        status: of HTTP; None where the library does not tell it, which is neither tried again nor final.
-        message: what the server said, as text or JSON; it is shortened, and neither keys nor queries of URLs stay.
-        headers: of the reply, in any case of letters.
-        retryable_statuses: what the target's `retry.status_codes` lists; empty: what the status means.
-        secrets: texts that the message must not hold.
-        address: the option that says where to ask.
+        status: the HTTP status; None if the library does not expose it. Such a failure is not retried and does not
+            stop the target.
+        message: the server's message, as text or JSON. It is shortened; keys and queries of URLs are removed.
+        headers: headers of the reply, in any letter case.
+        retryable_statuses: the target's `retry.status_codes`; if empty, RETRYABLE and statuses from 500.
+        secrets: texts to remove from the message.
+        address: name of the option with the server's address.
     """
     known = {name.lower(): value for name, value in headers.items()}
     moved = _moved_to(status, known.get("location"))
@@ -89,19 +91,19 @@ def failure_of(
 
 
 _SEARCHED = 1_000_000
-"""Characters of a message that are searched for secrets; of these no more than `4 * LONGEST` are shown."""
+"""Characters of a message that are searched for secrets. At most `4 * LONGEST` of them are shown."""
 
 
 def shown(message: str, secrets: Iterable[str] = ()) -> str:
-    """Words of a server or a library as they may be shown: short, without keys and without queries of URLs."""
+    """Return a message of a server or library that is safe to show: short, without keys and queries of URLs."""
     message = Redactor(secrets).redact(message[:_SEARCHED])
-    message = message[: 4 * LONGEST]  # what follows takes time by the square
+    message = message[: 4 * LONGEST]  # the patterns below take quadratic time
     message = _QUERY.sub(r"\1", _USERINFO.sub("", _MASKED.sub(REDACTED, message)))
     return head(message.encode(errors="replace"))
 
 
 def _moved_to(status: int | None, location: str | None) -> str | None:
-    """Where a redirect leads, as host and path: a query may hold a key."""
+    """Return the host and path that a redirect leads to, without the query, which may contain a key."""
     if status is None or not 300 <= status < 400 or not location:
         return None
     try:
@@ -112,11 +114,11 @@ def _moved_to(status: int | None, location: str | None) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that the server asks to wait, at least 0; None where it does not ask, or cannot be understood.
+    """Return the seconds to wait before a retry, at least 0; None if the headers do not say or are invalid.
 
     Args:
-        headers: with names in lower case.
-        now: the time that a date counts from.
+        headers: headers of the reply, with lower-case names.
+        now: the current time, for a `Retry-After` that is a date.
     """
     exact = _number(headers.get("retry-after-ms"))
     if exact is not None:
@@ -127,7 +129,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _until(value: str | None, now: datetime | None) -> float | None:
-    """Seconds until a date of HTTP (RFC 9110) or of RFC 3339."""
+    """Return the seconds until a date in HTTP (RFC 9110) or RFC 3339 format, or None if it is invalid."""
     if value is None:
         return None
     for read in (datetime.fromisoformat, parsedate_to_datetime):
@@ -148,28 +150,28 @@ def _number(value: str | None) -> float | None:
     return number if math.isfinite(number) and abs(number) < _FAR else None
 
 
-_SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would have encrypted
+_SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # the TLS setting in aiohttp's messages
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # not bound to
 _KEY_HEADER = re.compile(r"authorization|api-?key|token|subscription-key", re.IGNORECASE)
 
 
 def endpoint_of(provider: str, url: str, key: str | None) -> str:
-    """Where calls go and with whose key, by a hash of it: calls of one endpoint share a rate limit."""
+    """Return an id of the server and the API key (hashed). Calls with the same id share a rate limit."""
     return f"{provider} {place_of(url)} {sha256((key or '').encode()).hexdigest()[:8]}"
 
 
 def place_of(url: str) -> str:
-    """A URL as it may be shown: without a user and a password, and without a query, which may hold a key."""
+    """Return a URL that is safe to show: without user, password and query, which may contain a key."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return ""  # refused when it is loaded
+        return ""  # an issue is reported at load
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
 
 def host_of(url: str) -> str:
-    """The host of a URL, or an empty text."""
+    """Return the host of a URL, or "" if it has none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -177,19 +179,19 @@ def host_of(url: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Whether a server is on this machine."""
+    """Whether a URL's server is on this machine."""
     return host_of(url) in _LOOPBACK
 
 
 def other_server(url: str | None, *domains: str) -> str | None:
-    """The place of a server that is in none of a provider's own domains; None where nothing or one of those is said."""
+    """Return the URL as shown if its server is outside these domains of the provider; None if it is not, or no URL."""
     if url is None or any(f".{host_of(url)}".endswith(f".{domain}") for domain in domains):
         return None
     return place_of(url)
 
 
 def url_issues(url: str | None, option: str = "base_url") -> Iterator[Issue]:
-    """What is wrong with the address of an API, where one is given."""
+    """Report an invalid base URL of an API."""
     try:
         parts = urlsplit("http://host" if url is None else url)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0  # an invalid port raises
@@ -200,7 +202,7 @@ def url_issues(url: str | None, option: str = "base_url") -> Iterator[Issue]:
 
 
 def names_user(url: str) -> bool:
-    """Whether a URL says who asks, which is sent as `Authorization`: no other header may say it too."""
+    """Whether a URL contains a user. That is sent as `Authorization`, so `headers` must not set that too."""
     try:
         return "@" in urlsplit(url).netloc
     except ValueError:
@@ -208,7 +210,7 @@ def names_user(url: str) -> bool:
 
 
 def key_issues(key: str | None) -> Iterator[Issue]:
-    """An API key that no HTTP header can hold, which libraries refuse with its text in the message."""
+    """Report an API key that is invalid in an HTTP header. Libraries would show the key in their message."""
     if key is not None and not (key.isascii() and key.isprintable()):
         message = (
             "the API key contains a character that is not allowed in an HTTP header: was it pasted with a "
@@ -218,37 +220,37 @@ def key_issues(key: str | None) -> Iterator[Issue]:
 
 
 def missing_key(names: Iterable[str]) -> CallFailure:
-    """No key is known, so that no call can do anything."""
+    """Return the failure for a target without an API key, which stops all its calls."""
     return CallFailure("missing-key", f"no API key: set {' or '.join(names)}, or 'api_key' of the target", stops=True)
 
 
 def no_key_sent(names: Iterable[str]) -> str:
-    """What to do where a server wants a key and was sent none."""
+    """Return the hint for a server that requires a key when none was sent."""
     return f"no key was sent: set {' or '.join(names)}, or 'api_key' of the target"
 
 
 def carries_key(headers: Iterable[str]) -> bool:
-    """Whether one of the headers, by their names, is there to hold a key."""
+    """Whether one of the header names is used for API keys."""
     return any(_KEY_HEADER.search(name) for name in headers)
 
 
 def no_reply_in_time(timeout_s: float) -> CallFailure:
-    """The call took too long."""
+    """Return the failure for a call that timed out."""
     return CallFailure("timeout", f"no response within {timeout_s:g} s", retryable=True)
 
 
 def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
-    """The server could not be reached, or closed the connection without a reply."""
+    """Return the failure for a server that is unreachable or closed the connection without a reply."""
     return CallFailure("connection", f"no reply: {_words(reason, secrets)}", retryable=True)
 
 
 def incomplete_reply(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
-    """The reply ended before it was complete."""
+    """Return the failure for a reply that ended before it was complete."""
     return CallFailure("bad-answer", f"the response was cut off: {_words(reason, secrets)}", retryable=True)
 
 
 def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:
-    """A reply came with a good status, and it is not what the API's protocol says: what a proxy or an outage sends."""
+    """Return the failure for a successful reply that breaks the API's protocol, as proxies send during an outage."""
     return CallFailure("bad-answer", shown(what, secrets), retryable=True)
 
 

@@ -1,4 +1,4 @@
-"""What a target does once before its first answer, awaited by every call: imports, a health check."""
+"""Preparation that a target runs once before its first answer, such as imports or a healthcheck."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """A preparation that many calls wait for. A call that is cancelled does not take it away from the others."""
+    """A preparation that many calls wait for. Cancelling one call does not cancel it for the others."""
 
     def __init__(self) -> None:
         self._task: asyncio.Future[T] | None = None
 
     async def result(self, prepare: Callable[[], Awaitable[T]]) -> T:
-        """What the first `prepare` gave, whichever call brought it; it is not tried again."""
+        """Return the result of the first call's `prepare`. It is not retried."""
         if self._task is None:
             self._task = asyncio.ensure_future(prepare())
         return await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """Stop a preparation that is still under way, and wait until it is gone."""
+        """Cancel a preparation that is still running, and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
 
 
 class Imports(Generic[T]):
-    """What a target loads before its first call, such as an SDK and the price list: that takes a second and more.
+    """Imports that a target needs before its first call, such as an SDK and the price list.
+
+    They can take more than a second.
 
     Args:
-        executor: has the thread on which `load` runs.
-        load: imports, and returns what the target needs of it.
+        executor: runs `load` on a thread.
+        load: imports the modules and returns what the target needs.
     """
 
     def __init__(self, executor: Executor, load: Callable[[], T]) -> None:
@@ -54,14 +56,17 @@ class Imports(Generic[T]):
         self._once: Once[T] = Once()
 
     async def ready(self) -> T:
-        """Return what was loaded, once it is. The wait is not the call's time: on a busy machine it takes minutes."""
+        """Wait for the imports and return their result.
+
+        The wait can take minutes on a busy machine, and does not count as time of the call.
+        """
         limit = LIMIT.get()
         with nullcontext() if limit is None else limit.held(asyncio.get_running_loop().time):
             return await self._once.result(lambda: self._executor.call(self._load))
 
 
 async def timed(answering: Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:
-    """The answer with its own duration, so that what the call had to wait for before does not count."""
+    """Await an answer and set its duration, so that earlier waits of the call do not count."""
     started = perf_counter()
     answer = await answering
     if isinstance(answer, Failure) or answer.duration_ms is not None:
@@ -83,7 +88,7 @@ class Healthcheck(Declared):
     type: Annotated[Literal["command", "http"] | None, Doc("older; implied by 'command' or 'url'")] = None
 
     def validate(self) -> Iterable[Issue]:
-        """Exactly one of the two must be given."""
+        """Report a healthcheck that does not have exactly one of `command` and `url`."""
         if (self.command is None) == (self.url is None):
             yield Issue((), "a healthcheck needs either 'command' or 'url'", "missing-key")
         if self.url is not None and not URL.fullmatch(self.url):
@@ -91,7 +96,7 @@ class Healthcheck(Declared):
 
     @classmethod
     def of(cls, given: Command | Healthcheck) -> Healthcheck:
-        """The check behind its short form, which is a command or the text of a URL."""
+        """Return the healthcheck for a setting that may be in short form: a command, or a URL as text."""
         if isinstance(given, Healthcheck):
             return given
         if given.shell is not None and URL.fullmatch(given.shell.strip()):
@@ -99,7 +104,7 @@ class Healthcheck(Declared):
         return cls(command=given)
 
     async def failed(self, env: Mapping[str, str]) -> Failure | None:
-        """Run it: None when all is well, else a Failure with the code `unhealthy`."""
+        """Run the check. Return None if it passes, or a Failure with the code `unhealthy`."""
         if self.command is None:
             wrong = await self._url_error(self.url or "")
         else:

@@ -1,4 +1,4 @@
-"""`http`: a server answers; `transform` makes the answer of its reply."""
+"""The `http` target, which calls a server and can convert its reply to an answer with `transform`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Http(ProviderSettings):
     otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
-        """Invalid URLs, paths and templates."""
+        """Report invalid URLs, paths and templates."""
         yield from url_issues(self.url, "url")
         if names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
             message = "'url' contains a user, and 'headers' has 'Authorization'"
@@ -93,7 +93,7 @@ class Http(ProviderSettings):
 
     @property
     def language(self) -> Language:
-        """The language of its templates; a variable that is missing is empty in Nunjucks."""
+        """The template language. In Nunjucks, a missing variable renders as empty text."""
         return Language(nunjucks=True, missing_empty=True) if self.template == "nunjucks" else JINJA
 
     def _path_issues(self) -> Iterator[Issue]:
@@ -109,20 +109,20 @@ class Http(ProviderSettings):
                 yield Issue((name,), message, hint=f"return an object with 'output' and '{name}' from the transform")
 
     def endpoint(self) -> str | None:
-        """The server: its calls share a limit, whatever their path."""
+        """Return an id of the server. All its paths share a rate limit."""
         parts = urlsplit(self.url)
         return f"http {parts.scheme}://{parts.hostname}:{parts.port or parts.scheme}"
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target that opens connections as it is asked, and keeps them."""
-        import aiohttp  # noqa: F401  # a quarter of a second that must not count as the first answer's
+        """Return a target that opens connections on demand and reuses them."""
+        import aiohttp  # noqa: F401  # takes 0.25 s, which must not count as time of the first answer
 
         transform = ResponseTransform(self.transform, executor) if self.transform is not None else None
         return _Http(self, frozenset(spec.retry.status_codes), transform)
 
 
 def _texts(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text with a placeholder in a structure, and the way to it."""
+    """Yield the path and text of every text in a structure that contains a placeholder."""
     if isinstance(value, str):
         if has_placeholder(value):
             yield path, value
@@ -135,7 +135,7 @@ def _texts(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 
 
 def _rendered(value: Json, scope: Scope) -> Json:
-    """The structure with its texts rendered. What is inserted stays a value: it cannot change the structure."""
+    """Return the structure with its texts rendered. Inserted values cannot change the structure."""
     if isinstance(value, str):
         return render(value, scope) if has_placeholder(value) else value
     if isinstance(value, Mapping):
@@ -148,7 +148,7 @@ _STRINGS = lazy_pattern(r'\\.|"', re.DOTALL)
 
 
 def _rendered_json(text: str, scope: Scope) -> str:
-    """A JSON text rendered. What is inserted inside a string is escaped, so that it cannot end the string."""
+    """Render a JSON text. A value inserted into a string is escaped, so that it cannot end the string."""
     if "{%" in text:
         return render_text(text, scope)
     parts, inside = [], False
@@ -199,7 +199,7 @@ class _Http:
         )
         if isinstance(reply, Failure):
             return reply
-        if not 200 <= reply.status < 300 or is_compressed(reply.headers):  # a redirect is not followed, and no answer
+        if not 200 <= reply.status < 300 or is_compressed(reply.headers):  # redirects are not followed
             return self._refused(reply)
         self._answered = True
         return await self._read(request, reply)
@@ -229,7 +229,7 @@ class _Http:
         if self._transform is not None:
             return await self._transform.answer(request, reply, text, parsed(text))
         is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
-        value = text if is_list else parsed(text)  # a list is the answer
+        value = text if is_list else parsed(text)  # a list is the answer itself, as text
         beside: dict[str, Json] = {}
         for name, path in self._beside.items():
             one = _at(path, value, text)
@@ -240,28 +240,28 @@ class _Http:
             found = _at(self._path, value, text)
             return found if isinstance(found, Failure) else from_value(found, beside)
         kind = reply.headers.get("content-type", "").lower()
-        # as proxies and servers send with errors
+        # proxies and servers send HTML error pages with a successful status
         if value is text and "html" in kind and text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
             message = f"the server sent an HTML page: {head(reply.body)}"
             return Failure("bad-answer", f"{message}; if the page is the answer, write 'transform: text'")
         return from_value(None, beside) if value in (None, {}) else from_reply(text, value, beside)
 
     def _refused(self, reply: HttpReply) -> CallFailure:
-        """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
+        """Return the failure of a reply. It never stops a target that has answered before: its key is valid."""
         text = decoded(reply.body, reply.headers.get("content-type", ""))
         body = text if isinstance(text, str) else reply.body.decode(errors="replace")
         failure = failure_of(reply.status, body, reply.headers, self._retryable, address="url")
         return replace(failure, stops=False) if self._answered and failure.stops else failure
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._connection.close()
         if self._transform is not None:
             await self._transform.close()
 
 
 def _at(path: json_path.JsonPath, value: Json, text: str) -> Json | Failure:
-    """What is at a path of a response."""
+    """Return the value at a path of a response, or a Failure if it is missing or the response is not JSON."""
     if value is text:
         return Failure(
             "bad-answer", f"the response is not JSON, so {path.text} cannot be applied: {head(text.encode())}"
@@ -274,7 +274,7 @@ _ANSWER_KEYS = frozenset({"output", "error"})
 
 
 class ResponseTransform:
-    """Makes answers of replies.
+    """Converts HTTP replies to answers with the `transform` of a target.
 
     Args:
         transform: an expression or a path over `json`, or code that takes `json`, `text` and `context`.
@@ -289,13 +289,13 @@ class ResponseTransform:
     async def answer(
         self, request: TargetRequest, reply: HttpReply, text: str, value: Json
     ) -> TargetResponse | Failure:
-        """The answer. An object with `output` or `error` is promptfoo's response; nothing is an empty answer.
+        """Return the answer. An object with `output` or `error` is promptfoo's response, and None an empty answer.
 
         Args:
-            request: what was asked.
-            reply: what came back.
-            text: of the reply.
-            value: the reply's JSON, or its text if it is not JSON.
+            request: the request of the call.
+            reply: the server's reply.
+            text: its body as text.
+            value: its body as JSON, or the text if it is not JSON.
         """
         response: Json = {"status": reply.status, "headers": dict(reply.headers), "data": value}
         context = {**context_of(request), "response": response}
@@ -351,5 +351,5 @@ class ResponseTransform:
         return found.value
 
     async def close(self) -> None:
-        """End the JavaScript process, if one was started."""
+        """End the JavaScript processes that were started."""
         await self._processes.close()

@@ -1,1 +1,1 @@
-"""Models that the library LiteLLM knows."""
+"""Models through the LiteLLM library."""

@@ -1,4 +1,4 @@
-"""The library LiteLLM, imported so that it neither fetches nor prints nor reads files, and what its exceptions mean."""
+"""The LiteLLM library, imported without its downloads, output and file reads, and the meaning of its exceptions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 asking: ContextVar[bool] = ContextVar("asking", default=False)
-"""Whether a target's own call is under way: what else the process does with the library stays as it is."""
+"""Whether a target is making a call. Other uses of httpx in the process are left alone."""
 
 _AT_IMPORT = {
-    "LITELLM_MODE": "PRODUCTION",  # else it reads the nearest .env into the environment of the process
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches its list of models from GitHub
+    "LITELLM_MODE": "PRODUCTION",  # otherwise it loads the nearest .env into the process's environment
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it downloads its list of models from GitHub
 }
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
@@ -49,13 +49,13 @@ _PARAMETERS = {
     "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
     "AWS_REGION_NAME": "aws_region_name",
 }
-"""How the names of variables end that its providers want → the parameter of a call that says the same."""
+"""Suffix of a provider's environment variable → the equivalent parameter of a call."""
 
 
 @cache
 def library() -> ModuleType:
-    """The library, quiet. It takes more than two seconds."""
-    added = {name: value for name, value in _AT_IMPORT.items() if name not in os.environ}  # what the user has set stays
+    """Import the library without its output, and return it. This takes more than two seconds."""
+    added = {name: value for name, value in _AT_IMPORT.items() if name not in os.environ}  # keep the user's values
     os.environ.update(added)
     try:
         import litellm
@@ -72,18 +72,18 @@ def library() -> ModuleType:
 
 
 def _guard_clients() -> None:
-    """Have the library's clients refuse redirects, compressed replies, and replies that are too large."""
+    """Make the library's HTTP clients reject redirects, compressed replies, and replies that are too large."""
     from httpx import AsyncByteStream, AsyncClient
 
     class BoundedStream(BoundedBody, AsyncByteStream):
-        """A body that ends with an error where it is too large."""
+        """A body that raises TooLargeError if it is too large."""
 
-    clients: Any = AsyncClient  # of which all of its clients are, whatever they send with
+    clients: Any = AsyncClient  # the base of all of LiteLLM's clients, for any transport
     send = clients.send
 
     async def guarded(self: Any, request: Request, *, stream: bool = False, **options: Any) -> Response:
         if not asking.get():
-            return await send(self, request, stream=stream, **options)  # type: ignore[no-any-return]  # as above
+            return await send(self, request, stream=stream, **options)  # type: ignore[no-any-return]
         request.headers.update(UNCOMPRESSED)
         response: Response = await send(self, request, **{**options, "stream": True, "follow_redirects": False})
         try:
@@ -100,19 +100,22 @@ def _guard_clients() -> None:
 
 
 def wanted_by(model: str) -> tuple[str, ...]:
-    """The variables that the model's provider wants and that the process does not have."""
+    """Return the environment variables that the model's provider requires and that are not set."""
     missing = library().validate_environment(model=model).get("missing_keys")
     return tuple(name for name in missing or () if isinstance(name, str))
 
 
 def address_for(model: str) -> str | None:
-    """The address that a variable of the process says for the model's provider, as the library reads it."""
+    """Return the base URL that the environment sets for the model's provider, as the library reads it, or None."""
     provider = model.partition("/")[0].upper()
     return os.environ.get(f"{provider}_API_BASE") or os.environ.get(f"{provider}_BASE_URL")
 
 
 def parameters_from(env: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """What variables say, as parameters of a call: so that a suite's `.env` need not be written anywhere."""
+    """Return the values of environment variables as parameters of a call.
+
+    With this, the variables of a suite's `.env` need not be set in the process's environment.
+    """
     found: dict[str, str] = {}
     for name in names:
         parameter = next((one for ending, one in _PARAMETERS.items() if name.endswith(ending)), None)
@@ -128,12 +131,12 @@ _WRAPPED = re.compile(r"^litellm\.\w+: ")
 
 
 def failure_in(error: Any, retryable: frozenset[int], secrets: tuple[str, ...]) -> CallFailure:
-    """The failure that an exception of the library's is, distinguished by its kind and by what led to it.
+    """Return the failure for an exception of the library, by its class and its causes.
 
     Args:
-        error: one of LiteLLM's, which are kinds of OpenAI's.
-        retryable: the statuses that the target's `retry` lists.
-        secrets: texts that the message must not hold.
+        error: an exception of LiteLLM, whose classes derive from OpenAI's.
+        retryable: the target's `retry.status_codes`.
+        secrets: texts to remove from the message.
     """
     kinds = library()
     if isinstance(error, kinds.ContentPolicyViolationError):
@@ -158,7 +161,7 @@ def failure_in(error: Any, retryable: frozenset[int], secrets: tuple[str, ...]) 
 
 
 def _without_a_reply(causes: Sequence[BaseException], whole: str, secrets: tuple[str, ...]) -> CallFailure | None:
-    """What happened before a server could reply, or instead of a reply that can be read; None where one refused."""
+    """Return the failure for a call without a valid reply from a server; None if the server replied with an error."""
     import httpx
 
     message, traceback, _ = whole.partition("\nTraceback")
@@ -167,22 +170,24 @@ def _without_a_reply(causes: Sequence[BaseException], whole: str, secrets: tuple
     if own and _CREDENTIALS.search(f"{type(causes[-1]).__name__} {message}"):
         return CallFailure("missing-key", f"LiteLLM finds no key: {shown(message, secrets)}", stops=True)
     if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in message or (traceback and not lost):
-        return unreadable_reply(message, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
+        return unreadable_reply(message, secrets)  # LiteLLM makes up a status, or reports a lost connection
     if any(isinstance(one, library().APIConnectionError | httpx.TransportError) for one in causes):
         return no_connection(message, secrets)
     if not own:
         return None
     why = str(causes[-1])
-    message = message if why in whole else f"{message} ({why})"  # it calls much of it a lost connection, and no more
+    message = (
+        message if why in whole else f"{message} ({why})"
+    )  # LiteLLM's own message may not say more than "connection error"
     return CallFailure(
         "target-error", f"LiteLLM refuses the call: {shown(message, secrets)}", stops=_NO_PROVIDER in message
     )
 
 
 def _replied(causes: Sequence[BaseException]) -> bool:
-    """Whether a server replied: to what goes wrong on this machine LiteLLM gives a response of its own making.
+    """Whether a server replied. LiteLLM attaches a made-up response to errors that occurred on this machine.
 
-    Where its module for a provider raised the error to begin with, nobody can tell, and its status holds.
+    If LiteLLM's module for a provider raised the first error, it is unknown, and its status is taken as the server's.
     """
     if getattr(causes[0], "litellm_response_headers", None) is not None or _is_of_litellm(causes[-1]):
         return True
@@ -194,7 +199,7 @@ def _is_of_litellm(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what led to it, from the last to the first."""
+    """Yield an exception and its causes, from the last one raised to the first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""`litellm`: whatever model the library LiteLLM knows answers (extra `litellm`); `bedrock`, `vertex`."""
+"""The `litellm`, `bedrock` and `vertex` targets, which call models through the LiteLLM library (extra `litellm`)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PRICED_AS = {
     "vertex_ai": "google",
     "xai": "x-ai",
 }
-"""Providers by LiteLLM's names → by those of the price list, where they differ."""
+"""LiteLLM's name of a provider → its name in the price list, if they differ."""
 
 _OPTIONAL = {
     "temperature": re.compile("temperature", re.IGNORECASE),
@@ -53,7 +53,7 @@ _OPTIONAL = {
         r"response_?(?:format|schema)|json_?schema|structured|output_(?:config|format)", re.IGNORECASE
     ),
 }
-"""What a judge asks for and can do without → how a refusal names it."""
+"""Optional parameter of judges → pattern of the error message that rejects it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +77,22 @@ class LiteLLM(ModelSettings):
 
     @property
     def full_model(self) -> str:
-        """The model as LiteLLM calls it, with its provider in front."""
+        """LiteLLM's name of the model, which begins with its provider."""
         return self.model if self.model.startswith(self.route) else f"{self.route}{self.model}"
 
     def parameters(self) -> JsonObject:
-        """Parameters of a call beside those of every provider."""
+        """Return additional parameters of a call."""
         return {}
 
     def validate(self) -> Iterable[Issue]:
-        """The library is not installed; what is wrong with the settings of any model."""
+        """Report a missing library and invalid settings."""
         missing = missing_extra("litellm", "litellm", "calling a model through LiteLLM")
         if missing is not None:
             yield missing
         yield from ModelSettings.validate(self)
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
-        """The key of the model's provider, where it is known which one LiteLLM reads, and that none is given."""
+        """Return the variables that LiteLLM reads for the provider's key, if known and if the settings have no key."""
         names = () if self.has_credentials else keys_of(self.full_model)
         if names:
             found = key_found(self.full_model, env)
@@ -100,38 +100,38 @@ class LiteLLM(ModelSettings):
 
     @property
     def has_credentials(self) -> bool:
-        """Whether the settings say all that a server may want to know, or name one that may want no key."""
+        """Whether the settings contain credentials, or name another server, which may need none."""
         given = {"api_key", "use_xai_oauth"} & self.extra.keys()
         return bool(self.api_key or given or carries_key(self.headers)) or self.elsewhere() is not None
 
     def endpoint(self) -> str:
-        """The provider or the address, and a hash of the key where the settings say one."""
+        """Return the provider or base URL, with a hash of the key in the settings."""
         place = self.base_url or f"litellm://{self.full_model.partition('/')[0]}"
         return endpoint_of("litellm", place, self.api_key)
 
     def elsewhere(self) -> str | None:
-        """The address that the settings say, or the process to the library. It may be the provider's own as well."""
+        """Return the base URL from the settings or the environment, or None. It may be the provider's own."""
         given = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
         return other_server(given if isinstance(given, str) else address_for(self.full_model))
 
     def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
+        """Return the settings that determine the cost of a call."""
         provider, _, model = self.full_model.partition("/")
         return self.priced_as(
             self.elsewhere() or _PRICED_AS.get(provider, provider), model or self.full_model, self.max_tokens
         )
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""
+        """Return a target with its own connection pool, for the providers that LiteLLM calls with aiohttp."""
         return _LiteLLM(self, frozenset(spec.retry.status_codes), executor)
 
 
 class _LiteLLM:
-    """LiteLLM reads keys from the environment of the process.
+    """A connected target.
 
-    What a suite's `.env` or `env:` says of the variables that the model's provider wants is handed to it as parameters
-    of the call: its key, address and API version, and what Vertex AI and Bedrock need. Any other variable must be set
-    in the environment of the process: nothing is ever written there.
+    LiteLLM reads keys from the process's environment, which agentv never changes. So the variables that the provider
+    needs, if a suite's `.env` or `env:` sets them, are passed as parameters of the call: key, base URL, API version,
+    and those of Vertex AI and Bedrock. Other variables must be set in the process's environment.
     """
 
     def __init__(self, settings: LiteLLM, retryable: frozenset[int], executor: Executor) -> None:
@@ -144,14 +144,14 @@ class _LiteLLM:
         self._optional = OptionalParameters(_OPTIONAL)
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask the model. A temperature or a schema that a judge asks for is left out once the model has refused it."""
+        """Call the model. Once the model has rejected a judge's temperature or schema, later calls omit it."""
         self._variables = await self._imports.ready()
         stream = ReplyStream(ChatStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
         return found if stream is None else stream.timed(found, chat_answer)
 
     def _import(self) -> tuple[str, ...]:
-        """Import the library and read the price list; returns the variables that the provider wants."""
+        """Import the library and read the price list. Return the variables that the provider needs."""
         load_prices()
         library()
         model = self._settings.full_model
@@ -167,7 +167,7 @@ class _LiteLLM:
         from_env = parameters_from(request.env, self._variables)
         call = {**from_env, **self._fixed_parameters, "messages": messages, "timeout": request.timeout_s}
         secrets = tuple(text for text in (*from_env.values(), *self._settings.secrets) if text)
-        wanted: dict[str, Any] = {}  # by a judge, which can do without
+        wanted: dict[str, Any] = {}  # optional parameters of judges
         if request.temperature is not None:
             wanted["temperature"] = request.temperature
         if request.schema is not None and self._settings.response_format is None:
@@ -179,7 +179,7 @@ class _LiteLLM:
             return no_reply_in_time(request.timeout_s)
 
     def _keys_missing(self, env: Mapping[str, str]) -> tuple[str, ...]:
-        """The variables of keys without which the provider answers nothing. Azure takes tokens instead of them."""
+        """Return the variables of which one must be set to call the provider. Azure also accepts tokens."""
         if self._settings.has_credentials or key_found(self._settings.full_model, {**os.environ, **env}):
             return ()
         others = (name for name in self._variables if name.endswith("_API_KEY") and not name.startswith("AZURE"))
@@ -189,8 +189,8 @@ class _LiteLLM:
     async def _call(
         self, call: dict[str, Any], secrets: tuple[str, ...], stream: ReplyStream | None
     ) -> TargetResponse | Failure:
-        """One call. Whatever the library raises comes back as a Failure; its words are shown without the key."""
-        from openai import OpenAIError  # of which LiteLLM's errors are kinds
+        """Make one call. Exceptions of the library are returned as Failures, with messages without the key."""
+        from openai import OpenAIError  # base of LiteLLM's exceptions
 
         if self._session is None:
             self._session = unlimited_session()
@@ -204,18 +204,18 @@ class _LiteLLM:
                     **call, shared_session=self._session, stream=True, stream_options={"include_usage": True}
                 )
                 await stream.read(chunk.model_dump() async for chunk in reply)
-                if getattr(reply, "received_finish_reason", None) is None:  # it makes up one
+                if getattr(reply, "received_finish_reason", None) is None:  # LiteLLM makes up one in the chunks
                     return ENDED_EARLY
                 return self._read(stream.reply.body(), reply)
         except OpenAIError as error:
             return failure_in(error, self._retryable, secrets)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # a module of a provider met what it does not know
+            # LiteLLM's module for a provider failed on an unknown reply
             return unreadable_reply(f"{type(error).__name__}: {error}", secrets)
         finally:
             asking.reset(token)
         body = reply.model_dump()
-        for choice in body.get("choices") or ():  # a refusal's words stand beside the place where OpenAI's API has them
+        for choice in body.get("choices") or ():  # move the refusal to where OpenAI's API has it
             message = choice.get("message") or {}
             beside = message.get("provider_specific_fields") or {}
             message.setdefault("refusal", beside.get("refusal"))
@@ -229,7 +229,7 @@ class _LiteLLM:
         return replace(found, cost_usd=self._cost(found, hidden.get("response_cost")))
 
     def _cost(self, found: TargetResponse, price: object) -> float | None:
-        """The price by the list that all targets share, else by LiteLLM's own, which asks for no address."""
+        """Return the cost by the price list, or else by LiteLLM's own list, which ignores the base URL."""
         provider, _, model = self._settings.full_model.partition("/")
         address = self._settings.elsewhere()
         if address is not None:
@@ -248,7 +248,7 @@ class _LiteLLM:
 
 
 def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
-    """What every call holds by the settings; its own retries off."""
+    """Return the parameters of every call that come from the settings, with LiteLLM's retries disabled."""
     choice, schema = settings.tool_choice, schema_in(settings.response_format)
     if isinstance(choice, str) and choice not in {"auto", "required", "none"}:
         choice = {"type": "function", "function": {"name": choice}}
@@ -270,7 +270,7 @@ def _fixed_parameters(settings: LiteLLM) -> dict[str, Any]:
     }
     given = {name: one for name, one in call.items() if one is not None}
     if settings.tools:
-        given["_skip_mcp_handler"] = True  # else it wants the library of a protocol that no tool here speaks
+        given["_skip_mcp_handler"] = True  # otherwise LiteLLM requires its MCP dependencies
     return {**given, "max_retries": 0, "num_retries": 0, "caching": False, **settings.parameters(), **settings.extra}
 
 
@@ -301,21 +301,21 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "together_ai": ("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY", "TOGETHER_AI_TOKEN"),
     "xai": ("XAI_API_KEY",),
 }
-"""Providers by LiteLLM's names → the variables of their keys, in the order in which it looks for them."""
+"""LiteLLM's name of a provider → the environment variables of its key, in LiteLLM's order."""
 
 _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "anthropic": ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_FEDERATION_RULE_ID"),
 }
-"""Variables with which LiteLLM can do without a key."""
+"""LiteLLM's name of a provider → environment variables that replace its key."""
 
 
 def keys_of(model: str) -> tuple[str, ...]:
-    """The variables, one of which must contain the key for a model such as `mistral/mistral-small`; empty: unknown."""
+    """Return the variables of which one must contain the key of a model such as `mistral/mistral-small`, if known."""
     return _KEYS.get(model.partition("/")[0], ()) if "/" in model else ()
 
 
 def key_found(model: str, env: Mapping[str, str]) -> str | None:
-    """The variable that lets LiteLLM in, of those of the model's provider."""
+    """Return the first variable that is set of those for the credentials of the model's provider, or None."""
     names = (*keys_of(model), *_INSTEAD.get(model.partition("/")[0], ()))
     return next((name for name in names if env.get(name, "").strip()), None)
 
@@ -333,7 +333,7 @@ class Bedrock(LiteLLM):
     region: Annotated[Text | None, Doc("AWS region; defaults to AWS_REGION_NAME, then AWS_REGION")] = None
 
     def parameters(self) -> JsonObject:
-        """The region, as LiteLLM calls it."""
+        """Return the region under LiteLLM's name."""
         return {"aws_region_name": self.region} if self.region else {}
 
 
@@ -349,6 +349,6 @@ class Vertex(LiteLLM):
     location: Annotated[Text | None, Doc("region; defaults to VERTEXAI_LOCATION")] = None
 
     def parameters(self) -> JsonObject:
-        """Project and location, as LiteLLM calls them."""
+        """Return the project and location under LiteLLM's names."""
         given = {"vertex_project": self.project, "vertex_location": self.location}
         return {name: value for name, value in given.items() if value}

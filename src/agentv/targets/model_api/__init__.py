@@ -1,1 +1,1 @@
-"""Shared parts of all model APIs: requests, files, prices, limits."""
+"""Parts that all targets of model APIs share: settings, message content, prices and streams."""

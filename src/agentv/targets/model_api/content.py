@@ -1,4 +1,4 @@
-"""Content of messages as model APIs take it: texts, pictures, PDFs, and calls of tools with their results."""
+"""Message content for model APIs: texts, pictures, PDFs, and tool calls with their results."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from agentv.registry.fields import Issue
 from agentv.targets.http.answers import invalid_reply
 
 PDF = "application/pdf"
-_ABSURD = 10**12  # tokens that no call has
+_ABSURD = 10**12  # more tokens than any call can use
 LARGEST = 50_000_000
-"""Bytes of a picture or a PDF that is read. Every API refuses less than that, in its own words."""
+"""Largest picture or PDF in bytes that is read. APIs have lower limits, and report those themselves."""
 
 _DATA_URL = re.compile(r"data:(?P<type>image/[\w.+-]+);base64,(?P<base64>[A-Za-z0-9+/=\s]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A picture or a PDF: its media type, its bytes as `base64`, and the `name` of its file without directories."""
+    """A picture or PDF: its media type, its bytes as `base64`, and its file `name` without directories."""
 
     media_type: str
     base64: str
@@ -38,12 +38,12 @@ class Attached:
 
     @property
     def data_url(self) -> str:
-        """Media type and bytes as a data URL, which OpenAI's API accepts."""
+        """The media type and bytes as a data URL, which OpenAI's API accepts."""
         return f"data:{self.media_type};base64,{self.base64}"
 
 
 def document_of(block: DocumentBlock) -> Attached | Failure:
-    """A PDF with its bytes, or why it cannot be sent (code `bad-document`)."""
+    """Return the PDF with its bytes, or a Failure if it cannot be sent (code `bad-document`)."""
     try:
         return _document(block.path, block.sha256)
     except OSError as error:
@@ -53,7 +53,7 @@ def document_of(block: DocumentBlock) -> Attached | Failure:
 
 
 def picture_of(block: ImageBlock) -> Attached | str | Failure:
-    """A picture's bytes, its URL where it lies on the web, or why it cannot be sent (code `bad-picture`)."""
+    """Return a picture's bytes, its URL if it is on the web, or a Failure if it cannot be sent (code `bad-picture`)."""
     if block.path is not None:
         try:
             return _picture(block.path)
@@ -69,14 +69,14 @@ def picture_of(block: ImageBlock) -> Attached | str | Failure:
     return Attached(found["type"], "".join(found["base64"].split()))
 
 
-@lru_cache(maxsize=16)  # many cases show the same file
+@lru_cache(maxsize=16)  # many cases attach the same file
 def _document(path: str, _sha256: str) -> Attached:
     return Attached(PDF, base64.b64encode(_content(path)).decode(), Path(path).name)
 
 
-@lru_cache(maxsize=32)  # as above
+@lru_cache(maxsize=32)
 def _picture(path: str) -> Attached:
-    """A file as a picture, by how it begins and not by its name."""
+    """Read a picture. Its media type comes from its first bytes, or else from its name."""
     data = _content(path)
     kind = media_type_in(data) or mimetypes.guess_type(path)[0] or ""
     if is_none(path, data) or not kind.startswith("image/"):
@@ -85,11 +85,11 @@ def _picture(path: str) -> Attached:
 
 
 def _content(path: str) -> bytes:
-    """The bytes of a file.
+    """Read a file.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large; the text begins with a verb.
+        OSError: the file cannot be read.
+        ValueError: the file is too large. The message is a predicate to follow the name of the file.
     """
     if Path(path).stat().st_size > LARGEST:
         raise ValueError(f"is larger than {LARGEST / 1_000_000:g} MB")
@@ -101,7 +101,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PartBuilders(Generic[T]):
-    """How an API writes a text, a picture by its bytes or its URL, and a PDF."""
+    """Functions that build an API's content parts for a text, a picture (bytes or URL) and a PDF."""
 
     text: Callable[[str], T]
     picture: Callable[[Attached | str], T]
@@ -109,9 +109,9 @@ class PartBuilders(Generic[T]):
 
 
 def content_parts(message: Message, builders: PartBuilders[T]) -> list[T] | Failure:
-    """The parts of a message, none of them empty, as the APIs want it; files are texts under their paths.
+    """Return the content parts of a message, or a Failure if a picture or PDF cannot be read.
 
-    A Failure is a picture or a PDF that cannot be read.
+    Empty texts are omitted, because APIs reject them. A text file becomes a text under its path.
     """
     if not isinstance(message.content, tuple):
         return [builders.text(message.text)] if message.text else []
@@ -133,16 +133,16 @@ def content_parts(message: Message, builders: PartBuilders[T]) -> list[T] | Fail
 
 
 GENERATED_ID = "call_agentv_"
-"""How the ids begin that calls get here. No API has given them."""
+"""Prefix of the ids that agentv gives to tool calls without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """A message with what it says of tools.
+    """A message with its tool calls, or with the call that it answers.
 
     Attributes:
-        calls: those that it asks for; each has an id.
-        result_of: the call whose result a message of the role `tool` holds; None: no call before it is open.
+        calls: the tool calls in the message; each has an id.
+        result_of: for a message with the role `tool`, the call that it answers; None if no call is pending.
     """
 
     message: Message
@@ -151,10 +151,11 @@ class ToolStep:
 
 
 def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
-    """The messages in their order, calls and results joined.
+    """Yield the messages in order, with each tool result matched to its call.
 
-    A result belongs to the open call that its `name` names by id, else by tool, else to the first open one: messages
-    of the role `tool` come in the order of the calls. A call without an id gets one, beginning with `MADE`.
+    A result answers the pending call with its `name` as id, or else as tool, or else the first pending call, because
+    messages with the role `tool` come in the order of the calls. A call without an id gets one with the prefix
+    GENERATED_ID.
     """
     pending: list[ToolCall] = []
     for number, message in enumerate(messages):
@@ -170,7 +171,7 @@ def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
 
 
 def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
-    """The open call that a result answers; it is open no more."""
+    """Remove the call that a result answers from the pending calls and return it."""
     named = next((call for call in pending if name is not None and call.id == name), None)
     named = named or next((call for call in pending if call.name == name), None)
     found = named or next(iter(pending), None)
@@ -180,16 +181,16 @@ def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
 
 
 def tool_issues(tools: Sequence[Json]) -> Iterator[Issue]:
-    """Reports tools that are not objects, which no API accepts."""
+    """Report tools that are not objects, which no API accepts."""
     for place, tool in enumerate(tools):
         if not isinstance(tool, Mapping):
             yield Issue(("tools", place), "a tool must be an object: {type: function, function: {name, parameters}}")
 
 
 def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
-    """The functions that tools in OpenAI's shape declare (`name`, `description`, `parameters`), and all other tools.
+    """Split tools into functions in OpenAI's format (`name`, `description`, `parameters`) and all others.
 
-    So that one list of tools serves every provider; the others are in the provider's own shape.
+    Functions in OpenAI's format are converted for every provider. The others are in the provider's own format.
     """
     functions: list[JsonObject] = []
     others: list[Json] = []
@@ -205,7 +206,7 @@ def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
 def answer_of(
     text: str, calls: tuple[ToolCall, ...], reason: Json, model: Json, usage: TokenUsage | None, cost: float | None
 ) -> TargetResponse | Failure:
-    """The answer in a reply: its text and calls, why it ended, and which model gave it."""
+    """Return the answer with the parts of a reply: text, tool calls, finish reason, model, usage and cost."""
     return invalid_reply(text) or TargetResponse(
         output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
@@ -217,14 +218,14 @@ def answer_of(
 
 
 def count_of(value: Json) -> int | None:
-    """A count out of a reply, whatever stands in it."""
+    """Return a token count of a reply, or None if the value is not a plausible count."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _ABSURD:
         return value
     return None
 
 
 def tool_call(name: Json, arguments: Json, identity: Json) -> ToolCall:
-    """A call out of a reply, whatever stands in it."""
+    """Return a tool call of a reply. Values of the wrong type are replaced by defaults."""
     return ToolCall(
         str(name or ""),
         arguments if isinstance(arguments, Mapping) else {},

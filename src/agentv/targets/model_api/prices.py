@@ -1,8 +1,8 @@
-"""What calls of model APIs cost: their price, and the most that one can take, which a budget reserves for it.
+"""Prices of model API calls, and the most that a call can cost, which is reserved in the budget.
 
-Prices in US dollars are from the list that `genai-prices` ships; nothing is fetched. A question is counted from above:
-a token of a text has a byte at least. Its answer has as many tokens as the request allows, else as many as the model
-can give.
+Prices in US dollars come from the list that `genai-prices` ships; nothing is downloaded. The input tokens of a call are
+estimated from above: every token has at least one byte. The output can have as many tokens as the request allows, or
+else as the model can generate.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from agentv.ports import TargetRequest
 from agentv.user_code.guard import attempt
 
 MESSAGE = 20
-"""Tokens around a message: its role, and what separates it from the next."""
+"""Tokens that a message takes in addition to its content, such as its role and separators."""
 
 PICTURE = 6_000
-"""Tokens of a picture: Anthropic's largest take 4,784, OpenAI's and Gemini's less."""
+"""Most tokens of a picture. The largest take 4,784 with Anthropic, and fewer with OpenAI and Gemini."""
 
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 
@@ -41,22 +41,22 @@ _LONGEST = (
     (r"claude-3[.-]5", 8_192),
     (r"claude-", 128_000),
 )
-"""What a model is called, and the tokens that an answer of it may have: the providers' own pages on their models say
-so (platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, docs.claude.com/en/docs/about-claude/models);
-where they differ within a family, the largest."""
+"""Pattern of model names, and the most tokens that an answer can have, which is the largest number within a family.
+Sources: platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models,
+docs.claude.com/en/docs/about-claude/models."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """Settings of a model request.
+    """Settings of a model request that determine its cost.
 
     Attributes:
-        prices: its provider as `cost_of` takes it; None: its calls have no price.
-        model: by its provider's name.
-        longest: tokens that an answer may have by the settings; None: what the model can give.
-        extra: further keys of the request's body, which may say it otherwise, and how many answers are asked for (`n`).
-        fixed_parts: what every request holds beside its messages: a system prompt, tools, a schema.
-        self_hosted: it runs on a machine of the user's, where nobody is paid.
+        prices: the provider, as for `cost_of`; None if the price is unknown.
+        model: the provider's name of the model.
+        longest: most tokens of an answer by the settings; None if only the model limits it.
+        extra: further keys of the request body, which may override `longest` or set the number of answers (`n`).
+        fixed_parts: parts of every request in addition to its messages: system prompt, tools, schema.
+        self_hosted: whether the model runs on the user's own machine at no cost.
     """
 
     prices: str | None
@@ -67,21 +67,21 @@ class RequestSettings:
     self_hosted: bool = False
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
-        """Most that one call can use."""
+        """Return the most tokens and dollars that a call can use."""
         return self._ceiling(tokens_at_most(request, self.fixed_parts), self._answers())
 
     def ceiling_of_body(self, body: JsonObject, *, answers: int = 1) -> Ceiling:
-        """Of one call whose body somebody else has written.
+        """Return the most that a call can use whose body another program wrote.
 
         Args:
-            body: as it is sent.
-            answers: how many it asks for.
+            body: the request body.
+            answers: number of answers that it asks for.
         """
-        # a body may refer to what only the API knows, so that the model's window is the limit
+        # if the body refers to content that only the API has, the model's context window is the limit
         return self._ceiling(tokens_in_body(body) or self._window(), max(answers, 1))
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """Most that the calls that embed these texts can use."""
+        """Return the most that embedding these texts can use."""
         input_tokens = sum(map(_bytes, texts))
         return Ceiling(self._price(TokenUsage(input_tokens, 0, input_tokens)), input_tokens)
 
@@ -117,7 +117,7 @@ class RequestSettings:
 
 
 def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> int:
-    """Tokens that a request has at most, with what stands in it beside its messages."""
+    """Return an upper bound of a request's input tokens, including its fixed parts."""
     messages = request.messages or (Message("user", request.prompt),)
     return sum(map(_of_message, messages)) + sum(map(_of_json, (*fixed_parts, request.schema)))
 
@@ -126,7 +126,7 @@ _ELSEWHERE = re.compile(
     r'(?<!\\)"(?:previous_response_id|conversation|file_id|file_url|fileData|fileUri|file_uri|cachedContent'
     r'|cached_content|container|prompt_id)": (?!null)|(?<!\\)"type": "url"|(?<!\\)"prompt": \{"id"'
 )
-"""How a request refers to what the API keeps, or fetches."""
+"""References in a request body to content that the API stores or downloads."""
 
 _PICTURES = re.compile(r'(?<!\\)"type": "(?:image|image_url|input_image|computer_screenshot)"')
 _DATA = re.compile(
@@ -136,9 +136,9 @@ _DATA = re.compile(
 
 
 def tokens_in_body(body: JsonObject) -> int | None:
-    """Tokens that the body of a request has at most: one for each byte, `PICTURE` for the data of a picture.
+    """Return an upper bound of a request body's tokens: one per byte, and PICTURE for each picture.
 
-    None where it refers to what stands elsewhere.
+    Return None if the body refers to content outside it.
     """
     written = json.dumps(body, ensure_ascii=False)
     if _ELSEWHERE.search(written):
@@ -155,14 +155,14 @@ def _of_message(message: Message) -> int:
 
 
 def _of_block(block: Block) -> int:
-    """Beside the text that stands for it."""
+    """Return the tokens of a block in addition to its text."""
     if isinstance(block, ImageBlock):
         return PICTURE
     if isinstance(block, DocumentBlock):
         try:
             return Path(block.path).stat().st_size
         except OSError:
-            return 0  # without the file no call is made
+            return 0  # no call is made without the file
     return 0
 
 
@@ -177,15 +177,16 @@ def _bytes(text: str) -> int:
 
 
 def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_written: int = 0) -> float | None:
-    """The price of a call in US dollars; None where the price or the tokens are not known, never 0 for that.
+    """Return the price of a call in US dollars, or None (not 0) if the price or the usage is unknown.
 
     Args:
-        provider: as the price list calls it (`openai`, `azure`, `anthropic`, `google` or `gemini`, `openrouter`,
-            `groq`, …), or the URL of an API, by which it knows most of them; empty: the one whose model it is.
-        model: as the provider calls it; dated names count as the model that they are of.
-        usage: tokens of the call. `input` counts those that were read from a cache as well, as OpenAI counts;
-            `output` counts those of the reasoning.
-        cache_written: how many tokens of `input` were written to a cache, where that is billed apart (Anthropic).
+        provider: its name in the price list (`openai`, `azure`, `anthropic`, `google` or `gemini`, `openrouter`,
+            `groq`, …), or the URL of its API; if empty, the price list finds it by the model.
+        model: the provider's name of the model; a dated name has the price of its model.
+        usage: tokens of the call. As with OpenAI, `input` includes tokens that were read from a cache, and `output`
+            includes reasoning tokens.
+        cache_written: number of `input` tokens that were written to a cache, for providers that bill them separately
+            (Anthropic).
     """
     if usage is None or usage.input is None:
         return None
@@ -202,20 +203,20 @@ def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_writte
         cache_read_tokens=min(usage.cached or 0, usage.input) or None,
         cache_write_tokens=cache_written or None,
     )
-    # no such provider or model, counts that contradict each other; whatever it is, the answer is there and paid for
+    # an unknown provider or model, or inconsistent counts, must not lose an answer that is already paid for
     cost = attempt(priced, tokens, "internal-error", "the price list")
     return None if isinstance(cost, Failure) else cost
 
 
 def load_prices() -> None:
-    """Read the price list, which takes a third of a second and opens files: before the first call, not after it."""
+    """Read the price list, which takes a third of a second and opens files, ahead of the first call."""
     from genai_prices import Usage, calc_price
 
     attempt(lambda model: calc_price(Usage(input_tokens=1), model), "gpt-4o", "internal-error", "the price list")
 
 
 def window_of(provider: str, model: str) -> int | None:
-    """Tokens that a model takes at most, its answer included; None where the price list does not know.
+    """Return a model's context window in tokens, or None if the price list does not have it.
 
     Args:
         provider: as for `cost_of`.

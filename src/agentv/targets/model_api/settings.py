@@ -1,4 +1,4 @@
-"""Settings that every provider of a model API has, and parameters that only some models take."""
+"""Settings that all providers of model APIs share, and parameters that only some models accept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JSON_OBJECT = "json_object"
 
 
 def schema_in(response_format: Json) -> JsonObject | None:
-    """The JSON Schema in a `response_format`: given by itself, or in OpenAI's shape. None: any JSON will do."""
+    """Return the JSON Schema in a `response_format`, plain or in OpenAI's format, or None if it has none."""
     if not isinstance(response_format, Mapping) or response_format.get("type") == JSON_OBJECT:
         return None
     if response_format.get("type") != "json_schema":
@@ -33,7 +33,7 @@ def schema_in(response_format: Json) -> JsonObject | None:
 
 
 def format_issues(response_format: Json, *, only_schemas: bool = False) -> Iterator[Issue]:
-    """What is wrong with a `response_format`, where one is given."""
+    """Report an invalid `response_format`."""
     if response_format is None or schema_in(response_format) is not None:
         return
     any_json = response_format in (JSON_OBJECT, {"type": JSON_OBJECT})
@@ -49,11 +49,11 @@ _PENDING = {"stream": "set 'stream: true' on the target itself", "background": N
 
 
 def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Issue]:
-    """What is wrong with the further keys of a request's body.
+    """Report invalid keys in `extra`.
 
     Args:
-        extra: as the author writes it.
-        own: the keys that are filled from the case, or have a setting of their own.
+        extra: the setting of the target.
+        own: the keys of the request body that the target or the case sets.
     """
     for name, hint in _PENDING.items():
         if extra.get(name):
@@ -73,9 +73,9 @@ class ModelSettings(ProviderSettings):
     """Base of the settings of a model behind an API.
 
     Attributes:
-        request_keys: keys of the request's body that the target fills, so that `extra` must not.
-        only_schemas: the API takes a JSON Schema as `response_format` and nothing else.
-        domains: of the provider's own servers, whose prices are known; none: no server is its own.
+        request_keys: keys of the request body that the target sets, so that `extra` must not.
+        only_schemas: whether the API supports only a JSON Schema as `response_format`.
+        domains: domains of the provider's own servers, whose prices are known; empty if it has none.
     """
 
     calls: ClassVar[Calls] = "server"
@@ -112,7 +112,7 @@ class ModelSettings(ProviderSettings):
     )
 
     def validate(self) -> Iterable[Issue]:
-        """An address or a key that cannot be used, a form of answer that the API does not know, unusable tools."""
+        """Report an invalid URL, key, `response_format`, tool, or key in `extra`."""
         yield from url_issues(self.base_url)
         yield from key_issues(self.api_key)
         yield from format_issues(self.response_format, only_schemas=self.only_schemas)
@@ -121,37 +121,37 @@ class ModelSettings(ProviderSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that no message may hold."""
+        """Texts that messages must not contain."""
         return tuple(text for text in (self.api_key, *self.headers.values()) if text)
 
     def elsewhere(self) -> str | None:
-        """A server in none of the domains."""
+        """Return the server's URL if it is outside the provider's domains; None otherwise."""
         return other_server(self.base_url, *self.domains) if self.domains else None
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
-        """By the price list, and the tokens that an answer may have."""
+        """Return the most tokens and dollars that a call can use."""
         return self.request_settings().ceiling(request)
 
     def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
+        """Return the settings that determine the cost of a call."""
         raise NotImplementedError
 
     def priced_as(self, provider: str | None, model: str, longest: int | None) -> RequestSettings:
-        """The request settings for a provider and a model by their names on the price list."""
+        """Return the request settings with the names that the price list has for the provider and model."""
         fixed_parts = (self.system, self.tools, self.response_format)
         return RequestSettings(provider, model, longest, self.extra, fixed_parts)
 
 
 Call: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[TargetResponse | Failure]]
-"""Makes one call with these optional parameters."""
+"""A function that makes one call with the given optional parameters."""
 
 
 class OptionalParameters:
-    """The optional parameters of one target, and which of them its model refuses.
+    """The optional parameters of a target, without those that its model rejects.
 
     Args:
-        patterns: parameter → how a refusal (400) names it.
-        refused: parameters that are known to be refused.
+        patterns: parameter → pattern of the error message (status 400) that rejects it.
+        refused: parameters that the model is known to reject.
     """
 
     def __init__(self, patterns: Mapping[str, re.Pattern[str]], refused: Iterable[str] = ()) -> None:
@@ -159,9 +159,9 @@ class OptionalParameters:
         self._refused = set(refused)
 
     async def answer(self, wanted: Mapping[str, Any], call: Call) -> TargetResponse | Failure:
-        """The answer, with the wanted parameters as far as the model takes them.
+        """Call with the wanted parameters. If the model rejects some, repeat the call without them.
 
-        A refused one is left out at once, and of all later calls.
+        Rejected parameters are omitted from all later calls too.
         """
         while True:
             sent = {name: value for name, value in wanted.items() if name not in self._refused}

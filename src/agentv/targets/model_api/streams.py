@@ -1,4 +1,4 @@
-"""Streamed replies of model APIs: the events of one, put together as the whole reply that the API would have sent."""
+"""Streamed replies of model APIs, assembled into the reply that the API would have sent without streaming."""
 
 from __future__ import annotations
 
@@ -17,40 +17,45 @@ ENDED_EARLY = CallFailure("bad-answer", "the stream ended early", retryable=True
 
 
 class StreamedReply:
-    """The reply so far.
+    """Base of replies that are assembled from events.
 
     Attributes:
-        complete: the API has sent its end.
-        error: by which the API broke it off, where no SDK raises it.
+        complete: whether the API has sent the end of the reply.
+        error: the error with which the API ended the stream, if no SDK raised it.
     """
 
     complete = False
     error: Json = None
 
     def add(self, event: JsonObject) -> bool:
-        """Take the next event. Returns whether it holds a piece of the answer: of its text, or of a tool call."""
+        """Add the next event. Return whether it contains a part of the answer's text or of a tool call."""
         raise NotImplementedError
 
     def body(self) -> JsonObject:
-        """The reply so far, in the form of one that is not streamed."""
+        """Return the reply so far, in the format without streaming."""
         raise NotImplementedError
 
 
 class ReplyStream:
-    """One streamed call. `first_token_ms`: milliseconds until the first piece of its answer came; None: none came."""
+    """One streamed call.
+
+    Attributes:
+        reply: the reply so far.
+        first_token_ms: milliseconds until the first part of the answer arrived; None before that.
+    """
 
     def __init__(self, reply: Callable[[], StreamedReply]) -> None:
         self._make = reply
         self.begin()
 
     def begin(self) -> None:
-        """The call is made now, or made again without a part of the request that was refused."""
+        """Start the clock for a call, or for its repetition without a rejected parameter."""
         self.reply = self._make()
         self.first_token_ms: float | None = None
         self._began = perf_counter()
 
     async def read(self, events: AsyncIterable[Any]) -> Failure | None:
-        """Take events until the stream ends; a Failure if the reply was not complete by then."""
+        """Read events until the stream ends. Return a Failure if the reply is incomplete, or None."""
         async for event in events:
             if isinstance(event, Mapping) and event.get("error"):
                 self.reply.error = event["error"]
@@ -63,11 +68,11 @@ class ReplyStream:
     def timed(
         self, found: TargetResponse | Failure, read: Callable[[JsonObject], TargetResponse | Failure]
     ) -> TargetResponse | Failure:
-        """The answer with the time of its first token, or the failure with what had come of the answer.
+        """Return the answer with the time of its first token, or the failure with the partial answer.
 
         Args:
             found: result of the call.
-            read: reads a whole reply.
+            read: parses a whole reply.
         """
         if isinstance(found, TargetResponse):
             return replace(found, time_to_first_token_ms=self.first_token_ms)
@@ -81,12 +86,12 @@ class ReplyStream:
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
-    """Whether a reply is streamed: some servers send it whole, and some do not say what it is."""
+    """Whether a reply is a stream. Some servers send a whole reply instead; without a content type it is a stream."""
     return headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
 
 
 def text_in(content: Json) -> str:
-    """Text, or the texts of a list of parts, as some servers give them."""
+    """Return the text of a content, which some servers send as a list of parts."""
     if isinstance(content, str):
         return content
     texts = (part.get("text") for part in objects_in(content))
@@ -94,7 +99,7 @@ def text_in(content: Json) -> str:
 
 
 async def events_in(pieces: AsyncIterable[bytes]) -> AsyncIterator[Json]:
-    """The data of server-sent events, as JSON, until the stream ends or one says `[DONE]`.
+    """Yield the JSON data of server-sent events until the stream ends or an event is `[DONE]`.
 
     Raises:
         ValueError, RecursionError: the data of an event is not JSON.
@@ -116,7 +121,7 @@ async def events_in(pieces: AsyncIterable[bytes]) -> AsyncIterator[Json]:
 
 
 class ChatStream(StreamedReply):
-    """Chat completions, of OpenAI and of all servers that speak its API. Only the first choice is read."""
+    """A chat completion of OpenAI or a compatible server. Only the first choice is read."""
 
     def __init__(self) -> None:
         self._head: dict[str, Json] = {}
@@ -126,7 +131,7 @@ class ChatStream(StreamedReply):
         self._finish: Json = None
 
     def add(self, event: JsonObject) -> bool:
-        """Take a `chat.completion.chunk`, or the error that some servers send without the key `error`."""
+        """Add a `chat.completion.chunk`, or an error that some servers send without the key `error`."""
         if "choices" not in event and "message" in event:
             self.error = event
             return False
@@ -137,7 +142,7 @@ class ChatStream(StreamedReply):
         self.error = self.error or choice.get("error")
         if choice.get("finish_reason"):
             self.complete = True
-            if self._finish in (None, "stop"):  # some servers end every chunk with it
+            if self._finish in (None, "stop"):  # some servers send "stop" with every chunk
                 self._finish = choice["finish_reason"]
         delta = choice.get("delta")
         if not isinstance(delta, Mapping):
@@ -151,14 +156,14 @@ class ChatStream(StreamedReply):
         for part in objects_in(delta.get("tool_calls")):
             self._call_of(part).add(part.get("id"), part.get("function"))
             found = True
-        if isinstance(delta.get("function_call"), Mapping):  # how tools were called before 2024
+        if isinstance(delta.get("function_call"), Mapping):  # OpenAI's tool calls before 2024
             self._function = self._function or _Call(None)
             self._function.add(None, delta["function_call"])
             found = True
         return found
 
     def _call_of(self, part: JsonObject) -> _Call:
-        """The call that a piece belongs to. Some servers give all calls one number, or none, and only other ids."""
+        """Return the tool call that a part belongs to. Some servers distinguish calls only by id, not by index."""
         index, identity, function = part.get("index"), part.get("id"), part.get("function")
         call = next((one for one in reversed(self._calls) if one.index == index), None)
         begins = identity and isinstance(function, Mapping) and function.get("name")
@@ -168,7 +173,7 @@ class ChatStream(StreamedReply):
         return call
 
     def body(self) -> JsonObject:
-        """A `chat.completion`."""
+        """Return a `chat.completion`."""
         message: dict[str, Json] = {"role": "assistant", "content": None}
         message |= {key: "".join(pieces) for key, pieces in self._texts.items()}
         if self._calls:
@@ -181,7 +186,7 @@ class ChatStream(StreamedReply):
 
 
 def _add_counts(reply: dict[str, Json], key: str, counts: Json) -> None:
-    """Add the usage that an event reports to that of the events before it."""
+    """Update the usage in the reply with the counts of an event."""
     if isinstance(counts, Mapping):
         known = reply.get(key)
         said = {name: value for name, value in counts.items() if value is not None}
@@ -189,7 +194,7 @@ def _add_counts(reply: dict[str, Json], key: str, counts: Json) -> None:
 
 
 class _Call:
-    """A tool call whose arguments come in pieces."""
+    """A tool call that is assembled from parts."""
 
     def __init__(self, index: Json) -> None:
         self.index = index
@@ -214,14 +219,14 @@ _PIECES = frozenset({"response.output_text.delta", "response.refusal.delta", "re
 
 
 class ResponseStream(StreamedReply):
-    """OpenAI's responses, whose last event holds the whole reply."""
+    """A reply of OpenAI's Responses API, whose last event contains the whole reply."""
 
     def __init__(self) -> None:
         self._response: JsonObject = {}
         self._texts: list[str] = []
 
     def add(self, event: JsonObject) -> bool:
-        """Take an event."""
+        """Add an event."""
         kind, response = event.get("type"), event.get("response")
         if isinstance(response, Mapping):
             self._response = {**response, "status": "failed"} if kind == "response.failed" else response
@@ -233,7 +238,7 @@ class ResponseStream(StreamedReply):
         return kind in _PIECES
 
     def body(self) -> JsonObject:
-        """A `response`; of one that broke off, the text that had come."""
+        """Return a `response`. If the stream ended early, it has the text received so far."""
         if self.complete:
             return self._response
         part = {"type": "output_text", "text": "".join(self._texts)}
@@ -241,7 +246,7 @@ class ResponseStream(StreamedReply):
 
 
 class MessageStream(StreamedReply):
-    """Anthropic's messages."""
+    """A reply of Anthropic's Messages API."""
 
     def __init__(self) -> None:
         self._message: dict[str, Json] = {}
@@ -249,7 +254,7 @@ class MessageStream(StreamedReply):
         self._pieces: dict[Json, list[str]] = {}
 
     def add(self, event: JsonObject) -> bool:
-        """Take an event."""
+        """Add an event."""
         kind, place, delta = event.get("type"), event.get("index"), event.get("delta")
         message, block = event.get("message"), event.get("content_block")
         if isinstance(message, Mapping):
@@ -270,7 +275,7 @@ class MessageStream(StreamedReply):
         return False
 
     def body(self) -> JsonObject:
-        """A `message`."""
+        """Return a `message`."""
         return {**self._message, "content": [self._block(place) for place in self._blocks]}
 
     def _block(self, place: Json) -> JsonObject:
@@ -280,11 +285,11 @@ class MessageStream(StreamedReply):
         try:
             return {**block, "input": json.loads(text)} if text else block
         except (ValueError, RecursionError):
-            return block  # it broke off, or is nothing that can be read
+            return block  # incomplete or invalid JSON
 
 
 class ContentStream(StreamedReply):
-    """Gemini's content, in parts. Only the first candidate is read."""
+    """A reply of Gemini. Only the first candidate is read."""
 
     def __init__(self) -> None:
         self._reply: dict[str, Json] = {}
@@ -293,7 +298,7 @@ class ContentStream(StreamedReply):
         self._blocked = False
 
     def add(self, event: JsonObject) -> bool:
-        """Take a `GenerateContentResponse`."""
+        """Add a `GenerateContentResponse`."""
         self._reply |= {key: value for key, value in event.items() if key != "usageMetadata"}
         _add_counts(self._reply, "usageMetadata", event.get("usageMetadata"))
         candidate = next((one for one in objects_in(event.get("candidates")) if not one.get("index")), {})
@@ -306,7 +311,7 @@ class ContentStream(StreamedReply):
         return any(part.get("functionCall") or (part.get("text") and not part.get("thought")) for part in parts)
 
     def body(self) -> JsonObject:
-        """A `GenerateContentResponse`."""
+        """Return a `GenerateContentResponse`."""
         if self._blocked or not self._candidate:
             return {**self._reply, "candidates": []}
         return {**self._reply, "candidates": [{**self._candidate, "content": {"role": "model", "parts": self._parts}}]}

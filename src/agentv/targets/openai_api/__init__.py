@@ -1,1 +1,1 @@
-"""OpenAI's API as many servers speak it: chat completions, responses and embeddings."""
+"""Targets with OpenAI's API (chat completions, responses, embeddings), which many servers offer."""

@@ -1,7 +1,7 @@
-"""Model APIs that speak OpenAI's, each with an address and a key of its own.
+"""Hosted model APIs that are compatible with OpenAI's.
 
-Sources: the documentation of each API on its compatibility with OpenAI's SDK, and of promptfoo and LiteLLM on the
-variables of the keys.
+Sources: the documentation of each API on its compatibility with OpenAI's SDK, and that of promptfoo and LiteLLM for
+the environment variables of the keys.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from agentv.targets.openai_api.providers import OpenAIProvider
 
 @dataclass(frozen=True, slots=True)
 class Hosted(OpenAIProvider):
-    """Base of the providers of one API each.
+    """Base of the providers of hosted APIs.
 
     Attributes:
-        server: the API where the settings say nothing else; an empty `embedding_model`: it has none.
+        server: defaults of the API. Its `embedding_model` is empty if the API has no embeddings.
     """
 
     server: ClassVar[Dialect]
 
     def dialect(self) -> Dialect:
-        """The API, with what the settings say of it."""
+        """Return the server's dialect, with the values of the settings."""
         server = self.server
         base_url = (self.base_url or server.base_url).rstrip("/")
         embeds = self.model if "embed" in self.model else server.embedding_model or self.model
@@ -42,18 +42,18 @@ class Hosted(OpenAIProvider):
 
     @property
     def keeps_to_schemas(self) -> bool:
-        """Whether the API is documented to keep to a JSON Schema."""
+        """Whether the API guarantees by its documentation that answers follow a JSON Schema."""
         return self.server.strict_schemas
 
 
 def _hosted(title: str, server: Dialect, small_model: str, *domains: str) -> type[Hosted]:
-    """The settings of one provider: those of all, with its address and the variables of its key.
+    """Return the settings class of one provider.
 
     Args:
-        title: who it belongs to.
-        server: as of `Hosted`, with the variables that may give the key, in the order in which they are looked for.
-        small_model: as `ProviderSettings` says.
-        domains: as of `ModelSettings`.
+        title: name of the provider, for the help text.
+        server: `Hosted.server`. The variables in `key_from` are read in that order.
+        small_model: `ProviderSettings.small_model`.
+        domains: `ModelSettings.domains`.
     """
     address = f"base URL of the API; default: `{server.base_url}`"
     key = f"API key; defaults to {' or '.join(server.key_from)}"
@@ -177,5 +177,5 @@ class OpenRouter(Hosted):
 
     @property
     def keeps_to_schemas(self) -> bool:
-        """OpenAI's own models keep to schemas here too; of the others it depends on who serves them."""
+        """Whether it is one of OpenAI's models. For others it depends on the provider that OpenRouter selects."""
         return self.model.startswith("openai/")

@@ -1,4 +1,4 @@
-"""Messages as OpenAI's APIs take them. Chat completions and responses call the same things by other names."""
+"""Messages in the formats of OpenAI's two APIs, chat completions and responses."""
 
 from __future__ import annotations
 
@@ -19,33 +19,30 @@ from agentv.targets.model_api.content import (
 )
 
 _NO_NAME = re.compile(r"[\s<|\\/>]+")
-"""What a `name` must not hold."""
+"""Characters that are not allowed in a `name`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How one of the two APIs writes content and what it makes of a message."""
+    """The functions that write content parts and messages for one of the two APIs."""
 
     parts: PartBuilders[dict[str, Any]]
     rows: Callable[[ToolStep, str | list[Any]], Iterator[dict[str, Any]]]
 
 
 def with_system(system: str | None, messages: Sequence[Message], prompt: str) -> Sequence[Message]:
-    """The messages with the target's own system message before them; without any, the prompt is one."""
+    """Return the messages, or else the prompt as a user message, after the target's system message if it has one."""
     prompted = messages or (Message("user", prompt),)
     return prompted if system is None else (Message("system", system), *prompted)
 
 
 def chat_messages(messages: Iterable[Message]) -> list[Any] | Failure:
-    """For chat completions; text files stand in their text, under their paths.
-
-    A Failure is a picture or a PDF that cannot be read.
-    """
+    """Return messages for chat completions, or a Failure if a picture or PDF cannot be read."""
     return _rows(messages, _CHAT)
 
 
 def response_items(messages: Iterable[Message]) -> list[Any] | Failure:
-    """For the responses API, where calls of tools and their answers are items beside the messages."""
+    """Return input items for the responses API, where tool calls and their results are separate items."""
     return _rows(messages, _RESPONSES)
 
 
@@ -60,7 +57,7 @@ def _rows(messages: Iterable[Message], form: _Form) -> list[Any] | Failure:
 
 
 def _content(message: Message, form: _Form) -> str | list[Any] | Failure:
-    """The content as text, which every server takes; as parts only where there is a picture or a PDF."""
+    """Return the content as text, which every server accepts, or as parts if it has a picture or PDF."""
     blocks = message.content if isinstance(message.content, tuple) else ()
     if not any(isinstance(block, ImageBlock | DocumentBlock) for block in blocks):
         return message.text
@@ -94,7 +91,7 @@ def _response_rows(step: ToolStep, content: str | list[Any]) -> Iterator[dict[st
 
 
 def _result_of(step: ToolStep) -> str | None:
-    """The id of the call whose result this is; of one that answers no call, what it says itself."""
+    """Return the id of the call that a tool result answers, or else the `name` in the message."""
     return step.message.name if step.result_of is None else step.result_of.id
 
 

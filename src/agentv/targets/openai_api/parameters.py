@@ -1,18 +1,17 @@
-"""A request's body but its messages: what the server takes, what the target says, and what the request wants instead.
+"""The parameters of a request, from the server's dialect, the target's settings and the request itself.
 
-**Temperature.** Rubrics ask their judge for temperature 0, and OpenAI's models that reason answer 400 to any. So what a
-request asks for is left out where the model is known to reason by its name (`reasons`), and where a server refuses it
-by name it is left out of all further calls of this target. What the target's own settings say is always sent, and a
-refusal of that is an error with the server's words: an answer must not look as if a setting had been in force.
+**Temperature.** Rubrics request temperature 0 from their judge, but OpenAI's reasoning models reject any temperature
+with 400. So the request's temperature is omitted if the model's name is that of a reasoning model (`reasons`). If a
+server rejects it, it is omitted from all later calls of the target. A temperature in the target's settings is always
+sent, and its rejection is an error: an answer must not appear to have been made with a setting that was ignored.
 
-**Schemas.** A judge's schema is sent where the server is known to keep to it; one that refuses it is asked without. The
-target's own `response_format` is always sent, and wins over a judge's schema.
+**Schemas.** A judge's schema is sent if the server is known to follow schemas, and omitted if the server rejects it.
+The target's own `response_format` is always sent, and takes precedence over a judge's schema.
 
-**Usage.** A stream tells of its tokens where `stream_options` asks for them; a server that refuses those streams
-without.
+**Usage.** A stream reports its tokens if `stream_options` asks for them. That is omitted if the server rejects it.
 
-**Limits.** `max_tokens` is called `max_completion_tokens` by OpenAI and Azure, and wherever the model is known to
-reason. A server that knows only the other name says so with 400, and is then asked by that one.
+**Limits.** `max_tokens` is named `max_completion_tokens` for OpenAI, Azure and all reasoning models. If a server
+rejects one name with 400, the other one is used.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty", "t
 
 @dataclass(frozen=True, slots=True)
 class OpenAISettings(ModelSettings):
-    """What may be said of a request, and which server it is."""
+    """Base of the settings of servers with OpenAI's API."""
 
     embeds: ClassVar[bool] = True
 
@@ -62,11 +61,11 @@ class OpenAISettings(ModelSettings):
     embedding_model: Annotated[Text | None, Doc("model that `similar` uses")] = None
 
     def dialect(self) -> Dialect:
-        """The server that is meant, and what it wants."""
+        """Return the server's dialect."""
         raise NotImplementedError
 
     def validate(self) -> Iterable[Issue]:
-        """Invalid URLs, and settings that the API lacks."""
+        """Report invalid settings, and settings that the API does not support."""
         yield from key_issues(self.api_key)
         yield from url_issues(self.dialect().base_url if self.base_url is not None else None)
         if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
@@ -85,22 +84,22 @@ class OpenAISettings(ModelSettings):
             yield Issue(("stop",), "'stop' is empty", "missing-value")
 
     def spares(self) -> Collection[str]:
-        """A server on this machine mostly wants no key."""
+        """Return `api_key` for a server on this machine, which usually requires no key."""
         return ("api_key",) if is_local(self.dialect().base_url) else ()
 
     def endpoint(self) -> str | None:
-        """The server, and which key is used there: a short hash of it."""
+        """Return the server's URL with a hash of the key."""
         dialect = self.dialect()
         return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
 
     def request_settings(self) -> RequestSettings:
-        """What the price of a call depends on."""
+        """Return the settings that determine the cost of a call."""
         dialect = self.dialect()
         self_hosted = dialect.prices is None or is_local(dialect.base_url)
         return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), self_hosted=self_hosted)
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """By the price list."""
+        """Return the most that embedding these texts can use, by the price list."""
         return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
 
 
@@ -108,7 +107,7 @@ TEMPERATURE = "temperature"
 SCHEMA = "schema"
 LIMIT_NAME = "limit-name"
 USAGE = "usage"
-"""What can be refused, and is then left out or called otherwise."""
+"""Parts of a request that are omitted or renamed if the server rejects them."""
 
 _CHOICES = frozenset({"auto", "none", "required", "any"})
 _FORMATS = frozenset({"text", "json_object", "json_schema", "grammar", "structural_tag"})
@@ -129,7 +128,7 @@ _UNKNOWN = re.compile(
 def chat_parameters(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> dict[str, Any]:
-    """For chat completions."""
+    """Return the parameters for chat completions."""
     newer = dialect.completion_tokens or reasons(settings.model)
     limit_name = "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
     reports_usage = settings.stream and USAGE not in refused
@@ -155,7 +154,7 @@ def chat_parameters(
 def response_parameters(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> dict[str, Any]:
-    """For the responses API. Answers are not kept on the server: chat completions are not either."""
+    """Return the parameters for the responses API. As with chat completions, the server does not store the answers."""
     form, effort = _format(settings, dialect, request, refused), settings.reasoning_effort
     body = {
         "model": settings.model,
@@ -173,7 +172,7 @@ def response_parameters(
 
 
 def refused_by(message: str, sent: frozenset[str]) -> frozenset[str]:
-    """Which of the things that were sent, and could be left out, an error names."""
+    """Return the removable parts of a request that an error message rejects."""
     named = {one for one in sent if _NAMED[one].search(message)}
     return frozenset(one for one in named if one == SCHEMA or _UNKNOWN.search(message))
 
@@ -181,7 +180,7 @@ def refused_by(message: str, sent: frozenset[str]) -> frozenset[str]:
 def removable(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> frozenset[str]:
-    """What is in the request's body that this program may leave out, or call otherwise."""
+    """Return the parts of the request that can be omitted or renamed, without those that were rejected before."""
     there = {
         TEMPERATURE: request.temperature is not None and not reasons(settings.model),
         SCHEMA: request.schema is not None and dialect.strict_schemas and settings.response_format is None,
@@ -200,7 +199,7 @@ def _temperature(settings: OpenAISettings, request: TargetRequest, refused: froz
 def _format(
     settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
 ) -> JsonObject | None:
-    """What form the answer must have: what the target says, else the request's schema where it can be promised."""
+    """Return the target's `response_format`, or else the request's schema if the server follows schemas."""
     response_format = settings.response_format
     if response_format is None and request.schema is not None:
         return _schema(request.schema) if dialect.strict_schemas and SCHEMA not in refused else None
@@ -219,7 +218,7 @@ def _schema(schema: JsonObject) -> JsonObject:
 
 
 def _is_closed(schema: Json) -> bool:
-    """Whether every object of a schema is closed and needs all of its properties, as strict mode wants."""
+    """Whether every object of a schema is closed and requires all its properties, as strict mode demands."""
     if isinstance(schema, list | tuple):
         return all(map(_is_closed, schema))
     if not isinstance(schema, Mapping):
@@ -245,14 +244,14 @@ _OUTSIDE = frozenset({"type", "cache_control"})
 
 
 def _nested(tool: Json) -> Json:
-    """A function as chat completions take it: `{type: function, function: {name, …}}`."""
+    """Return a function in the format of chat completions: `{type: function, function: {name, …}}`."""
     if not isinstance(tool, Mapping) or "function" in tool or "name" not in tool:
         return tool
     return {"type": "function", "function": {key: value for key, value in tool.items() if key not in _OUTSIDE}}
 
 
 def _flat(tool: Json) -> Json:
-    """A function, or a schema, as the responses API takes it: `{type: function, name, …}`."""
+    """Return a function or a schema in the format of the responses API: `{type: function, name, …}`."""
     if not isinstance(tool, Mapping):
         return tool
     kind = str(tool.get("type", "function"))
@@ -266,9 +265,9 @@ _REASONING = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))", re.IGNO
 
 
 def reasons(model: str) -> bool:
-    """Whether a model is one of OpenAI's that reason, by its name: `o3`, `gpt-5-mini`, `openai/gpt-5`.
+    """Whether a name is that of an OpenAI reasoning model: `o3`, `gpt-5-mini`, `openai/gpt-5`.
 
-    They take neither `temperature` nor `max_tokens`. `gpt-5-chat-latest` does not reason.
+    Those accept neither `temperature` nor `max_tokens`. `gpt-5-chat-latest` is not a reasoning model.
     """
     return _REASONING.match(model) is not None
 
@@ -278,19 +277,19 @@ class Dialect:
     """Requirements and guarantees of one server.
 
     Attributes:
-        name: of the provider.
-        base_url: with which its paths begin, without a slash at the end.
-        api_key: None: the server wants none.
-        prices: the provider as the price list calls it, or its URL; None: its calls have no price.
-        seed: the parameter for a seed.
-        strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
-        completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
-        packed_vectors: it gives vectors as base64 too, a quarter of the size.
-        embedding_model: the model that makes vectors.
-        api_version: of Azure's API; None: the path says it.
-        unreachable: what may be wrong where nobody listens.
-        key_from: the variables that may give the key.
-        needs_key: nothing can be asked without one.
+        name: name of the provider.
+        base_url: base URL of the API, without a trailing slash.
+        api_key: the API key; None if none is sent.
+        prices: the provider's name in the price list, or its URL; None if its calls have no price.
+        seed: name of the parameter for a seed.
+        strict_schemas: whether answers follow a JSON Schema, so that a judge's schema is sent.
+        completion_tokens: whether `max_tokens` is named `max_completion_tokens`.
+        packed_vectors: whether embeddings are available as base64, at a quarter of the size.
+        embedding_model: the model for embeddings.
+        api_version: version of Azure's API; None if the URL needs none.
+        unreachable: hint for a server that cannot be reached.
+        key_from: the environment variables for the key.
+        needs_key: whether every call requires a key.
     """
 
     name: str
@@ -313,14 +312,14 @@ class Dialect:
         return self.needs_key and not self.api_key
 
     def url(self, path: str, model: str) -> str:
-        """The address of a path of the API; Azure's older one names the deployment and the version in it."""
+        """Return the URL of a path of the API. Azure's older API has the deployment and version in it."""
         if self.api_version is None:
             return f"{self.base_url}{path}"
         deployment = "" if path == "/responses" else f"/deployments/{quote(model)}"
         return f"{self.base_url}{deployment}{path}?api-version={quote(self.api_version)}"
 
     def credentials(self) -> dict[str, str]:
-        """The headers that hold the key, if there is one."""
+        """Return the headers with the key, if there is one."""
         if not self.api_key:
             return {}
         found = {"api-key": self.api_key} if self.name == "azure" else {}

@@ -1,4 +1,4 @@
-"""`openai`, `azure` and `ollama`."""
+"""The `openai`, `azure` and `ollama` targets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _EMBEDDING_MODEL = "text-embedding-3-small"
 
 @dataclass(frozen=True, slots=True)
 class OpenAIProvider(OpenAISettings):
-    """Base of the providers that speak OpenAI's API."""
+    """Base of the providers with OpenAI's API."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target, which opens its connections at its first call."""
+        """Return a target that opens its connections at the first call."""
         from agentv.targets.openai_api.target import OpenAITarget
 
         return OpenAITarget(self, spec, executor)
@@ -51,11 +51,11 @@ class OpenAI(OpenAIProvider):
     ] = None
 
     def dialect(self) -> Dialect:
-        """OpenAI keeps to schemas and has prices; of another server neither is known."""
+        """Return OpenAI's dialect. A server elsewhere is not assumed to follow schemas, nor to have OpenAI's prices."""
         base_url = (self.base_url or BASE_URL).rstrip("/")
         elsewhere = self.elsewhere()
         own = elsewhere is None
-        # `openai:text-embedding-3-small` is asked as it is named, and so is another server's model
+        # an embedding model is used itself (`openai:text-embedding-3-small`), and so is another server's model
         embeds = self.model if "embed" in self.model or not own else _EMBEDDING_MODEL
         return Dialect(
             name="openai",
@@ -72,10 +72,10 @@ class OpenAI(OpenAIProvider):
 
 
 API_VERSION = "2025-04-01-preview"
-"""The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
+"""The last dated version. It supports reasoning models, JSON Schemas and the responses API."""
 
 _UNVERSIONED = "/openai/v1"
-"""Where Azure's newer API begins, which has no versions and takes the deployment in the body."""
+"""Path of Azure's newer API, which has no versions and takes the deployment in the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Azure(OpenAIProvider):
     ] = None
 
     def dialect(self) -> Dialect:
-        """Azure keeps to schemas. A deployment may be called anything, so its prices go by what the answer says."""
+        """Return Azure's dialect, which follows schemas."""
         given = (self.base_url or "").rstrip("/")
         if self.api_version == "v1" and not given.endswith(_UNVERSIONED):
             given = f"{given.removesuffix('/openai')}{_UNVERSIONED}"
@@ -129,7 +129,7 @@ class Azure(OpenAIProvider):
         )
 
     def validate(self) -> Iterable[Issue]:
-        """As everywhere; and the deployment must be in no URL."""
+        """Report the issues of every provider, and a URL with a deployment."""
         yield from OpenAIProvider.validate(self)
         if "/deployments/" in (self.base_url or ""):
             hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
@@ -160,7 +160,7 @@ class Ollama(OpenAIProvider):
     ] = None
 
     def dialect(self) -> Dialect:
-        """It keeps to schemas (since 0.5), and has no price."""
+        """Return Ollama's dialect, which follows schemas (since 0.5) and has no price."""
         base_url = address_of(self.base_url)
         return Dialect(
             name="ollama",
@@ -173,7 +173,7 @@ class Ollama(OpenAIProvider):
         )
 
     def refuses(self, block: Block) -> str | None:
-        """It is sent pictures by their bytes, and nothing else beside text."""
+        """Return why a block is not supported: only text and pictures in local files or data URLs are."""
         if isinstance(block, DocumentBlock):
             return f"does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
         if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
@@ -182,9 +182,9 @@ class Ollama(OpenAIProvider):
 
 
 def address_of(address: str | None) -> str:
-    """The base URL behind what OLLAMA_HOST may be: `host`, `host:port`, `:port` or a URL, with a path or without.
+    """Return the base URL for a value of OLLAMA_HOST: `host`, `host:port`, `:port`, or a URL with or without a path.
 
-    `0.0.0.0` is where a server listens, and no address that can be called.
+    `0.0.0.0` is replaced: a server can listen there, but a client cannot call it.
     """
     text = (address or "").strip().rstrip("/")
     if "://" not in text:
@@ -193,8 +193,8 @@ def address_of(address: str | None) -> str:
     try:
         port = parts.port or {"https": 443}.get(parts.scheme, 80 if address and "://" in address else PORT)
     except ValueError:
-        return text  # refused later as an invalid URL
+        return text  # reported later as an invalid URL
     host = parts.hostname or "localhost"
-    host = HOST if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104  # nothing is bound to it
-    path = parts.path.removesuffix("/v1")  # where it speaks OpenAI's protocol, whether it is said or not
+    host = HOST if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104  # not bound to
+    path = parts.path.removesuffix("/v1")  # appended again below
     return f"{parts.scheme}://{host}:{port}{path}/v1"

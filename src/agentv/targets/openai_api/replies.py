@@ -1,4 +1,4 @@
-"""Replies of OpenAI's APIs → answers. Read as plain JSON: what servers leave out or add must not matter."""
+"""Conversion of replies of OpenAI's APIs to answers. They are read leniently, because servers omit and add keys."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from agentv.targets.model_api.streams import text_in
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"
-_ENDED = (None, "completed", "incomplete")  # what the status of a response may be when there is an answer in it
+_ENDED = (None, "completed", "incomplete")  # statuses of a response with an answer
 BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
-"""Finish reasons with which the server, and not the model, ended the answer: a gateway's, vLLM's, DeepSeek's, GLM's."""
+"""Finish reasons if the server, not the model, ended the answer: of gateways, vLLM, DeepSeek and GLM."""
 
 _PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
 
 
 def bad_answer(message: str) -> CallFailure:
-    """A reply that is not what the API promises. Mostly something in between broke, so another try may help."""
+    """Return the failure for a reply that breaks the API's protocol. A retry may help: often a proxy failed."""
     return CallFailure("bad-answer", message, retryable=True)
 
 
 def filtered() -> CallFailure:
-    """The failure if the content filter stopped the answer, of which a part may have arrived."""
+    """Return the failure for an answer that the content filter stopped, perhaps after a part of it."""
     return CallFailure("refused", "the provider's content filter refused this")
 
 
 def chat_answer(body: JsonObject) -> TargetResponse | Failure:
-    """Of chat completions. Cost and rate limits are for the caller to add."""
+    """Return the answer in a chat completion. The caller adds its cost."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
@@ -52,7 +52,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
     message: Any = first["message"]
     text, refusal = text_in(message.get("content")), message.get("refusal")
     calls = message.get("tool_calls") or ()
-    if isinstance(message.get("function_call"), Mapping):  # how tools were called before 2024
+    if isinstance(message.get("function_call"), Mapping):  # OpenAI's tool calls before 2024
         calls = [message["function_call"]]
     if not text and isinstance(refusal, str) and refusal and finish != FILTERED:
         text, finish = refusal, REFUSAL
@@ -60,9 +60,9 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
 
 
 def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetResponse:
-    """The answer of chat completions; where it calls tools, the JSON of the calls, or of the message if it has text."""
+    """Return the answer. If it calls tools, its output is the JSON of the calls, or of the message if it has text."""
     reply: Any = body
-    message = reply["choices"][0]["message"]  # an answer was read from it
+    message = reply["choices"][0]["message"]  # `chat_answer` has checked that it is there
     calls = message.get("function_call") or message.get("tool_calls")
     if not calls:
         return found
@@ -71,14 +71,14 @@ def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetRespo
 
 
 def _broke_off(*error: Json) -> CallFailure:
-    """Only the beginning of an answer, with the first `error` that there is: a gateway lost the server behind it."""
+    """Return the failure for an incomplete answer with the first of these errors, as when a gateway lost its server."""
     found = next(filter(None, error))
     message = found.get("message") if isinstance(found, Mapping) else None
     return bad_answer(shown(f"the answer was cut off: {message or found}"))
 
 
 def response_answer(body: JsonObject) -> TargetResponse | Failure:
-    """Of the responses API: the texts and the calls among its output items."""
+    """Return the answer in a reply of the responses API, from the texts and tool calls of its output items."""
     output = body.get("output")
     if body.get("status") == "failed" or not isinstance(output, list):
         return reported_error(body) or bad_answer("the response contains no output, so there is no answer")
@@ -103,7 +103,7 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
 
 
 def _finish(body: JsonObject) -> str | None:
-    """Why a response ended: the reason where it is incomplete, else its status."""
+    """Return why a response ended: the reason if it is incomplete, or else its status."""
     details, status = body.get("incomplete_details"), body.get("status")
     reason = details.get("reason") if isinstance(details, Mapping) else None
     return reason if isinstance(reason, str) else status if isinstance(status, str) else None
@@ -125,7 +125,7 @@ def _answer(
 
 
 def reported_error(body: JsonObject) -> CallFailure | None:
-    """An error that comes with status 200, as gateways send it; None where the reply tells of none."""
+    """Return the failure for an error in a reply with status 200, as gateways send it; None if there is no error."""
     error = body.get("error")
     if not error:
         return None
@@ -137,7 +137,7 @@ def reported_error(body: JsonObject) -> CallFailure | None:
 
 
 def usage_of(body: JsonObject) -> TokenUsage | None:
-    """Tokens under the names of either API."""
+    """Return the token usage in a reply of either API, or None if it reports none."""
     usage = body.get("usage")
     if not isinstance(usage, Mapping):
         return None
@@ -158,7 +158,7 @@ def usage_of(body: JsonObject) -> TokenUsage | None:
 
 
 def cost_in(body: JsonObject) -> float | None:
-    """US dollars that the server itself says the call took (OpenRouter: `usage.cost`)."""
+    """Return the cost in US dollars that the server reports (OpenRouter: `usage.cost`), or None."""
     usage = body.get("usage")
     cost = usage.get("cost") if isinstance(usage, Mapping) else None
     known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
@@ -175,17 +175,17 @@ def _count(row: Mapping[str, Json], *names: str) -> int | None:
 
 
 MOST_TEXTS = 1024
-"""Texts in one call, so that a reply stays within what is read; OpenAI takes 2,048."""
+"""Most texts per call, so that a reply stays below LARGEST_BODY. OpenAI accepts 2,048."""
 
 MOST_UNPACKED = 128
-"""As many where vectors come as decimal numbers."""
+"""Most texts per call if the vectors are sent as decimal numbers."""
 
 MOST_BYTES = 300_000
-"""Bytes of text in one call: OpenAI takes 300,000 tokens, and a token is a byte at least."""
+"""Most bytes of text per call. OpenAI accepts 300,000 tokens, and a token has at least one byte."""
 
 
 def batches(texts: Sequence[str], *, packed: bool) -> Iterator[list[str]]:
-    """The texts in portions that one call takes, in their order; a long text goes alone."""
+    """Split the texts into batches for one call each, in order. A long text is a batch of its own."""
     most = MOST_TEXTS if packed else MOST_UNPACKED
     batch: list[str] = []
     size = 0
@@ -201,7 +201,7 @@ def batches(texts: Sequence[str], *, packed: bool) -> Iterator[list[str]]:
 
 
 def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
-    """The vectors in a reply, by their `index`: one for each of the `wanted` texts."""
+    """Return the vectors in a reply in the order of their `index`, or a Failure if they are not `wanted` in number."""
     data = body.get("data")
     rows = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
     if len(rows) != wanted:
@@ -214,12 +214,12 @@ def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
         return bad_answer("the response contains vectors that cannot be read")
     if not all(vectors) or not all(math.isfinite(sum(vector)) for vector in vectors):
         return bad_answer("the response contains an empty vector or an invalid number")
-    usage = usage_of(body)  # without an output
+    usage = usage_of(body)  # embeddings have no output tokens
     return Embeddings(vectors, usage and TokenUsage(input=usage.input, total=usage.total))
 
 
 def _vector(value: Any) -> tuple[float, ...]:
-    """A list of numbers, or base64 of little-endian floats.
+    """Return the vector in a list of numbers or in the base64 of little-endian floats.
 
     Raises:
         TypeError, ValueError: it is neither.

@@ -1,7 +1,7 @@
-"""A server that speaks OpenAI's API, connected: answers and vectors.
+"""The target of all servers with OpenAI's API, for answers and embeddings.
 
-OpenAI's SDK takes most of a second to import and three milliseconds a call, and its retries, limits of time and classes
-of replies would all have to be turned off. So the few requests that are needed are made with aiohttp.
+OpenAI's SDK takes almost a second to import and three milliseconds per call, and its retries, timeouts and reply
+classes would have to be disabled. So the few requests are made with aiohttp directly.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ if TYPE_CHECKING:
 
 
 _LEARNING = frozenset({400, 422, 501})
-"""Statuses with which servers refuse a part of a request that they do not know."""
+"""Statuses with which servers reject an unknown part of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """One of the two APIs: its path, the key of its messages, how a request is written, and how a reply is read."""
+    """One of the two APIs: its path, the key of its messages, and the functions for its requests and replies."""
 
     path: str
     key: str
@@ -105,14 +105,14 @@ _RESPONSES = _Api("/responses", "input", response_items, response_parameters, re
 
 
 class OpenAITarget:
-    """One client, for answers and for vectors."""
+    """A connected target, with one client for answers and embeddings."""
 
     def __init__(self, settings: OpenAISettings, spec: TargetSpec, executor: Executor) -> None:
         self._settings = settings
         self._imports = Imports(executor, self._import)
         self._dialect = settings.dialect()
         prices = self._dialect.prices
-        self._prices = None if prices is None or is_local(prices) else prices  # no list has prices of this machine
+        self._prices = None if prices is None or is_local(prices) else prices  # local models have no prices
         self._spec = spec
         self._client = ModelClient(
             self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
@@ -121,7 +121,7 @@ class OpenAITarget:
         self._api = _CHAT if settings.api == "chat" else _RESPONSES
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
+        """Call the model, and again without a part that the server rejects if it can be omitted (see `parameters`)."""
         if self._dialect.keyless:
             return missing_key(self._dialect.key_from)
         conversation = with_system(self._settings.system, request.messages, request.prompt)
@@ -139,7 +139,7 @@ class OpenAITarget:
         return found if stream is None else stream.timed(found, self._api.read)
 
     async def _ready(self) -> None:
-        """Return once there is a client; what it takes to make one is not the time of an answer."""
+        """Create the client on first use. That time does not count as time of an answer."""
         await self._imports.ready()
         self._client.opened()
 
@@ -162,10 +162,10 @@ class OpenAITarget:
             body = {api.key: messages, **api.parameters(self._settings, self._dialect, request, refused)}
             reply = await self._client.post(api.path, body, stream)
             if not (isinstance(reply, Refused) and reply.status in _LEARNING):
-                self._refused |= refused  # it went well without, or at least no worse
+                self._refused |= refused  # the reply is no longer a rejection
                 return reply
             sent = removable(self._settings, self._dialect, request, refused)
-            # what the error names, else a schema, of which some servers only say 'bad request'
+            # the parts that the error names, or else a schema, which some servers reject as a mere 'bad request'
             more = refused_by(reply.about, sent) or sent & {SCHEMA}
             if not more:
                 return reply
@@ -183,7 +183,7 @@ class OpenAITarget:
         cost = self._cost(reply.body, usage)
         found = with_calls_as_output(found, reply.body) if self._settings.tool_calls_as_output else found
         metadata = found.metadata
-        # an answer that is the JSON which the target's own schema asks for: code grades the value
+        # with a schema in the target's settings, code graders get the parsed JSON of an answer
         if schema_in(self._settings.response_format) is not None and isinstance(
             parsed(found.output or ""), dict | list
         ):
@@ -191,7 +191,7 @@ class OpenAITarget:
         return replace(found, cost_usd=cost, duration_ms=reply.duration_ms, metadata=metadata)
 
     def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
-        """What the server says, else by the price list: under the name of the model that answered, else the asked."""
+        """Return the cost that the server reports, or else the price of the model that answered or was requested."""
         reported = cost_in(body)
         prices = self._prices
         if reported is not None or prices is None:
@@ -201,11 +201,11 @@ class OpenAITarget:
         return next((cost for name in names if (cost := cost_of(prices, name, usage)) is not None), None)
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """Vectors of the texts, in their order, from as many calls as needed.
+        """Return the embeddings of the texts in their order, with as many calls as needed.
 
         Args:
-            texts: none of them empty, which the APIs refuse.
-            timeout_s: seconds for all of it.
+            texts: texts to embed, without empty ones, which the APIs reject.
+            timeout_s: time limit in seconds for all calls together.
         """
         if self._dialect.keyless:
             return missing_key(self._dialect.key_from)
@@ -236,7 +236,7 @@ class OpenAITarget:
 
 
 def _refused_content(settings: OpenAISettings, messages: Iterable[Message]) -> Failure | None:
-    """Why a picture or a PDF cannot be sent, where the server has no place for it."""
+    """Return a Failure if the messages contain a picture or PDF that the server does not support."""
     for block in (one for message in messages if isinstance(message.content, tuple) for one in message.content):
         if why := settings.refuses(block):
             code = "bad-document" if isinstance(block, DocumentBlock) else "bad-picture"
@@ -253,13 +253,13 @@ def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
 
 
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
-"""Codes of errors that mean the content and not the call."""
+"""Error codes that reject the content of a call."""
 
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """Error codes of status 429 that a retry cannot fix."""
 
 _FROM_ENVIRONMENT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-"""Headers that OpenAI's SDK sends too if the variable is set."""
+"""Header → environment variable with its value. OpenAI's SDK sends the same headers."""
 
 _OF_KEYS = (401, 403)
 
@@ -272,7 +272,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """A JSON object that a server sent, the headers beside it, and the milliseconds until it was there."""
+    """A reply that is a JSON object, with its headers and the milliseconds until it had arrived."""
 
     body: JsonObject
     headers: Mapping[str, str]
@@ -280,7 +280,7 @@ class JsonReply:
 
 
 class Refused(CallFailure, frozen=True):
-    """A reply with an error status; `about` is all that it says of the cause, for recognising it."""
+    """A reply with an error status. `about` has its code, parameter and message, to find the rejected part."""
 
     about: str = ""
 
@@ -290,10 +290,10 @@ class ModelClient:
     """The connection to one server.
 
     Attributes:
-        dialect: of the server.
-        headers: further ones.
-        retryable: the statuses that the target's `retry` lists.
-        secrets: texts that no message may hold.
+        dialect: dialect of the server.
+        headers: additional headers.
+        retryable: the target's `retry.status_codes`.
+        secrets: texts to remove from messages.
     """
 
     dialect: Dialect
@@ -307,13 +307,13 @@ class ModelClient:
         """Send a body and read the reply.
 
         Args:
-            path: of the API.
-            body: of the request.
-            stream: takes the events of a reply that is streamed; None: it is not.
+            path: path of the API.
+            body: body of the request.
+            stream: receives the events of a streamed reply; None for a whole reply.
 
         Returns:
-            The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `bad-answer`,
-            `bad-body` or `output-too-large`.
+            The reply; `Refused` if it has an error status; or another Failure with the code `connection`,
+            `bad-answer`, `bad-body` or `output-too-large`.
         """
         from aiohttp import ClientError
 
@@ -330,7 +330,7 @@ class ModelClient:
                 data=sendable(content),
                 headers=self._headers,
                 proxy=proxy_for(self.dialect.base_url),
-                allow_redirects=False,  # a key for one server must not reach another
+                allow_redirects=False,  # another server must not get the key
             ) as response:
                 if is_compressed(response.headers):
                     return self._refused(response, b"")
@@ -347,7 +347,7 @@ class ModelClient:
         return self._read(reply, response.headers, _ms_since(started))
 
     def opened(self) -> ClientSession:
-        """The session of the loop that runs now; certificates take their time, which must not count as an answer's."""
+        """Return the session of the running event loop, created on first use, which reads the certificates."""
         if self._session is not None:
             return self._session
         from multidict import CIMultiDict
@@ -364,7 +364,7 @@ class ModelClient:
         headers.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
         headers.update(self.headers)
         if names_user(base_url):
-            headers.pop("Authorization", None)  # the user in the URL becomes one
+            headers.pop("Authorization", None)  # aiohttp sends the user in the URL as `Authorization`
         self._headers = headers
         self._session = unlimited_session(tls_context(base_url, proxy_for(base_url)), auto_decompress=False)
         return self._session
@@ -399,14 +399,14 @@ class ModelClient:
         return Refused(**known, about=f"{parameter} {code} {self._shown(message)}")
 
     def _hint(self, status: int) -> str | None:
-        """What to look at, by a status; servers on this machine are asked without a key, and some want one."""
+        """Return a hint for an error status, or None. A local server is called without a key, but may require one."""
         if status in _OF_KEYS and not self.dialect.api_key and not carries_key(self.headers):
             return no_key_sent(self.dialect.key_from)
         place = f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
         return _HINTS.get(status, "").format(key=place) or None
 
     def _broken(self, error: Exception) -> Failure:
-        """Why no whole reply came."""
+        """Return the failure for an exception while reading a reply."""
         from aiohttp import ClientConnectorError, ClientPayloadError
 
         if isinstance(error, TooLargeError):
@@ -428,7 +428,7 @@ def _ms_since(started: float) -> float:
 
 
 def _error_in(content: bytes) -> tuple[str, str, str]:
-    """The words of an error, its code and the parameter that it names, in the shapes in which servers write them."""
+    """Return the message, code and parameter of an error body, in any of the formats that servers use."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
