@@ -1,1 +1,1 @@
-"""Code that is not ours, guarded: users' functions, their files, and other programs."""
+"""Guarded execution of code that is not agentv's: users' functions, their files, and other programs."""

@@ -1,4 +1,4 @@
-"""Calls of users' functions for callers that are not asynchronous: files are read before anything runs."""
+"""Synchronous calls of users' functions, for reading eval files, which happens before an event loop runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ADAPTERS = "agentv.user_code.workers.adapters"
 
 
 class LoopThread:
-    """An event loop on a thread of its own, until `close`: the caller's thread may run a loop already.
+    """An event loop on its own thread, for callers whose thread may already run a loop.
 
     Args:
-        name: of the thread.
+        name: name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,18 +36,18 @@ class LoopThread:
         self._thread.start()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run a coroutine on the loop; what it comes to."""
+        """Run a coroutine on the loop and return its future."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """End the loop and its thread."""
+        """Stop the loop and its thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
 class _Processes:
-    """The processes of all files of one load, on an event loop of their own."""
+    """The processes that all files of one load share, with their event loop."""
 
     def __init__(self) -> None:
         self.loop = LoopThread("agentv-authoring")
@@ -58,7 +58,7 @@ class _Processes:
         return Workers()
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all processes."""
         await asyncio.gather(self.workers.close(), *(host.close() for host in self.hosts.values()))
 
 
@@ -72,10 +72,10 @@ def _processes() -> _Processes:
 
 
 def call_blocking(call: CodeCall, timeout_s: float) -> Any:
-    """The value of a call, by workers that all files of one load share.
+    """Return the value of a call in the shared workers.
 
     Raises:
-        ForeignError: it raised, its process died, or it took longer than `timeout_s` seconds.
+        ForeignError: the call raised, its process died, or it took longer than `timeout_s` seconds.
     """
     shared = _processes()
     calling = shared.loop.start(shared.workers.call(call))
@@ -90,7 +90,7 @@ def call_blocking(call: CodeCall, timeout_s: float) -> Any:
 
 
 def call_javascript(source: str, payload: JsonObject, env: Mapping[str, str], timeout_s: float) -> Json | Failure:
-    """What `JavaScriptHost.call` gives, by a process that all files of one load share; it may take `timeout_s`."""
+    """Return the result of `JavaScriptHost.call` in the shared process for this environment."""
     shared, key = _processes(), frozenset(env.items())
     if key not in shared.hosts:
         shared.hosts[key] = JavaScriptHost(env, patience_s=timeout_s)
@@ -98,7 +98,7 @@ def call_javascript(source: str, payload: JsonObject, env: Mapping[str, str], ti
 
 
 def close_blocking() -> None:
-    """End those processes: all files are loaded."""
+    """End the shared processes, once all files are loaded."""
     while _shared:
         shared = _shared.pop()
         shared.loop.start(shared.close()).result()
@@ -106,16 +106,17 @@ def close_blocking() -> None:
 
 
 def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: float) -> Iterator[Any]:
-    """The items that a function gives one by one, as plain data.
+    """Yield the items of the series that a function returns, as plain data.
 
     Args:
-        call: of the function; its adapter and payload are set here.
-        convert: `package.module:name` of what makes plain data of an item and `arguments`, in the worker.
-        arguments: see there.
-        wait_s: seconds that an item may take.
+        call: the call of the function, without adapter and payload.
+        convert: `package.module:name` of a function that converts an item, called with it and `arguments` in the
+            worker.
+        arguments: further arguments of `convert`.
+        wait_s: time limit in seconds for each batch of items.
 
     Raises:
-        ForeignError: it raised, or gave nothing for too long; or it gave no series at all.
+        ForeignError: the function raised, took too long for an item, or did not return a series.
     """
     begun = call_blocking(replace(call, adapter=f"{ADAPTERS}:begin_series", payload=None), wait_s)
     if isinstance(begun, dict):

@@ -1,4 +1,4 @@
-"""The process of a command: its standard streams, its signals, and the watch that ends what a killed command leaves."""
+"""The process of a command: its standard streams and signals, and a watch process that cleans up if it is killed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from typing import Any, NoReturn
 from agentv.errors import ExitStatus
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What asks a run to end."""
+"""Signals that end a run."""
 
 _ALWAYS = frozenset({signal.SIGINT, signal.SIGTERM})
-"""Handled where the shell had them ignored, too: a run in the background can be ended by its id. `nohup` is heeded."""
+"""Signals that are handled even if the shell ignored them, so that `kill` ends a background run.
+
+SIGHUP is not one of them, so that `nohup` works.
+"""
 
 _HEARD = 3
-"""Signals that a run acts on; the next one ends the process."""
+"""Number of signals that a run handles. The next one exits the process at once."""
 
 Act = Callable[[int], object]
 
 
 class SignalError(KeyboardInterrupt):
-    """A signal, and nothing that users' code raised."""
+    """A signal arrived. User code never raises this."""
 
 
 def _raise(_number: int) -> None:
@@ -36,21 +39,20 @@ def _raise(_number: int) -> None:
 
 
 def _leave(_number: int) -> None:
-    """End at once: nothing has begun that must be finished, and an exception could end up anywhere in an import."""
+    """Exit at once. There is nothing to clean up yet, and an exception could be raised in the middle of an import."""
     with suppress(OSError):
         os.write(2, b"\ninterrupted; nothing was run\n")
     os._exit(ExitStatus.INTERRUPTED)
 
 
 class _Signals:
-    """What is done when a signal comes, and how many have come."""
+    """The current reaction to signals, and how many have arrived."""
 
     def __init__(self) -> None:
         self.act: Act = _raise
         self._heard = 0
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Act on a signal."""
         self._heard += 1
         if self._heard > _HEARD:
             os._exit(ExitStatus.INTERRUPTED)
@@ -61,13 +63,13 @@ _signals = _Signals()
 
 
 def raise_on_signals() -> None:
-    """From now on, signals are exceptions in the main thread: whoever is interrupted has something to finish."""
+    """Make signals raise SignalError in the main thread from now on, so that interrupted code can clean up."""
     _signals.act = _raise
 
 
 @contextmanager
 def acting_on_signals(act: Act) -> Iterator[None]:
-    """Call `act` with the number of each signal, in the main thread, between any two lines of it."""
+    """In the body, call `act` in the main thread with the number of each signal that arrives."""
     before, earlier = _install(), _signals.act
     _signals.act = act
     try:
@@ -79,13 +81,13 @@ def acting_on_signals(act: Act) -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """The status of this process is settled: no signal changes it any more."""
+    """Ignore signals from now on, because the exit status is final."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
 
 def _install() -> dict[int, Any]:
-    """Set the handler; what stood there before."""
+    """Install the handler and return the previous handlers by signal."""
     heeded = (one for one in ENDING if one in _ALWAYS or signal.getsignal(one) is not signal.SIG_IGN)
     return {number: signal.signal(number, _signals.handle) for number in heeded}
 
@@ -93,22 +95,22 @@ def _install() -> dict[int, Any]:
 GO_ON = "finished trials are saved. Resume with:"
 
 _SHOW_CURSOR = "\x1b[?25h"
-"""What a bar of progress does when it ends; one of a killed process did not."""
+"""Terminal sequence that shows the cursor again, which the progress bar of a killed process left hidden."""
 
 _resume: list[str] = []
 _pipe: list[int] = []
-"""To the watch."""
+"""File descriptor for writing to the watch process."""
 
 
 def run_command(work: Callable[[], int]) -> NoReturn:
-    """Do the work of a command and exit with its status. Nothing that it started is left running then.
+    """Run a command, end all processes that it started, and exit with its status.
 
     Args:
-        work: gives the exit status; it never raises.
+        work: runs the command and returns the exit status; it never raises.
     """
     from agentv.user_code.orphans import adopt_orphans, end_all_children
 
-    for number in (0, 1, 2):  # /dev/null takes the place of a closed one, so that no file of ours gets its number
+    for number in (0, 1, 2):  # replace a closed stream with /dev/null, so that no other file gets its number
         try:
             os.fstat(number)
         except OSError:
@@ -117,7 +119,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
                 os.dup2(null, number)
                 os.close(null)
             os.set_inheritable(number, True)
-    _signals.act = _leave  # each ends the process, until `raise_on_signals` or `acting_on_signals`
+    _signals.act = _leave  # until `raise_on_signals` or `acting_on_signals`
     _install()
     adopt_orphans()
     try:
@@ -125,7 +127,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     except OSError as error:
         os.write(2, f"error: cannot start a process: {error.strerror}\n".encode())
         os._exit(ExitStatus.WRONG)
-    # standard output is for results: what plugins, libraries and programs print goes to stderr
+    # stdout is for results only, so the output of plugins, libraries and programs goes to stderr
     if sys.stdout is not None:
         sys.stdout = _own(os.dup(1), sys.stdout)
         os.dup2(2, 1)
@@ -133,7 +135,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
         sys.stderr = _own(os.dup(2), sys.stderr)
     status = work()
     ignore_signals()
-    atexit._run_exitfuncs()  # noqa: SLF001  # threads of libraries are not waited for, and no object is taken apart
+    atexit._run_exitfuncs()  # noqa: SLF001  # a normal exit would wait for threads of libraries
     stream: Any
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
@@ -144,7 +146,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
 
 
 def note_resume(line: str) -> None:
-    """A run begins: say which command line resumes it, should this process end in the middle of it."""
+    """Record the command line that resumes the current run, and send it to the watch in case this process is killed."""
     _resume[:] = [line]
     for descriptor in _pipe:
         with suppress(OSError):
@@ -152,14 +154,14 @@ def note_resume(line: str) -> None:
 
 
 def resume_line() -> str | None:
-    """The command line that resumes the run that was begun last."""
+    """Return the command line that resumes the current run, or None before a run has begun."""
     return next(iter(_resume), None)
 
 
 def _start_watch() -> int:
-    """Start a process that waits for the end of this one, and ends the programs of a run that is killed; its id.
+    """Start the watch process, which ends a run's programs if this process is killed. Return its process id.
 
-    At an orderly end it is killed before. It has a session of its own: a signal to the process group passes it by.
+    A normal exit kills the watch first. It has its own session, so that signals to the process group do not reach it.
     """
     from agentv.user_code.orphans import end_all_programs
 
@@ -188,7 +190,7 @@ def _start_watch() -> int:
 
 
 def _leave_watch() -> None:
-    """In a fork: let go of the pipe, or the watch would wait for the fork's end, too."""
+    """Close a fork's copy of the pipe. Otherwise the watch would also wait for the end of the fork."""
     while _pipe:
         os.close(_pipe.pop())
 
@@ -202,7 +204,7 @@ def _own(descriptor: int, stream: Any) -> io.TextIOWrapper:
 
 
 class _Raw(io.FileIO):
-    """A descriptor. A terminal that was closed takes no more, and that is no error: nobody reads it."""
+    """A file descriptor that ignores write errors of a closed terminal."""
 
     def write(self, data: Any, /) -> int:
         try:

@@ -1,4 +1,4 @@
-"""HTTP connections: pools that no unasked response can confuse, and the proxies of the environment."""
+"""HTTP connection pools that detect unsolicited responses, and the environment's proxies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def unlimited_connector(**options: Any) -> TCPConnector:
-    """A pool without a limit of its own: how many calls there are at once the engine decides."""
+    """Return a connection pool without a limit of its own: the engine limits concurrent calls."""
     from aiohttp import TCPConnector
 
     made = TCPConnector(limit=0, **options)
-    # aiohttp offers no other way
+    # aiohttp has no public option for the protocol class
     made._factory = partial(_protocol(), loop=asyncio.get_running_loop())  # noqa: SLF001
     return made
 
@@ -28,9 +28,9 @@ def _protocol() -> type[ResponseHandler]:
 
     class Protocol(ResponseHandler):
         def is_connected(self) -> bool:
-            """Whether a kept connection can be used again: not if the server has sent something that nobody asked for.
+            """Whether an idle connection can be reused: not if the server has sent an unsolicited response.
 
-            Such a response would be taken for that of the next request.
+            That response would be read as the reply to the next request.
             """
             return super().is_connected() and not self.should_close
 
@@ -39,7 +39,10 @@ def _protocol() -> type[ResponseHandler]:
 
 @lru_cache(maxsize=64)
 def proxy_for(url: str) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name; aiohttp would ask two threads a call."""
+    """Return the proxy for a URL by HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, or None.
+
+    Results are cached: aiohttp's own lookup would use two threads for each call.
+    """
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)

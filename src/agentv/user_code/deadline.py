@@ -1,4 +1,4 @@
-"""Deadlines of calls of code that is not ours (SPEC section 10): how long they may take, and why they were late."""
+"""Deadlines for calls of code that is not agentv's (SPEC section 10), and the reasons for missing them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from agentv.model.values.response import Attempt, Failure
 from agentv.user_code.guard import ForeignError, describe, foreign_code
 
 LONGEST_S = 30.0
-"""Seconds that calls wait for an event loop that does not respond: as long as loading a model takes in a first call."""
+"""Longest wait in seconds for an unresponsive event loop: enough for a first call that loads a model."""
 
 
 class Deadline(Struct, eq=False):
     """The time limit of one call.
 
     Attributes:
-        seconds: what the call may take.
-        reason: what held it up, where it is known by the time that the limit has passed.
-        attempts: calls of a target that were made for it, gave no answer and were made again.
+        seconds: the time that the call may take.
+        reason: what delayed the call, if known.
+        attempts: failed attempts of a target's call that were retried.
         outer: the limit of the call that this one is a part of.
-        deadline: when it has passed, by the clock that `begin` got; it moves on while the call is held.
+        deadline: the time at which the limit expires, by the clock of `begin`; it moves while the call is held.
     """
 
     seconds: float
@@ -41,21 +41,21 @@ class Deadline(Struct, eq=False):
     _sharing: list[Deadline] = field(default_factory=list)
 
     def begin(self, now: float, move: Callable[[float | None], None]) -> None:
-        """The call starts. `move` puts off when it is given up; None: until it is set again."""
+        """Start the limit. `move` is called with a new time of expiry, or with None to suspend it."""
         self.deadline, self._move = now + self.seconds, move
 
     def end(self) -> None:
-        """Note that the call is no longer awaited."""
+        """End the limit: the call is no longer awaited."""
         self._move = None
 
     def left_s(self, now: float) -> float:
-        """Seconds until the call, or one that it is a part of, is given up."""
+        """Return the seconds until this limit or an outer one expires."""
         own = inf if self._move is None else self.deadline - (self._held_at if self._holds else now)
         return own if self.outer is None else min(own, self.outer.left_s(now))
 
     @contextmanager
     def held(self, now: Callable[[], float]) -> Iterator[None]:
-        """What happens in the body takes time that the call is not to blame for, such as waiting for a rate limit."""
+        """In the body, do not count the time, which the call did not cause, such as a wait for a rate limit."""
         self._hold(now())
         try:
             yield
@@ -63,16 +63,16 @@ class Deadline(Struct, eq=False):
             self._release(now())
 
     def put_off(self, since: float, now: float) -> None:
-        """Give back the time between the two: another call held this one up."""
+        """Extend the limit by the time between these two, in which another call delayed this one."""
         self._hold(since)
         self._release(now)
 
     @contextmanager
     def shared_by(self, other: Deadline, now: Callable[[], float]) -> Iterator[None]:
-        """In the body another call waits for this one, which was to be made for both: what holds one holds both."""
+        """In the body, hold another limit while this one is held, because its call waits for the result of this one."""
         self._sharing.append(other)
         if self._holds:
-            other._hold(now())  # one of its own kind
+            other._hold(now())
         try:
             yield
         finally:
@@ -105,36 +105,36 @@ class Deadline(Struct, eq=False):
 
     @property
     def patience_s(self) -> float:
-        """Seconds that the call waits to begin before it begins elsewhere: enough of its limit has to be left."""
+        """Seconds after which a call that has not begun is moved to another worker, with enough of its limit left."""
         return min(LONGEST_S, self.seconds / 4)
 
 
 LIMIT: ContextVar[Deadline | None] = ContextVar("agentv_limit", default=None)
-"""The limit of the call that the current task waits for. Who waits sets it; whoever runs the call reads it."""
+"""The limit of the call that the current task makes. `in_time` sets it, and the code that runs the call reads it."""
 
 
 T = TypeVar("T")
 
 
 async def in_time(given: Awaitable[T], limit: Deadline, *, code: str, what: str, missing: str) -> T | Failure:
-    """The value of an awaitable, or a Failure if it raised, was late, or cancelled itself.
+    """Return the value of an awaitable, or a Failure if it raised, timed out, or cancelled itself.
 
-    A value that arrives after the limit does not count: code that blocks our loop, as functions that are passed to
-    `evaluate_async` can, is not stopped in time, and must not count as fast.
+    A value that arrives after the limit is rejected. Code that blocks the event loop, as functions passed to
+    `evaluate_async` can, is not interrupted at the limit, but must not count as being in time.
 
     Args:
-        given: runs as its own task, so that it cannot affect ours.
-        limit: its time limit; it begins now.
-        code: of the failure if it raises.
-        what: owner of the code.
-        missing: what is missing when the time is up, for the message.
+        given: the awaitable, which runs as its own task so that it cannot affect the current one.
+        limit: its time limit, which starts now.
+        code: code of the failure if it raises.
+        what: owner of the code, for messages.
+        missing: what is missing after a timeout, for the message.
     """
     loop = asyncio.get_running_loop()
     timer = asyncio.timeout_at(loop.time() + limit.seconds)
     limit.outer = LIMIT.get()
     limit.begin(loop.time(), lambda when: None if timer.expired() else timer.reschedule(when))
     outer = LIMIT.set(limit)
-    task = asyncio.ensure_future(_contained(given, code, what))  # it takes the limit along
+    task = asyncio.ensure_future(_contained(given, code, what))  # its context includes the limit
     LIMIT.reset(outer)
     try:
         with foreign_code(code, what):
@@ -153,12 +153,12 @@ async def in_time(given: Awaitable[T], limit: Deadline, *, code: str, what: str,
     finally:
         limit.end()
         if inspect.iscoroutine(given) and inspect.getcoroutinestate(given) == inspect.CORO_CREATED:
-            given.close()  # cancelled before its first step: asyncio would warn that nobody awaited it
+            given.close()  # cancelled before its first step, for which asyncio would warn that it was never awaited
     return Failure("timeout", f"no {missing} after {limit.seconds:g} s{_because(limit)}", retryable=True)
 
 
 async def _contained(given: Awaitable[T], code: str, what: str) -> T:
-    """The value; what would end the event loop on its way out of a task is a failure before it gets there."""
+    """Await a value. SystemExit and KeyboardInterrupt become a ForeignError, because they would end the event loop."""
     try:
         return await given
     except (SystemExit, KeyboardInterrupt) as error:

@@ -8,25 +8,25 @@ import signal
 from agentv.model.values.formatting import shorten
 
 LONGEST = 500
-"""Characters that an excerpt has at most."""
+"""Most characters of an excerpt."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~] | \x1b\][^\x07\x1b]*(?:\x07|\x1b\\) | \x1b[@-Z\\^_]", re.VERBOSE)
 
 
 def head(printed: bytes, longest: int = LONGEST) -> str:
-    """Beginning of the printed output."""
+    """Return the beginning of the output."""
     text = _printable(printed[: longest * 8])
     return text if len(text) <= longest and len(printed) <= longest * 8 else f"{text[:longest].rstrip()} …"
 
 
 def tail(printed: bytes, longest: int = LONGEST) -> str:
-    """End of the printed output."""
+    """Return the end of the output."""
     text = _printable(printed[-longest * 8 :])
     return text if len(text) <= longest and len(printed) <= longest * 8 else f"… {text[-longest:].lstrip()}"
 
 
 def exit_text(status: int) -> str:
-    """How a program ended: `exit 3`, `killed by SIGSEGV`."""
+    """Describe an exit status: `exit 3`, `killed by SIGSEGV`."""
     if status >= 0:
         return f"exit {status}"
     try:
@@ -36,7 +36,7 @@ def exit_text(status: int) -> str:
 
 
 _RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")
-"""The end of what node and bun print for an uncaught error."""
+"""The last line that node and bun print for an uncaught error."""
 
 _ERROR = re.compile(r"(?:Uncaught )?(?:error|[A-Za-z_.$]*(?:Error|Exception))\b(?: \[\w+\])?(?::|$)")
 _FRAME = re.compile(r"\s+at (?:.*\()?(?:file://)?(/[^()]*|[^()/]*\.[cm]?[jt]sx?):(\d+):\d+\)?$")
@@ -46,10 +46,10 @@ _MOST_LINES = 5
 
 
 def last_error(printed: bytes, longest: int = 300) -> str:
-    """What a program said of the error that it ended with, on one line; nothing where it said nothing.
+    """Return the error message that a program printed last, on one line; "" if it printed nothing.
 
-    Of most programs that is the last line. Node and bun end with a stack and their version: there it is the error's own
-    lines, and where it was raised.
+    For most programs that is the last line. Node and bun print a stack and their version after the error. For them it
+    is the error's own lines and the place where it was raised.
     """
     lines = _printable(printed).splitlines()
     message = _javascript_error(lines) or next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -57,7 +57,7 @@ def last_error(printed: bytes, longest: int = 300) -> str:
 
 
 def is_javascript_error(printed: bytes) -> bool:
-    """Whether a program ended like node or bun with an uncaught error."""
+    """Whether the output is that of node or bun for an uncaught error."""
     return bool(_javascript_error(_printable(printed).splitlines()))
 
 
@@ -79,6 +79,6 @@ def _javascript_error(lines: list[str]) -> str:
 
 
 def _printable(printed: bytes) -> str:
-    """Decoded, colours and control characters gone; lines are kept."""
+    """Decode text and remove colours and control characters, but not line breaks."""
     text = _ESCAPES.sub("", printed.decode(errors="replace")).replace("\r\n", "\n")
     return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text).strip()

@@ -1,4 +1,4 @@
-"""Files of agentv on disk: errors as messages, the directory in a user's home, and leftovers of killed processes."""
+"""Files of agentv on disk: error messages, the directory in a user's home, and cleanup after killed processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
-    """What the system said, in the words of a user: `cannot write /x/index.jsonl: no space is left on the disk`."""
+    """Return a StoreError for a system error: `cannot write /x/index.jsonl: no space left on the disk`."""
     reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
     return StoreError(f"cannot {action} {path}: {reason}")
 
@@ -47,7 +47,7 @@ def make(texts: Mapping[Path, str]) -> Made:
     """Write the files that do not exist yet.
 
     Raises:
-        StoreError: one cannot be written.
+        StoreError: a file cannot be written.
     """
     written, kept = list[Path](), list[Path]()
     for path, text in texts.items():
@@ -57,28 +57,28 @@ def make(texts: Mapping[Path, str]) -> Made:
                 file.write(text)
             written.append(path)
         except OSError as error:
-            if not os.path.isfile(path):  # noqa: PTH113  # which raises nothing
+            if not os.path.isfile(path):  # noqa: PTH113  # never raises
                 raise store_error("write", path, error) from error
             kept.append(path)
     return Made(tuple(written), tuple(kept))
 
 
 def agentv_home(env: Mapping[str, str]) -> Path:
-    """`$AGENTV_HOME`, else `~/.agentv`.
+    """Return `$AGENTV_HOME`, or else `~/.agentv`.
 
     Raises:
-        RuntimeError: the user has no home.
+        RuntimeError: the user has no home directory.
     """
     home = env.get("AGENTV_HOME")
     return Path(home).absolute() if home else Path.home() / ".agentv"
 
 
 OLD_S = 3600.0
-"""Seconds after which a file that nobody here writes is a leftover: on a shared disk, its process may be elsewhere."""
+"""Minimum age in seconds of files to remove: on a shared disk, their process may be running on another machine."""
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process of that number runs here; where the system does not say, it does."""
+    """Whether a process with this id is running, or the system does not reveal it."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -89,12 +89,12 @@ def is_alive(process: int) -> bool:
 
 
 def sweep(directory: Path, pattern: str, *, old_s: float = OLD_S) -> None:
-    """Remove the files of a directory that dead processes left.
+    """Remove files in a directory that dead processes left behind.
 
     Args:
-        directory: where they lie.
-        pattern: of their names; its first group is the number of the process.
-        old_s: how long ago they were last written to, at least.
+        directory: the directory, without its subdirectories.
+        pattern: regex of the names, whose first group is the process id.
+        old_s: minimum age in seconds since the last write.
     """
     left = re.compile(pattern)
     with suppress(OSError), os.scandir(directory) as entries:
@@ -106,23 +106,23 @@ def sweep(directory: Path, pattern: str, *, old_s: float = OLD_S) -> None:
                 if time.time() - entry.stat().st_mtime < old_s:
                     continue
                 if entry.is_dir():
-                    import shutil  # which loads three compressors
+                    import shutil  # imports three compression modules
 
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
-                    os.unlink(entry.path)  # noqa: PTH108  # an entry has its path as text
+                    os.unlink(entry.path)  # noqa: PTH108
 
 
 @cache
 def temporary_prefix() -> str:
-    """What the names of this process's temporary directories begin with; those of dead processes are removed.
+    """Return the prefix for this process's temporary directories, and remove the directories of dead processes.
 
-    Processes are distinguished by number within one namespace of them, such as a container's.
+    The prefix contains the PID namespace, because process ids are unique only within one, such as a container's.
     """
     from tempfile import gettempdir
 
     try:
-        namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116  # no file
+        namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     except OSError:
         namespace = 0
     sweep(Path(gettempdir()), rf"agentv-(\d+)-{namespace}-.+", old_s=0.0)

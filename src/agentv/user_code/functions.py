@@ -1,4 +1,4 @@
-"""Users' Python functions: loaded by the paths of their files, called with what they ask for."""
+"""Users' Python functions: loading them from files and modules, and calling them with the parameters they declare."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """Which offered value goes where in a call. Made once for a function, used for every call of it.
+    """How to pass offered values to a function. It is created once per function and used for every call.
 
     Attributes:
-        positional: names of the offered values that go in front, in order.
+        positional: names of the offered values that are passed by position, in order.
         named: parameter → name of the offered value.
     """
 
@@ -35,27 +35,27 @@ class CallPlan:
 
     @property
     def used(self) -> frozenset[str]:
-        """The names of the offered values that are used."""
+        """The names of the offered values that the call uses."""
         return frozenset((*self.positional, *self.named.values()))
 
     def bind(self, function: Callable[..., T], offered: Mapping[str, Any]) -> Callable[[], T]:
-        """The call, ready to be made, with these values."""
+        """Return the call of the function with these values, not yet made."""
         positional = [offered[name] for name in self.positional]
         return partial(function, *positional, **{parameter: offered[name] for parameter, name in self.named.items()})
 
 
 def plan_call(function: Callable[..., Any], offered: Collection[str], single: str) -> CallPlan:
-    """How to call a function that asks by the names of its parameters for what is offered.
+    """Return the plan to call a function with the offered values that its parameters name.
 
-    A single required parameter of another name gets the value named `single`; so does the first parameter of a
-    function that requires none and asks for nothing. One with `**kwargs` gets everything.
+    If exactly one required parameter has another name, it gets the value named `single`. So does the first parameter
+    of a function that requires none and names no offered value. A function with `**kwargs` gets all values.
 
     Raises:
-        ForeignError: it requires a parameter that is not offered; the failure's code is `bad-signature`.
+        ForeignError: the function requires a parameter that is not offered (code `bad-signature`).
     """
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError) as error:  # some functions written in C have none
+    except (TypeError, ValueError) as error:  # some functions written in C have no signature
         message = f"cannot inspect the parameters of {function!r}: {error}"
         raise ForeignError(Failure("bad-signature", message)) from None
     plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
@@ -68,19 +68,19 @@ def plan_call(function: Callable[..., Any], offered: Collection[str], single: st
         message = f"{_name(function)} has the parameters {', '.join(missing)}; available: {', '.join(offered)}"
         raise ForeignError(Failure("bad-signature", message))
     by_position = takewhile(lambda one: one.kind is one.POSITIONAL_ONLY and one.name in named, plain)
-    front = {one.name: named[one.name] for one in by_position}  # up to the first that is left to its default
+    front = {one.name: named[one.name] for one in by_position}  # up to the first one that keeps its default
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         named = {name: name for name in offered if name not in front} | named
-    elif not plain and parameters:  # nothing but *args
+    elif not plain and parameters:  # only *args
         front = {single: single}
     return CallPlan(tuple(front.values()), {name: value for name, value in named.items() if name not in front})
 
 
 def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], single: str) -> dict[str, Any]:
-    """The keyword arguments that a function asks for by name, out of what is offered, as `plan_call` has it.
+    """Return the keyword arguments for a function, by the rules of `plan_call`.
 
     Raises:
-        ForeignError: it requires a parameter that is not offered, or cannot be called with keywords alone.
+        ForeignError: the function requires a parameter that is not offered, or has positional-only parameters.
     """
     plan = plan_call(function, offered, single)
     if plan.positional:
@@ -89,7 +89,7 @@ def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], sing
 
 
 def _unknown_parameter(plain: Sequence[inspect.Parameter], named: Mapping[str, str], single: str) -> str | None:
-    """The parameter of a name of its own that gets the lone value; None where that is clear to be nobody."""
+    """Return the parameter with another name that gets the value `single`, or None."""
     required = [one.name for one in plain if one.default is one.empty]
     if single in named:
         return None
@@ -109,10 +109,11 @@ _seen_lock = Lock()
 
 
 def load_function(name: str, file: str | None = None, module: str | None = None) -> Callable[..., Any]:
-    """The function `name` (dotted for a method) of a file or of an importable module.
+    """Return the function `name` (dotted for a method) of a file or of an importable module.
 
     Raises:
-        ForeignError: no such file, module or function, or it raises when loaded: once, and the same for all its calls.
+        ForeignError: there is no such file, module or function, or loading it raised. It is loaded only once; later
+            calls raise the same failure.
     """
     home = load_module(file, module)
     found: Any = home
@@ -123,11 +124,11 @@ def load_function(name: str, file: str | None = None, module: str | None = None)
         names = [one for one, value in vars(home).items() if callable(value) and not one.startswith("_")]
         known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
         raise ForeignError(Failure("cannot-load", f"{place} has no function '{name}'{known}"))
-    return found  # type: ignore[no-any-return]  # foreign: only its being callable is known
+    return found  # type: ignore[no-any-return]  # user code: only known to be callable
 
 
 def load_module(file: str | None, module: str | None) -> ModuleType:
-    """The module in a file, or of a name, loaded once; a failure is kept, too."""
+    """Load a module from a file or by its name. It is loaded only once, even if it fails."""
     key = file or module or ""
     with _locks.setdefault(key, RLock()):
         if key in _failed:
@@ -143,7 +144,7 @@ def load_module(file: str | None, module: str | None) -> ModuleType:
 def _from_file(path: str) -> ModuleType:
     name = Path(path).stem
     known = sys.modules.get(name)
-    if known is not None and getattr(known, "__file__", None) != path:  # of another file
+    if known is not None and getattr(known, "__file__", None) != path:  # another file's module
         name = f"agentv_user_{name}"
         known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", None) == path:
@@ -162,7 +163,7 @@ def _from_file(path: str) -> ModuleType:
 
 
 def newly_loaded() -> list[str]:
-    """The files of modules that were loaded since the last call."""
+    """Return the files of the modules that were loaded since the last call."""
     with _seen_lock:
         if len(_seen) == len(sys.modules):
             return []

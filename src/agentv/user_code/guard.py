@@ -1,4 +1,4 @@
-"""The guard around user code, the only place where any exception is caught."""
+"""The guard around user code, the only place that catches every exception."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class ForeignError(Exception):
-    """Foreign code raised, or tried to end the process. `failure` says what and where."""
+    """User code raised, or tried to exit the process. `failure` describes what happened and where."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -26,18 +26,18 @@ class ForeignError(Exception):
 
 
 OURS = (ForeignError, SignalError)
-"""Exceptions that pass a guard: failures that are reported already, and signals, which user code does not raise."""
+"""Exceptions that pass through a guard: failures that another guard has converted, and signals."""
 
 
 @contextmanager
 def foreign_code(code: str, what: str) -> Iterator[None]:
-    """Run foreign code in the body; whatever it raises comes out as a ForeignError, and a fork of it ends here.
+    """Convert exceptions of user code in the body to ForeignError, and end a process that the body forked.
 
-    That is every BaseException but a cancellation: where the body awaits, it is the waiting that is cancelled.
+    Every BaseException is converted, except a cancellation, because it may be the current task that is cancelled.
 
     Args:
         code: the failure's slug, such as `assertion-raised`.
-        what: whose code it is, to begin the message with.
+        what: owner of the code, with which the message begins.
 
     Raises:
         ForeignError: the body raised, or called `sys.exit`.
@@ -48,28 +48,28 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
     except OURS:
         raise
     except BaseException as error:
-        if "asyncio" in sys.modules:  # else there are no tasks, and it stays unloaded
-            from asyncio import CancelledError  # waits for a thread that is importing it
+        if "asyncio" in sys.modules:  # without asyncio there are no tasks, so do not import it
+            from asyncio import CancelledError  # not via sys.modules, as another thread may be importing it
 
             if isinstance(error, CancelledError):
                 raise
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
     finally:
-        if os.getpid() != process:  # else two processes would answer
+        if os.getpid() != process:  # otherwise two processes would continue the run
             os._exit(0)
 
 
 @contextmanager
 def apart_from_output() -> Iterator[None]:
-    """In the body, what plugins print goes to stderr, since stdout is for programs."""
+    """In the body, redirect the output of plugins to stderr, because stdout is for results only."""
     with redirect_stdout(sys.stderr):
         yield
 
 
 def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
-    """The value of a foreign function of one argument, or a Failure where it raises.
+    """Return the value of a user's function of one argument, or a Failure if it raises.
 
-    The same guard as `foreign_code` for the hot path, where a context manager for every assertion is too dear.
+    This is the same guard as `foreign_code`, for hot paths where a context manager is too slow.
     """
     try:
         return function(argument)
@@ -81,7 +81,7 @@ def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T 
 
 @contextmanager
 def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[None]:
-    """Have an exception of the body come out as another one; where `translate` gives None, as it is."""
+    """Replace an exception of the body with the one that `translate` returns, if any."""
     try:
         yield
     except Exception as error:
@@ -92,9 +92,9 @@ def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[N
 
 
 def describe(error: BaseException) -> str:
-    """What was raised, its notes, and the line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
+    """Describe an exception with its notes and the user's line: `raised ValueError: no (grade.py:12, in score)`."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]  # what the one task of a task group raised
+        error = error.exceptions[0]  # raised by the only failed task of a task group
     message = str(error)
     shown = f"{type(error).__name__}: {message}" if message else type(error).__name__
     shown = "; ".join((shown, *(str(note) for note in getattr(error, "__notes__", ()))))
@@ -102,7 +102,7 @@ def describe(error: BaseException) -> str:
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
-        # frames of this module blame their caller, as do those that hide themselves as pytest asks
+        # skip frames of this module, and those that set `__tracebackhide__` as for pytest
         if code.co_filename != __file__ and "__tracebackhide__" not in frame.f_locals:
             place = f" ({Path(code.co_filename).name}:{line}, in {code.co_name})"
     return f"{verb} {shown}{place}"

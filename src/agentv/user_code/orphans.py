@@ -1,7 +1,7 @@
-"""Processes that lost their parent: found by the call that they were started for, and ended.
+"""Orphaned processes, found by the call that started them, and killed.
 
-On Linux the process of a command adopts every process that loses its parent below it (PR_SET_CHILD_SUBREAPER), also one
-in a session of its own. Elsewhere only process groups can be ended (`processes.py`).
+On Linux, the process of a command adopts every orphan among its descendants (PR_SET_CHILD_SUBREAPER), even one with its
+own session. On other systems only process groups can be killed (`processes.py`).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from contextlib import suppress
 from itertools import count
 
 MARK = "AGENTV_STARTED_BY"
-"""Variable of every program that is started for a call: which run, and which call of it."""
+"""Environment variable of every program that is started for a call, with the ids of the run and the call."""
 
 _RUN = os.urandom(8).hex()
 _calls = count(1)
-_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # from <linux/prctl.h>
 _KILL_TIMEOUT_S = 2.0
 _LOOK_S = 0.002
 _adopted: list[int] = []
-"""The process that adopts, which is this one, unless this is a fork of it."""
+"""The process id of the command that adopts orphans, if this is that process or a fork of it."""
 
 _killed: set[int] = set()
-"""Orphans that were killed, and whose status nobody has asked for yet."""
+"""Orphans that were killed but not yet reaped."""
 
 
 def adopt_orphans() -> None:
-    """Have all processes below this one that lose their parent become its children, and show which run they are of."""
+    """Make this process adopt all orphans among its descendants, and mark them with the run."""
     os.environ[MARK] = f"{_RUN}.0"
     if sys.platform != "linux":
         return
@@ -41,22 +41,22 @@ def adopt_orphans() -> None:
 
 
 def kill_with_parent() -> None:
-    """Have this process killed when the thread that started it ends, on Linux."""
+    """On Linux, make the kernel kill this process when the thread that started it ends."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             _prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _prctl(*arguments: int) -> None:
-    """Call the C library, at the start of each command: `ctypes` takes as long to load as all that stands in front."""
+    """Call `prctl` of the C library, without `ctypes`, whose import would double the startup time up to here."""
     from _ctypes import call_function, dlopen, dlsym
 
-    program = dlopen(None, 0)  # type: ignore[arg-type]  # None is this program, and its libraries
+    program = dlopen(None, 0)  # type: ignore[arg-type]  # None is this program with its libraries
     call_function(dlsym(program, "prctl"), arguments)
 
 
 def marked(environment: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
-    """An environment for the programs of one call, and the mark by which they are found again."""
+    """Return the environment for the programs of one call, and the mark that identifies them."""
     if not _adopted:
         return dict(environment), b""
     mark = f"{_RUN}.{next(_calls)}"
@@ -64,11 +64,11 @@ def marked(environment: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
 
 
 def end_orphans(mark: bytes, started: Container[int]) -> bool:
-    """Kill what was started for a call and lost its parent; whether there was anything.
+    """Kill the orphans of a call that has ended. Return whether there were any.
 
     Args:
-        mark: of the call, which has ended.
-        started: children that are no orphans, and are not looked at.
+        mark: the call's mark.
+        started: direct children, which are not orphans and are left alone.
     """
     if not _adopted or not mark:
         return False
@@ -81,7 +81,9 @@ def end_orphans(mark: bytes, started: Container[int]) -> bool:
     own_session = os.getsid(0)
     for one in found:
         state, _, session = _status(one)
-        if state == b"Z" and (one in _killed or session not in (own_session, one)):  # of these, nobody else asks
+        if state == b"Z" and (
+            one in _killed or session not in (own_session, one)
+        ):  # only these: others are reaped by their owners
             _killed.discard(one)
             with suppress(ChildProcessError):
                 os.waitpid(one, os.WNOHANG)
@@ -89,7 +91,7 @@ def end_orphans(mark: bytes, started: Container[int]) -> bool:
 
 
 def end_all_children() -> None:
-    """Kill all children of this process, and theirs, which become its own as theirs end."""
+    """Kill all descendants of this process. Grandchildren become its children when their parents end."""
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     while time.monotonic() < deadline:
         for child in _children():
@@ -103,7 +105,7 @@ def end_all_children() -> None:
 
 
 def end_all_programs() -> None:
-    """Kill all that shows that it was started by this run, and what is below it. For when the run has been killed."""
+    """Kill all processes that this run started, and their descendants, after the run itself was killed."""
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     run = f"{MARK}={_RUN}.".encode()
     while time.monotonic() < deadline:
@@ -116,10 +118,10 @@ def end_all_programs() -> None:
 
 
 def tree_of(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
-    """Processes and all that is below them.
+    """Return processes with all their descendants.
 
     Args:
-        roots: where to begin.
+        roots: the processes to start from.
         parents: process → its parent.
     """
     below = defaultdict(list)
@@ -135,10 +137,10 @@ def tree_of(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
 
 
 def _children() -> list[int]:
-    """The processes that the main thread started, or that were adopted; elsewhere all children."""
+    """Return the processes that the main thread started or that were adopted; without that file, all children."""
     own = os.getpid()
     try:
-        with open(f"/proc/{own}/task/{own}/children", "rb") as file:  # noqa: PTH123  # pathlib is loaded by nobody yet
+        with open(f"/proc/{own}/task/{own}/children", "rb") as file:  # noqa: PTH123  # avoids the import of pathlib
             return [int(one) for one in file.read().split()]
     except OSError:
         return [one for one in _processes() if _parent_of(one) == own]
@@ -151,20 +153,20 @@ def _kill(process: int) -> None:
 
 def _processes() -> Iterator[int]:
     try:
-        return (int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208  # as above
+        return (int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
     except OSError:
         return iter(())
 
 
 def _parent_of(process: int) -> int:
-    """0 where it is gone."""
+    """Return the parent of a process, or 0 if the process has ended."""
     return _status(process)[1]
 
 
 def _status(process: int) -> tuple[bytes, int, int]:
-    """State, parent and session of a process. Source: proc(5), /proc/pid/stat."""
+    """Return the state, parent and session of a process. Source: proc(5), /proc/pid/stat."""
     try:
-        with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123  # as above
+        with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
             state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
     except (OSError, ValueError):
         return b"", 0, 0
@@ -172,9 +174,9 @@ def _status(process: int) -> tuple[bytes, int, int]:
 
 
 def _shows(process: int, mark: bytes) -> bool:
-    """Whether a process was started with a variable that begins so. One that has ended shows none."""
+    """Whether the environment of a process contains the mark. A process that has ended has no environment."""
     try:
-        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123  # as above
+        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123
             return mark in file.read()
     except OSError:
         return False

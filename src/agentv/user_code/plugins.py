@@ -1,9 +1,9 @@
-"""Plugins: entry points of installed packages, and the tables that extensions add.
+"""Plugins: entry points of installed packages, and the tables of extensions.
 
-Entry points are found by reading metadata alone, and imported when one is used. `importlib.metadata` takes 30 to 150 ms
-to answer the same question, which every run would pay. This takes 2 ms: it opens `entry_points.txt` in each
-`*.dist-info` and `*.egg-info` directory on `sys.path`, and parses those that name a group of ours. As there, of two
-distributions with one name the first on the path counts.
+Entry points are found from metadata alone, and imported on first use. The search opens `entry_points.txt` in each
+`*.dist-info` and `*.egg-info` directory on `sys.path`, and parses those that name one of agentv's groups. That takes
+2 ms for each run, instead of 30 to 150 ms with `importlib.metadata`. As there, the first of several distributions with
+the same name counts.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from agentv.user_code.guard import ForeignError, apart_from_output, foreign_code
 from agentv.version import __version__
 
 MOST_FILES = 5_000
-"""Files of a plugin whose contents its identity covers."""
+"""Most files of a plugin that its digest covers."""
 
 _OURS = lazy_pattern(rb"^[ \t]*\[agentv\.", re.MULTILINE)
 _VALUE = lazy_pattern(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*(?P<attribute>\w+(?:\.\w+)*))?\s*(?:\[.*\])?")
 
 
 class BadPluginError(Exception):
-    """A plugin names what is not there, or what cannot be registered. `file` and `line` say where."""
+    """A plugin's entry point or table is invalid. `file` and `line` are its place."""
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
@@ -74,50 +74,50 @@ class BadPluginError(Exception):
 
 
 def installed_plugins() -> tuple[Plugin, ...]:
-    """The entry points of our groups that installed packages have, in the order of `sys.path`. Imports nothing."""
+    """Return the entry points of installed packages in agentv's groups, in the order of `sys.path`. Import nothing."""
     seen: set[str] = set()
     found: list[Plugin] = []
     for path in sys.path:
         directory = path or os.curdir
         try:
-            changed_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116  # text, as sys.path has it
+            changed_ns = os.stat(directory).st_mtime_ns  # noqa: PTH116
         except (OSError, ValueError):
             changed_ns = 0
-        for distribution, plugins in _found_in(os.path.abspath(directory), changed_ns):  # noqa: PTH100  # as it lies
+        for distribution, plugins in _found_in(os.path.abspath(directory), changed_ns):  # noqa: PTH100  # keeps symlinks
             if distribution not in seen:
                 seen.add(distribution)
                 found += plugins
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)  # more than is on any path: with fewer, each search of the path would read all again
-def _found_in(directory: str, changed_ns: int) -> tuple[tuple[str, tuple[Plugin, ...]], ...]:  # noqa: ARG001  # a key
-    """The distributions in a directory with their plugins, read again when the directory has changed."""
+@lru_cache(maxsize=4096)  # larger than any sys.path: with a smaller cache, each search would read everything again
+def _found_in(directory: str, changed_ns: int) -> tuple[tuple[str, tuple[Plugin, ...]], ...]:  # noqa: ARG001  # part of the cache key
+    """Return the distributions in a directory with their plugins."""
     try:
         names = sorted(one.name for one in os.scandir(directory) if one.name.endswith((".dist-info", ".egg-info")))
-    except (OSError, ValueError):  # a zip file, or nothing
+    except (OSError, ValueError):  # a zip file, or missing
         return ()
     return tuple(
         (
             re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower(),
-            tuple(_of_distribution(os.path.join(directory, name))),  # noqa: PTH118  # hot: once a package
+            tuple(_of_distribution(os.path.join(directory, name))),  # noqa: PTH118  # runs for every package
         )
         for name in names
     )
 
 
 def _of_distribution(metadata: str) -> Iterator[Plugin]:
-    file = os.path.join(metadata, "entry_points.txt")  # noqa: PTH118  # hot: once a package
+    file = os.path.join(metadata, "entry_points.txt")  # noqa: PTH118
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123  # as above
+        with open(file, "rb") as opened:  # noqa: PTH123
             text = opened.read()
     except OSError:
         return
     if not _OURS.search(text):
         return
-    package, _, version = Path(metadata).stem.partition("-")  # as installers write it, and setuptools before a build
+    package, _, version = Path(metadata).stem.partition("-")  # NAME-VERSION, or only NAME in a source tree
     package, version = package.replace("_", "-"), version.partition("-")[0]
-    place = os.path.abspath(file)  # noqa: PTH100  # as it lies
+    place = os.path.abspath(file)  # noqa: PTH100
     kinds = {**GROUPS, EXTENSIONS: EXTENSIONS}
     group = ""
     for number, raw in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
@@ -130,7 +130,7 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
 
 
 def import_plugin(plugin: Plugin) -> object | Problem:
-    """What a plugin's entry point names, or why it cannot be imported. What it prints goes to stderr."""
+    """Return the object that a plugin's entry point names, or a Problem. Its output goes to stderr."""
     try:
         with apart_from_output(), foreign_code("bad-plugin", plugin.title):
             return _named(plugin)
@@ -139,7 +139,7 @@ def import_plugin(plugin: Plugin) -> object | Problem:
 
 
 def problem_with(plugin: Plugin, error: BaseException) -> Problem:
-    """What went wrong with a plugin, where its own code went wrong, and what to do."""
+    """Return the Problem for an exception of a plugin, with the place in its code and a hint."""
     file, line = _place_of(error) or (plugin.file, plugin.line)
     what = str(error) if isinstance(error, BadPluginError) else _describe_error(error)
     message = f"{plugin.title} cannot be loaded: {what} ({_shown(file)}:{line})"
@@ -166,7 +166,7 @@ def _named(plugin: Plugin) -> object:
     value: Any = module
     for part in (found["attribute"] or "").split("."):
         if part and not hasattr(value, part):
-            import difflib  # only for the hint of a mistake
+            import difflib
 
             near = difflib.get_close_matches(part, dir(value), 1)
             suggestion = f"; did you mean '{near[0]}'?" if near else ""
@@ -177,7 +177,7 @@ def _named(plugin: Plugin) -> object:
 
 
 def _place_of(error: BaseException) -> tuple[str, int] | None:
-    """The file and line that an error is of: of a SyntaxError the line that is wrong, else where it was raised."""
+    """Return the file and line of an error: the invalid line for a SyntaxError, or else where it was raised."""
     if isinstance(error, BadPluginError):
         return (error.file, error.line or 1) if error.file else None
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
@@ -190,19 +190,20 @@ def _place_of(error: BaseException) -> tuple[str, int] | None:
 
 
 def _shown(path: str) -> str:
-    """A path from the working directory where it lies below it."""
-    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # it ends with a slash
+    """Return a path relative to the working directory if it is below it, or else unchanged."""
+    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # ends with a slash
     return path.removeprefix(here)
 
 
 _plugin_at: dict[str, Plugin] = {}
-"""File of a plugin that was imported → the plugin: to say whose fault an exception is."""
+"""File of an imported plugin → the plugin, to attribute exceptions to it."""
 
 
 def plugin_at_fault(error: BaseException) -> tuple[Plugin, str] | None:
-    """The plugin in whose code an exception was raised, and where: `ValueError: no (acme.py:12)`; None: in no plugin's.
+    """Return the plugin that raised an exception, with its description (`ValueError: no (acme.py:12, in refuses)`).
 
-    For what comes out of methods that are called in too many places to guard each, such as `refuses`.
+    Return None if the exception did not come from a plugin. This is for methods such as `refuses`, whose calls are too
+    many to guard each of them.
     """
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         plugin = _plugin_at.get(frame.filename)
@@ -212,7 +213,7 @@ def plugin_at_fault(error: BaseException) -> tuple[Plugin, str] | None:
 
 
 def code_of_plugin(plugin: Plugin) -> PluginCode:
-    """Whose code a plugin is that was imported: with the sha256 of its files, as an edit changes no version."""
+    """Return the identity of an imported plugin. It contains a hash of the files, because edits keep the version."""
     digest = hashlib.sha256()
     for path, shown in note_files(plugin):
         digest.update(f"{shown}\0".encode("utf-8", "surrogateescape"))
@@ -221,7 +222,7 @@ def code_of_plugin(plugin: Plugin) -> PluginCode:
 
 
 def note_files(plugin: Plugin) -> list[tuple[Path, str]]:
-    """The files of a plugin that was imported, whose exceptions are its fault from now on."""
+    """Return the files of an imported plugin, and register them for `plugin_at_fault`."""
     files = _files_of(plugin.value.partition(":")[0].strip())
     for path, _ in files:
         _plugin_at.setdefault(str(path), plugin)
@@ -229,13 +230,13 @@ def note_files(plugin: Plugin) -> list[tuple[Path, str]]:
 
 
 def _files_of(module: str) -> list[tuple[Path, str]]:
-    """The files of the outermost package, or the one file, that a module is of, with their paths inside it."""
+    """Return the files of a module's top-level package, or its single file, with their paths inside the package."""
     parts = module.split(".")
     names = (".".join(parts[: number + 1]) for number in range(len(parts)))
     found = (getattr(sys.modules.get(name), "__file__", None) for name in names)
     file = next((Path(one) for one in found if isinstance(one, str)), None)
     if file is None:
-        return []  # a namespace without code
+        return []  # a namespace package without code
     if file.stem != "__init__":
         return [(file, file.name)]
     inside = (Path(folder, name) for folder, _, names in os.walk(file.parent) for name in names)
@@ -248,23 +249,23 @@ _CLASSES = {
     OPTIONS: "click:Option",
     DIALECTS: "agentv.authoring.dialects.recognition:Dialect",
 }
-"""Kind → the class of what is registered, where there is one."""
+"""Kind of plugin → the class that its objects must have."""
 
 
 _OWN_TABLES = {CASE_KEYS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SUITE_KEYS}
-"""Tables whose names mean something only where the code of agentv itself asks for them."""
+"""Tables for agentv's own extensions only, because agentv's code looks up specific names in them."""
 
 
 def added(kind: str) -> dict[str, str]:
-    """Everything of a kind that extensions add, then what installed packages add: name → place."""
+    """Return name → import path for everything of a kind: of agentv's own extensions, then of installed packages."""
     return registered(kind) | source_of(kind).places
 
 
 def added_value(kind: str, name: str) -> Any:
-    """What is added by a name, imported; None: nothing is.
+    """Import the object of a name and return it, or None if the name is unknown.
 
     Raises:
-        PluginError: it is a package's that is broken.
+        PluginError: the name is that of an installed package's plugin, which is broken.
     """
     if name in registered(kind):
         return loaded(kind, name)
@@ -275,25 +276,25 @@ def added_value(kind: str, name: str) -> Any:
 
 
 def usable(kind: str, names: Iterable[str]) -> list[Any]:
-    """What is added by these names, imported, without what is broken: for who asks all of them."""
+    """Import the objects of these names and return them, without those of broken plugins."""
     found = source_of(kind)
     return [added_value(kind, name) for name in names if not isinstance(found.find(name), Problem)]
 
 
 def broken_extensions() -> list[str]:
-    """What is wrong with extensions of installed packages, of which nothing can be used."""
+    """Return the messages about broken extensions of installed packages."""
     found = source_of_extensions()
     return [one.message for name in sorted(found.places) if isinstance(one := found.find(name), Problem)]
 
 
 def source_of_extensions() -> PluginSource:
-    """The extensions that installed packages have."""
+    """Return the extensions of installed packages."""
     own = (one for one in installed_plugins() if one.kind == EXTENSIONS)
     return PluginSource(own, NameRules(extensions().keys()), _with_tables)
 
 
 def plugins_of(kind: str) -> tuple[Plugin, ...]:
-    """The installed plugins of a kind: entry points of its group, then names in the tables of extensions."""
+    """Return the installed plugins of a kind: entry points of its group, then names in the tables of extensions."""
     installed = installed_plugins()
     own = [one for one in installed if one.kind == kind]
     if any(one.kind == EXTENSIONS for one in installed):
@@ -306,13 +307,13 @@ def plugins_of(kind: str) -> tuple[Plugin, ...]:
 
 
 def source_of(kind: str) -> PluginSource:
-    """What extensions of installed packages add of a kind that eval files do not name."""
+    """Return the plugins of a kind that eval files do not name."""
     return PluginSource(plugins_of(kind), NameRules(reserved(kind), form=ANY_NAME), _value_of)
 
 
 @cache
 def _with_tables(plugin: Plugin) -> LoadedPlugin | Problem:
-    """The module of an extension, or why it cannot be used."""
+    """Return the module of an extension, or a Problem if it is invalid."""
     module = import_plugin(plugin)
     if isinstance(module, Problem):
         return module
@@ -333,7 +334,7 @@ def _faults(module: object) -> Iterator[str]:
         if not name.isupper() or name.startswith("_") or not (name in kinds() or isinstance(table, dict)):
             continue
         if name not in kinds():
-            import difflib  # only for the hint of a mistake
+            import difflib
 
             near = difflib.get_close_matches(name, kinds(), 1)
             yield f"no extension has a table {name}" + (f"; did you mean {near[0]}?" if near else "")
@@ -344,7 +345,7 @@ def _faults(module: object) -> Iterator[str]:
 
 
 def _of_table(extension: Plugin, module: Any, kind: str) -> Iterator[Plugin]:
-    """The names of one table, each at its line of the module."""
+    """Yield a plugin for each name in a table of an extension, with its line in the module."""
     file = str(getattr(module, "__file__", None) or extension.file)
     for name, place in getattr(module, kind, {}).items():
         shown = name.removeprefix(".") if kind == EXPORT_FORMATS else name
@@ -352,7 +353,7 @@ def _of_table(extension: Plugin, module: Any, kind: str) -> Iterator[Plugin]:
 
 
 def _written(name: str, file: str) -> tuple[int, int]:
-    """The line and column of a name in a module; the first ones, where it is put together."""
+    """Return the line and column of a name in a module, or the first ones if the name is computed."""
     for number, text in enumerate(linecache.getlines(file), 1):
         for quoted in (f'"{name}"', f"'{name}'"):
             if quoted in text:
@@ -362,7 +363,7 @@ def _written(name: str, file: str) -> tuple[int, int]:
 
 def _value_of(plugin: Plugin) -> LoadedPlugin | Problem:
     if plugin.kind in (SIGNS, COMMAND_SECTIONS):
-        return _noted(plugin, plugin.value)  # a name, of a dialect or a section
+        return _noted(plugin, plugin.value)  # the value is the name of a dialect or section
     value = import_plugin(plugin)
     if isinstance(value, Problem):
         return value
@@ -375,4 +376,6 @@ def _value_of(plugin: Plugin) -> LoadedPlugin | Problem:
 
 def _noted(plugin: Plugin, value: object) -> LoadedPlugin:
     note_files(plugin)
-    return LoadedPlugin(value, PluginCode(plugin.title, plugin.owner, plugin.owner))  # a key of no answer or grade
+    return LoadedPlugin(
+        value, PluginCode(plugin.title, plugin.owner, plugin.owner)
+    )  # no digest: not part of a cache key

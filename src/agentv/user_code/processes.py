@@ -1,4 +1,4 @@
-"""Other programs: run in a process group of their own, bounded in time and output, never left behind."""
+"""Other programs, run in their own process groups with limits on time and output, and always cleaned up."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 
 OUTPUT_LIMIT = 10_000_000
-"""Bytes that a program may print before it is stopped (SPEC section 12)."""
+"""Most bytes that a program can print before it is killed (SPEC section 12)."""
 
 STDERR_KEPT = 65_536
-"""Bytes of stderr that are kept, its last ones: it is a log, so that there is too much of it is no failure."""
+"""Number of last bytes of stderr that are kept. It is a log, so its size is not limited."""
 
 GRACE_S = 0.5
-"""Seconds that are left to a program's children to finish what they print, once it has ended itself."""
+"""Seconds for a program's children to finish their output after the program itself has ended."""
 
 KILL_TIMEOUT_S = 5.0
-"""Seconds for a killed program to end."""
+"""Seconds to wait for a killed program to end."""
 
 _CHUNK = 65_536
 _POLL_S = 0.05
@@ -41,11 +41,11 @@ _SPINS = 20
 _TRANSIENT = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
 _alive: set[int] = set()
 _marks: dict[int, bytes] = {}
-"""Process of `start_program` → the mark of what it starts."""
+"""Process of `start_program` → the mark of its descendants."""
 
 
 class Finished(Struct, frozen=True):
-    """A program that ended by itself. `status` is negative where a signal ended it: -9 for SIGKILL."""
+    """The result of a program that ended by itself. `status` is negative if a signal killed it: -9 for SIGKILL."""
 
     status: int
     stdout: bytes
@@ -55,21 +55,20 @@ class Finished(Struct, frozen=True):
 async def run_program(
     command: Command, *, stdin: bytes, env: Mapping[str, str], timeout_s: float, limit: int = OUTPUT_LIMIT
 ) -> Finished | Failure:
-    """Start a program, feed it, and collect what it prints: stdout whole, of stderr the last `STDERR_KEPT` bytes.
+    """Run a program with this input, and collect its whole stdout and the last STDERR_KEPT bytes of its stderr.
 
-    Its whole process group is killed when it ends, when `timeout_s` seconds are over, when it prints more than
-    `limit` bytes, and when the caller is cancelled: nothing that it started in its session is left. What it started in
-    sessions of their own is killed too, in the process of a command (`orphans.py`). Children that outlive it
-    and keep its output open get `GRACE_S` seconds; what was printed until then counts.
+    Its process group is killed when it ends, after `timeout_s` seconds, when it prints more than `limit` bytes, and
+    when the caller is cancelled. In the process of a command, its descendants with other sessions are killed too
+    (`orphans.py`). Children that outlive the program and keep its output open have GRACE_S seconds to finish.
 
     Returns:
-        The ended program, or a Failure with code `cannot-start`, `timeout` or `output-too-large`.
+        The result, or a Failure with the code `cannot-start`, `timeout` or `output-too-large`.
     """
     from agentv.user_code.orphans import marked
 
     environment, mark = marked(env)
     try:
-        process = Popen(  # noqa: ASYNC220  # without giving way to other tasks: a cancelled caller knows its process
+        process = Popen(  # noqa: ASYNC220  # with an await here, a cancelled caller could lose the process
             ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv,
             stdin=PIPE,
             stdout=PIPE,
@@ -92,7 +91,7 @@ async def run_program(
     finally:
         kill_group(process.pid)
         streams.close()
-        with suppress(TimeoutError):  # what the kernel holds on to is not waited for
+        with suppress(TimeoutError):  # do not wait for a process that the kernel cannot end
             async with asyncio.timeout(KILL_TIMEOUT_S):
                 await _reaped(process)
         await _end_leftovers(mark)
@@ -104,17 +103,17 @@ async def run_program(
 async def start_program(
     command: Command, *, env: Mapping[str, str], stdout: int = PIPE, line_limit: int = 1 << 16
 ) -> Process:
-    """Start a program as the leader of a new process group, its three streams piped.
+    """Start a program as the leader of a new process group, with pipes for its standard streams.
 
     Args:
-        command: what to start, and where.
+        command: the command line and working directory.
         env: its whole environment.
-        stdout: a file descriptor that takes the place of its second pipe.
-        line_limit: bytes of a line that is read from its streams.
+        stdout: a file descriptor to use instead of a pipe for stdout.
+        line_limit: longest line in bytes that can be read from its streams.
 
     Raises:
-        OSError: it cannot be started.
-        ValueError: an argument holds a NUL byte.
+        OSError: the program cannot be started.
+        ValueError: an argument contains a NUL byte.
     """
     from agentv.user_code.orphans import marked
 
@@ -132,16 +131,16 @@ async def start_program(
 
 
 async def interrupt_program(process: Process, wait_s: float) -> None:
-    """Have a program of `start_program` end as Ctrl-C does, and wait for that. It may still run then."""
+    """Send SIGINT to a program of `start_program`, as Ctrl-C does, and wait at most `wait_s` seconds for its end."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGINT)
     await _exited(process, wait_s)
 
 
 async def end_program(process: Process, grace_s: float) -> None:
-    """End a program of `start_program` and all that it started: asked by SIGTERM, and killed after `grace_s` seconds.
+    """End a program of `start_program` and its descendants with SIGTERM, and kill them after `grace_s` seconds.
 
-    Cancelled meanwhile, it is killed at once.
+    If the caller is cancelled, they are killed at once.
     """
     from agentv.user_code.orphans import end_orphans
 
@@ -160,17 +159,17 @@ async def end_program(process: Process, grace_s: float) -> None:
 
 
 async def _exited(process: Process, within_s: float) -> None:
-    """Wait until a program has exited, whoever else holds its pipes: `Process.wait` waits for those, too."""
+    """Wait until a program has exited. `Process.wait` would also wait for its pipes, which children can keep open."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
-            while process.returncode is None:  # noqa: ASYNC110  # nothing tells it sooner
+            while process.returncode is None:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(_EXIT_POLL_S)
 
 
 async def _started(starting: Coroutine[Any, Any, Process]) -> Process:
-    """The process, which is killed if the caller is cancelled meanwhile.
+    """Wait for the start of a process, and kill it if the caller is cancelled.
 
-    asyncio itself does not kill a program in all the moments of its start, and then waits for its end for ever.
+    If a start is cancelled at certain moments, asyncio does not kill the program, and waits for its end for ever.
     """
     task = asyncio.ensure_future(starting)
     try:
@@ -186,7 +185,7 @@ async def _started(starting: Coroutine[Any, Any, Process]) -> Process:
 
 
 def kill_group(leader: int) -> None:
-    """Kill a program that was started here, and all that it started."""
+    """Kill the process group of a program that this module started."""
     _alive.discard(leader)
     _marks.pop(leader, None)
     with suppress(ProcessLookupError, PermissionError):
@@ -194,13 +193,13 @@ def kill_group(leader: int) -> None:
 
 
 def kill_all() -> None:
-    """Kill every program that is still alive: the last thing that an interrupted run does."""
+    """Kill all programs that are still running, at the end of an interrupted run."""
     for leader in tuple(_alive):
         kill_group(leader)
 
 
 async def _end_leftovers(mark: bytes) -> None:
-    """Kill what a program has left behind, and what that leaves behind, until there is nothing more of it."""
+    """Kill a program's orphans, and then theirs, until none are left."""
     from agentv.user_code.orphans import end_orphans
 
     for _ in range(_ROUNDS):
@@ -210,12 +209,12 @@ async def _end_leftovers(mark: bytes) -> None:
 
 
 def _name(command: Command) -> str:
-    """What a message calls a program: its arguments may hold a whole prompt, or a secret."""
+    """Return a program's name for messages, without its arguments, which may contain a whole prompt or a secret."""
     return "the command" if command.shell is not None else Path(command.argv[0]).name
 
 
 async def _reaped(process: Popen[bytes]) -> int:
-    """The exit status of a program that ended, or is just about to."""
+    """Wait for the exit status of a program that has ended or is about to."""
     for attempt in count():
         status = process.poll()
         if status is not None:
@@ -225,7 +224,7 @@ async def _reaped(process: Popen[bytes]) -> int:
 
 
 class _Streams:
-    """The pipes of one program. The loop calls back as they get ready, which costs no task."""
+    """The pipes of one program, read and written by callbacks of the event loop, without tasks."""
 
     def __init__(self, process: Popen[bytes], stdin: bytes, limit: int) -> None:
         self._process = process
@@ -235,7 +234,7 @@ class _Streams:
         self.stdin = _Source(process.stdin, stdin)
 
     async def until_ended(self) -> int:
-        """Wait until the program is gone and all is read, or too much is; its exit status."""
+        """Wait until the program has ended and its output is read, or is too large. Return the exit status."""
         while not await self._all_printed(_POLL_S):
             status = self._process.poll()
             if status is not None:
@@ -255,13 +254,13 @@ class _Streams:
             self._printed.set_result(None)
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         for stream in (self.stdin, self.stdout, self.stderr):
             stream.close()
 
 
 class _Sink:
-    """The end of a pipe that is read, to its end or to `limit` bytes. `kept`: only so many of the last are kept."""
+    """A pipe that is read to its end or until more than `limit` bytes. Only the last `kept` bytes are stored."""
 
     def __init__(
         self, pipe: IO[bytes] | None, stopped: Callable[[], None], *, limit: int = sys.maxsize, kept: int = sys.maxsize
@@ -274,18 +273,18 @@ class _Sink:
 
     @property
     def closed(self) -> bool:
-        """Whether there is nothing more to read."""
+        """Whether reading has ended."""
         return self._pipe is None
 
     @property
     def overfull(self) -> bool:
-        """Whether more was printed than is allowed."""
+        """Whether the program printed more than `limit` bytes."""
         return len(self.read) > self._limit
 
     def _ready(self, pipe: IO[bytes]) -> None:
         try:
             chunk = os.read(pipe.fileno(), _CHUNK)
-        except BlockingIOError:  # nothing there after all
+        except BlockingIOError:  # a spurious wake-up
             return
         self.read += chunk
         if len(self.read) > self._kept:
@@ -295,7 +294,7 @@ class _Sink:
             self._stopped()
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._pipe is not None:
             asyncio.get_running_loop().remove_reader(self._pipe.fileno())
             self._pipe.close()
@@ -303,7 +302,7 @@ class _Sink:
 
 
 class _Source:
-    """The end of a pipe that is written, and closed when all is written or the program does not want more."""
+    """A pipe that is written, and closed once everything is written or the program has closed its end."""
 
     def __init__(self, pipe: IO[bytes] | None, text: bytes) -> None:
         self._pipe = pipe
@@ -317,7 +316,7 @@ class _Source:
     def _ready(self, pipe: IO[bytes]) -> None:
         try:
             written = pipe.write(self._left)
-        except OSError:  # it need not read what it is reported
+        except OSError:  # the program need not read its input
             self.close()
             return
         self._left = self._left[written or 0 :]
@@ -325,7 +324,7 @@ class _Source:
             self.close()
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         if self._pipe is not None:
             asyncio.get_running_loop().remove_writer(self._pipe.fileno())
             self._pipe.close()

@@ -1,4 +1,4 @@
-"""Files out of repositories on git hosts: each commit is fetched once, and kept as plain files (SPEC section 5)."""
+"""Files from repositories on git hosts. Each commit is fetched once and stored as plain files (SPEC section 5)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from agentv.user_code.files import agentv_home
 from agentv.user_code.processes import Finished, run_program
 
 LIST_S = 60.0
-"""Seconds to list the branches and tags of a repository."""
+"""Time limit in seconds to list the branches and tags of a repository."""
 
 FETCH_S = 300.0
-"""Seconds to fetch one commit, or to write it out."""
+"""Time limit in seconds to fetch one commit, or to check it out."""
 
 OUTPUT_LIMIT = 100_000_000
 
 RunGit = Callable[[Sequence[str], str, Mapping[str, str], float], "Finished | Failure"]
-"""(arguments, working directory, environment, seconds) → what git printed, or why it did not end by itself."""
+"""(arguments, working directory, environment, time limit in seconds) → git's result, or a Failure."""
 
 _CONFIG = (
     "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",  # names a program
+    "core.fsmonitor=false",  # can name a program
     "core.askPass=",
     "core.bare=false",
     "core.symlinks=true",
@@ -43,19 +43,19 @@ _CONFIG = (
     "fetch.recurseSubmodules=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    "http.lowSpeedLimit=1",  # so that it ends even where this process was killed and cannot end it
+    "http.lowSpeedLimit=1",  # ends git even if this process was killed
     "http.lowSpeedTime=60",
 )
-"""What wins over every file of configuration. Protocols, proxies, URL rewriting and credentials stay the user's own."""
+"""Settings that override every git config file. The user's protocols, proxies, URL rewriting and credentials stay."""
 
 _OURS = {
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # set and empty: none at all
+    "GIT_ASKPASS": "",  # empty: use no program
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C",  # its messages are distinguished
+    "LC_ALL": "C",  # its messages are parsed
 }
 _NOT_THEIRS = frozenset(
     {
@@ -74,23 +74,23 @@ _NOT_THEIRS = frozenset(
         "SSH_ASKPASS",
     }
 )
-"""What a hook that starts agentv has set for its own repository, and what would open a window."""
+"""Variables to remove: git sets them for a hook, which may run agentv, and SSH_ASKPASS can open a window."""
 
 RAW = "* -filter -text -ident !eol !working-tree-encoding\n"
-"""Attributes of every file, in the place that wins: bytes as they were committed, no filter started."""
+"""Git attributes with the highest precedence, so that files have the committed bytes and no filter runs."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _TELLING = re.compile(r"(?:fatal|error|remote):\s*(.+)")
 
 
 def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_s: float) -> Finished | Failure:
-    """Run git and wait for it, whether or not an event loop runs here.
+    """Run git and wait for it, whether or not an event loop is running.
 
     Args:
-        arguments: what follows `git`.
-        cwd: where it runs; a repository above is not seen.
+        arguments: the arguments of git.
+        cwd: the working directory. Repositories in its parent directories are ignored.
         env: the environment of the process.
-        timeout_s: it is killed then, with all that it started.
+        timeout_s: time limit in seconds, after which git and its descendants are killed.
     """
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
@@ -110,12 +110,12 @@ def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
-    with ThreadPoolExecutor(1) as beside:  # a loop cannot run in a loop
+    with ThreadPoolExecutor(1) as beside:  # event loops cannot be nested
         return beside.submit(run).result()
 
 
 def reason_of(ended: Finished | Failure) -> str:
-    """Why git did not do it: the most telling line of what it says, without credentials; or why it did not end."""
+    """Return why git failed: the first error line of its output, without credentials, or the Failure's message."""
     if isinstance(ended, Failure):
         return ended.message
     lines = [line.strip() for line in ended.stderr.decode(errors="replace").splitlines() if line.strip()]
@@ -128,12 +128,12 @@ FULL_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF_LINE = re.compile(
     r"(?P<sha>[0-9a-f]{40,64})\t(?P<ref>HEAD|refs/(?:heads|tags)/[^\x00-\x20\x7f:*?\[\\^~]+)(?:\^\{\})?"
 )
-"""What git allows in a name and no more: it becomes part of a command line."""
+"""A line of `git ls-remote`. It accepts only valid ref names, because they become part of a command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A ref that a URL may mean. `parts`: so many of the URL's parts are its name."""
+    """A ref that matches a URL. Its name consists of the first `parts` parts of the URL's path."""
 
     ref: str
     sha: str
@@ -141,22 +141,22 @@ class Fit:
 
     @property
     def short(self) -> str:
-        """As people call it."""
+        """The name without `refs/heads/` or `refs/tags/`."""
         return self.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
 
 
 def refs_in(output: bytes) -> dict[str, str]:
-    """Ref → commit, out of what `git ls-remote` prints. A tag that is an object stands for what it tags."""
+    """Return ref → commit from the output of `git ls-remote`. An annotated tag maps to the commit that it tags."""
     found: dict[str, str] = {}
     for line in output.decode(errors="surrogateescape").splitlines():
         match = _REF_LINE.fullmatch(line)
         if match:
-            found[match["ref"]] = match["sha"]  # the peeled one follows and wins
+            found[match["ref"]] = match["sha"]  # the commit of an annotated tag follows the tag object
     return found
 
 
 def fitting_refs(wanted: RepositoryFile, refs: Mapping[str, str]) -> list[Fit]:
-    """Every ref that the URL may mean and that leaves a path: one, but where a branch and a tag are in the way."""
+    """Return the refs that match the start of the URL's path: several only if branches and tags have the same name."""
     if wanted.rest[0] == "HEAD" and "HEAD" in refs:
         return [Fit("HEAD", refs["HEAD"], 1)]
     kinds = (wanted.kind,) if wanted.kind else ("heads", "tags")
@@ -171,16 +171,16 @@ _REFUSED = re.compile(
     r"|Authentication failed|Permission denied|access denied|returned error: 40[134]",
     re.IGNORECASE,
 )
-"""What a host says that was reached, and gives nothing."""
+"""Messages of a host that denies access or has no such repository."""
 
 _NO_SUCH_COMMIT = re.compile(r"not our ref|unadvertised object|couldn't find remote ref", re.IGNORECASE)
 _WANTED = "refs/agentv/wanted"
 _KEPT = "refs/agentv/kept/"
-"""Before the name of every commit whose files a clone holds: git keeps them, and fetches only what is new."""
+"""Prefix of a ref for every commit that was fetched, so that git keeps its objects and later fetches are smaller."""
 
 
 class Repositories:
-    """All repositories of one run. A branch is looked up once a day, and is the same commit all through the run."""
+    """The repositories of one run. A branch is looked up once a day, and stays at one commit during the run."""
 
     def __init__(self, run: RunGit = run_git, now: Callable[[], float] = time.time) -> None:
         self._run = run
@@ -188,13 +188,13 @@ class Repositories:
         self._remotes: dict[Path, _Remote] = {}
 
     def checkout(self, wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
-        """The commit that a URL means, on disk; fetched where it is not yet."""
+        """Return the checkout of the commit that a URL names. It is fetched if it is not on disk."""
         base = cache_home(env) / wanted.host / wanted.repository
         remote = self._remotes.get(base)
         if remote is None:
             remote = self._remotes[base] = _Remote(wanted, RepositoryClone(base), self._run, dict(env), self._now)
         try:
-            base.parent.mkdir(parents=True, exist_ok=True)  # git runs in it
+            base.parent.mkdir(parents=True, exist_ok=True)  # the working directory of git
             return remote.checkout(wanted)
         except TimeoutError:
             message = f"another process has been fetching {wanted.name} for too long"
@@ -205,7 +205,13 @@ class Repositories:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """The refs of a repository, as its host says now, or as they were when it could be read; `failure`: why."""
+    """The refs of a repository.
+
+    Attributes:
+        refs: ref → commit.
+        seen: ref → time of its last lookup; only if the host cannot be reached now.
+        failure: why the host cannot be reached, so that the refs are those stored on disk; None if they are current.
+    """
 
     refs: Mapping[str, str]
     seen: Mapping[str, float]
@@ -213,11 +219,11 @@ class _Listing:
 
 
 DAY_S = 86_400.0
-"""Seconds for which a branch is not looked up again."""
+"""Seconds before a branch is looked up again."""
 
 
 class _Remote:
-    """One repository of one host, for one run. What failed once is not tried again."""
+    """One repository on a host, for one run. Failures are cached and not retried."""
 
     def __init__(
         self, one: RepositoryFile, shelf: RepositoryClone, run: RunGit, env: Mapping[str, str], now: Callable[[], float]
@@ -238,7 +244,7 @@ class _Remote:
         return self._stored(wanted) or self._found(wanted, head=first == "HEAD")
 
     def _found(self, wanted: RepositoryFile, *, head: bool) -> Checkout | Unavailable:
-        """The file at the ref that its host has now; with its age, if the host could not be asked."""
+        """Return the checkout of the ref as the host has it now, or of the stored ref with its age if it is offline."""
         listing = self._listing.get(head)
         if listing is None:
             listing = self._listing[head] = self._looked_up(head=head)
@@ -260,7 +266,7 @@ class _Remote:
         return replace(found, age_s=age_s, reason=listing.failure.reason)
 
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
-        """The file as it is stored, if its host need not be asked: a commit, a tag, or a branch of today."""
+        """Return the stored checkout of a tag, or of a branch that was looked up within the last day; else None."""
         noted = self._shelf.noted()
         fits = fitting_refs(wanted, {ref: sha for ref, (sha, _) in noted.items()})
         if len({fit.sha for fit in fits}) != 1 or not self._shelf.tree(fits[0].sha):
@@ -272,7 +278,7 @@ class _Remote:
         return found if isinstance(found, Checkout) and Path(found.tree, found.path).exists() else None
 
     def _checkout(self, wanted: RepositoryFile, fit: Fit, *, noted: bool = False) -> Checkout | Unavailable:
-        """The tree of a fit, from the shelf or from its host. `noted`: the host said now what the ref stands for."""
+        """Return the checkout of a ref, from disk or from the host. If `noted`, store the ref too."""
         sha = self._commits.get(fit.ref)
         if sha is None:
             sha = fit.sha if self._shelf.tree(fit.sha) else self._fetched(fit)
@@ -286,14 +292,14 @@ class _Remote:
         return Checkout(str(tree), path, fit.short, self._shelf.outside(sha))
 
     def _looked_up(self, *, head: bool) -> _Listing | Unavailable:
-        """The branches and tags, or HEAD; from the shelf where the host cannot be reached, or gives nothing."""
+        """Return the branches and tags, or HEAD, from the host, or from disk if the host cannot be reached."""
         wanted = ("--", self._url, "HEAD") if head else ("--heads", "--tags", "--", self._url)
         ended = self._git("ls-remote", "--quiet", *wanted, within_s=LIST_S)
         if isinstance(ended, Finished) and ended.status == 0:
             return _Listing(refs_in(ended.stdout), {})
         failure = Unavailable("git-failed", f"cannot reach {self._name}", reason_of(ended))
         if isinstance(ended, Finished) and _REFUSED.search(ended.stderr.decode(errors="replace")):
-            failure = self._no_repository(failure.reason)  # as proxies and portals say too: what is here still serves
+            failure = self._no_repository(failure.reason)  # may come from a proxy or captive portal, so use stored refs
         noted = self._shelf.noted()
         if noted:
             refs = {ref: sha for ref, (sha, _) in noted.items()}
@@ -301,10 +307,10 @@ class _Remote:
         return failure
 
     def _fetched(self, fit: Fit) -> str | Unavailable:
-        """Fetch a commit and put its files on the shelf; its name, which may be newer than the one that was listed."""
+        """Fetch a commit and store its files. Return its hash, which may be newer than the listed one."""
         with self._shelf.locked():
             if self._shelf.tree(fit.sha):
-                return fit.sha  # by another process meanwhile
+                return fit.sha  # another process has fetched it meanwhile
             with self._shelf.workshop() as room:
                 clone = self._shelf.clone()
                 if clone is not None:
@@ -320,7 +326,7 @@ class _Remote:
                 return sha
 
     def _out_of(self, clone: Path, tree: Path, fit: Fit) -> str | Unavailable:
-        """Fetch a commit into a clone, and write its files out."""
+        """Fetch a commit into a clone, check out its files, and return its hash."""
         git = f"--git-dir={clone}"
         fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
         ended = self._git(git, *fetch, "--", self._url, f"+{fit.ref}:{_WANTED}")
@@ -337,7 +343,7 @@ class _Remote:
         ended = self._git(git, f"--work-tree={tree}", *checkout)
         if isinstance(ended, Failure) or ended.status:
             return self._failed(ended, fit)
-        self._git(git, "update-ref", _KEPT + sha, sha)  # git keeps it, and a later fetch sends only what differs
+        self._git(git, "update-ref", _KEPT + sha, sha)  # see _KEPT
         self._shelf.place(tree, sha)
         return sha
 
@@ -348,7 +354,7 @@ class _Remote:
         return ended
 
     def _failed(self, ended: Finished | Failure, fit: Fit) -> Unavailable:
-        """Why git did not fetch."""
+        """Return the reason for a failed fetch."""
         complaint = "" if isinstance(ended, Failure) else ended.stderr.decode(errors="replace")
         if _NO_SUCH_COMMIT.search(complaint):
             message = f"{self._name} has no commit '{fit.short}', or does not serve it by that name"
@@ -373,41 +379,41 @@ class _Remote:
 
 
 LOCK_S = 600.0
-"""Seconds to wait for another process that fetches from the same repository."""
+"""Longest wait in seconds for another process that is fetching from the same repository."""
 
 _POLL_S = 0.05
 
 
 def cache_home(env: Mapping[str, str]) -> Path:
-    """Where repositories are kept: `$AGENTV_HOME/cache/repos`, else below `~/.agentv`."""
+    """Return the directory of repositories: `$AGENTV_HOME/cache/repos`, or else `~/.agentv/cache/repos`."""
     return agentv_home(env) / "cache" / "repos"
 
 
 class RepositoryClone:
     """The commits of one repository on disk, shared by all processes of a user. `base` is the path of R.
 
-    Beside each other lie, for a repository R:
+    For a repository R, one directory contains:
 
-        R@<sha>/             the files of a commit; complete, and never changed
-        R@<sha>.outside      its links that lead out of it, and were left out
-        R@git/               the clone, bare and shallow, that commits are fetched into and their files written out of
-        R@refs/<ref>         the commit that a branch or tag last stood for; its time of change says when
-        R@new-…/             where a commit is being fetched
-        R@lock               held by who fetches
+        R@<sha>/             the files of a commit; complete and never changed
+        R@<sha>.outside      its links that pointed outside of it and were removed
+        R@git/               the bare, shallow clone for fetching commits and checking out their files
+        R@refs/<ref>         the commit of a branch or tag at its last lookup, whose time is the file's mtime
+        R@new-…/             temporary directory while a commit is fetched
+        R@lock               locked by the process that fetches
 
-    No host allows `@` in a name, so that nothing of two repositories ever has the same path.
+    No host allows `@` in a name, so that the paths of two repositories are never equal.
     """
 
     def __init__(self, base: Path) -> None:
         self.base = base
 
     def tree(self, sha: str) -> Path | None:
-        """The directory of a commit, if it is here."""
+        """Return the directory of a commit, or None if it is not stored."""
         path = self._beside(sha)
         return path if path.is_dir() else None
 
     def outside(self, sha: str) -> frozenset[str]:
-        """The links that were left out of a commit."""
+        """Return the links that were removed from a commit."""
         try:
             text = self._beside(f"{sha}.outside").read_bytes().decode(errors="surrogateescape")
         except FileNotFoundError:
@@ -415,17 +421,17 @@ class RepositoryClone:
         return frozenset(text.split("\0"))
 
     def note(self, ref: str, sha: str) -> None:
-        """Store the commit of a ref, for use without a network."""
+        """Store the commit of a ref, for use without a network connection."""
         folder = self._beside("refs")
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f".{os.getpid()}"
-        with suppress(OSError):  # a name that is too long for a file: then it is not kept
+        with suppress(OSError):  # a ref that is too long for a file name is not stored
             part.write_text(sha, encoding="ascii")
             part.replace(folder / quote(ref, safe=""))
         part.unlink(missing_ok=True)
 
     def noted(self) -> dict[str, tuple[str, float]]:
-        """Ref → the commit that it last stood for, and when that was seen, in seconds since the epoch."""
+        """Return ref → its commit at the last lookup, and the time of that in seconds since the epoch."""
         found = {}
         folder = self._beside("refs")
         for path in folder.iterdir() if folder.is_dir() else ():
@@ -437,11 +443,11 @@ class RepositoryClone:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone with this repository. The lock of a process that was killed is free at once.
+        """Hold the lock of the repository in the body. The lock of a killed process is released at once.
 
         Raises:
-            TimeoutError: another process has held it for too long.
-            OSError: there is no directory to lock, or it cannot be written.
+            TimeoutError: another process has held the lock for too long.
+            OSError: the lock file cannot be written.
         """
         import fcntl
 
@@ -459,7 +465,7 @@ class RepositoryClone:
 
     @contextmanager
     def workshop(self) -> Iterator[Path]:
-        """An empty directory that is gone at the end. What a killed process left is gone too: it held the lock."""
+        """Create a temporary directory for the body. Needs the lock, because it removes those of killed processes."""
         for stale in self.base.parent.glob(f"{self.base.name}@new-*"):
             shutil.rmtree(stale, ignore_errors=True)
         room = Path(mkdtemp(prefix=f"{self.base.name}@new-", dir=self.base.parent))
@@ -469,22 +475,22 @@ class RepositoryClone:
             shutil.rmtree(room, ignore_errors=True)
 
     def clone(self) -> Path | None:
-        """The clone of the repository, if there is one, without what a killed git left in it. Asked under the lock."""
+        """Return the clone, or None if there is none. Needs the lock, because it removes files of a killed git."""
         path = self._beside("git")
         if not (path / "HEAD").is_file():
             return None
         stale = (*path.rglob("*.lock"), *path.glob("objects/pack/tmp_*"), path / "index")
-        for one in stale:  # an index is of files that were moved away since
+        for one in stale:  # the index lists files that `place` has moved away
             one.unlink(missing_ok=True)
         return path
 
     def keep_clone(self, made: Path) -> None:
-        """Put a clone where the next fetch finds it."""
+        """Store a clone for the next fetch."""
         with suppress(OSError):  # then the next fetch clones again
             made.rename(self._beside("git"))
 
     def place(self, tree: Path, sha: str) -> None:
-        """Put the finished files of a commit on the shelf, in one step. Links that lead out of it are removed first."""
+        """Store the files of a commit with one rename, after removing links that point outside of it."""
         top = os.path.realpath(tree)
         walked = os.walk(top)
         every = (Path(folder) / name for folder, directories, files in walked for name in (*directories, *files))

@@ -1,4 +1,4 @@
-"""Threads for users' functions. One that never returns is left behind and cannot hold up the process."""
+"""Threads for users' functions. A function that never returns does not keep the process from exiting."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ Job = Callable[[], None]
 
 
 class DaemonThreads(Struct):
-    """An executor whose threads are daemons, started as needed and used again.
+    """An executor with daemon threads, which are started on demand and reused.
 
-    It is as wide as the number of calls that are awaited at once: the engine's workers bound that, and a thread
-    that hangs takes no place away from the others.
+    It has no limit of its own, because the engine limits concurrent calls. So a thread that hangs does not take the
+    place of another.
 
     Attributes:
-        on_loaded, debug: as of `Workers`.
+        on_loaded: as for `Workers`.
+        debug: as for `Workers`.
     """
 
     on_loaded: Callable[[Role, list[str]], None] | None = None
@@ -37,7 +38,7 @@ class DaemonThreads(Struct):
     _workers: Workers | None = None
 
     def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
-        """Call a function of the user's in its worker."""
+        """Call a user's function in its worker."""
         if self._workers is None:
             from agentv.user_code.workers.workers import Workers
 
@@ -45,10 +46,10 @@ class DaemonThreads(Struct):
         return self._workers.call(call)
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Start the function on a daemon thread; awaiting the result gives its value. It sees our context variables.
+        """Run a function on a daemon thread, with the current context variables, and return an awaitable of its value.
 
         Raises:
-            BaseException: what the function raised.
+            BaseException: the function raised it.
         """
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
@@ -56,10 +57,10 @@ class DaemonThreads(Struct):
         context = copy_context()
 
         def job() -> None:
-            # `foreign_code` inside `function` turns users' errors into values; what is left is ours to pass on
+            # `function` guards user code itself, so an exception here is passed on to the caller
             try:
                 value = context.run(function)
-            except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised where it is awaited
+            except BaseException as error:  # noqa: BLE001  # raised again where it is awaited
                 _deliver(loop, self._end, jobs, outcome, None, error)
             else:
                 _deliver(loop, self._end, jobs, outcome, value, None)
@@ -70,19 +71,19 @@ class DaemonThreads(Struct):
     def _end(
         self, jobs: SimpleQueue[Job | None], outcome: asyncio.Future[Any], value: object, error: BaseException | None
     ) -> None:
-        """In the loop: the thread is free again, and who waits is reported. One wake-up of the loop does both."""
+        """Mark a thread as idle and set the outcome of its call. Both happen in one callback of the loop."""
         self._idle.append(jobs)
         if outcome.done():
             return
         if error is None:
             outcome.set_result(value)
-        elif isinstance(error, StopIteration):  # a future refuses it, since it would end the generator that awaits
+        elif isinstance(error, StopIteration):  # futures reject StopIteration, which would end the awaiting generator
             outcome.set_exception(RuntimeError("the function raised StopIteration"))
         else:
             outcome.set_exception(error)
 
     def close(self) -> None:
-        """Let the idle threads end, and the loop; kill the workers. What is still busy ends with the process."""
+        """End the idle threads and kill the workers. Busy threads end with the process."""
         if self._workers is not None:
             self._workers.kill()
         for jobs in self._idle:
@@ -90,7 +91,7 @@ class DaemonThreads(Struct):
         self._idle.clear()
 
     async def aclose(self) -> None:
-        """Close as `close` does, and give remaining coroutines a moment to clean up."""
+        """Close as `close` does, but first give coroutines in the workers a moment to clean up."""
         if self._workers is not None:
             await self._workers.close()
         self.close()
@@ -110,5 +111,5 @@ def _deliver(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *
     if not loop.is_closed():
         try:
             loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:  # the loop closed between the two lines: nobody waits any more
+        except RuntimeError:  # the loop was closed since the check, so nothing awaits the result
             return

@@ -1,1 +1,1 @@
-"""Users' assertions in TypeScript and JavaScript: the process that runs them, and the module that they import."""
+"""Users' functions in TypeScript and JavaScript: the processes that run them, and the module that they import."""

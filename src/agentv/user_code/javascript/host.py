@@ -1,7 +1,7 @@
-"""The JavaScript runtime behind `services.javascript`: one process for all gradings, others for those that break it.
+"""The JavaScript processes behind `services.javascript`: one for all calls, and others for calls that break it.
 
-A grading that ends the process, or blocks it, takes the others down with it. None of them is to blame but one, and
-which one shows when each is repeated alone.
+A call that ends or blocks the shared process makes all its other calls fail too. To find the one at fault, each call is
+then repeated alone.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ exec 3<&0 4>&1 </dev/null >&2
 (read -r _ <&3; kill -KILL 0) 4>&- >/dev/null 2>&1 &
 exec "$@" 3<&-
 """
-"""How the runtime is started. What files print goes to stderr, the channel is descriptor 4, and stdin is a lifeline:
-when agentv ends, however it ends, `read` returns and the whole process group is killed, even one that is busy."""
+"""Shell script that starts the runtime. Its output goes to stderr, and descriptor 4 is the channel for replies. When
+agentv ends for any reason, stdin is closed, so `read` returns and the process group is killed, even if it is busy."""
 
 _WORKER = str(Path(__file__).parent / "worker.mjs")
 _START_S = 30.0
 _READY, _PING = 0, -1
 
 _TICKS = 4
-"""Ticks of silence after which a process is blocked; halfway it is pinged."""
+"""Number of ticks without a reply after which a process counts as blocked. It is pinged after half of them."""
 
 
 class LostError(Exception):
@@ -48,14 +48,14 @@ class LostError(Exception):
 
 
 class WorkerError(msgspec.Struct):
-    """Reason why a grading gave no verdict."""
+    """The error of a call."""
 
     code: str
     message: str
 
 
 class WorkerReply(msgspec.Struct):
-    """The reply to a request: a result or an error. The reply to a ping has neither."""
+    """The reply to a request, with a result or an error. The reply to a ping has neither."""
 
     id: int = 0
     result: dict[str, Any] | None = None
@@ -66,11 +66,11 @@ _decode = msgspec.json.Decoder(WorkerReply).decode
 
 
 class WorkerProcess(asyncio.Protocol):
-    """A process that grades, and the requests that it has not answered yet. Belongs to one event loop.
+    """A JavaScript process and its pending requests. It belongs to one event loop.
 
     Args:
-        patience_s: seconds of silence, a ping unanswered, after which the process is taken to be blocked and is
-            killed; None: it may be busy for as long as it likes.
+        patience_s: seconds without a reply, even to a ping, after which the process counts as blocked and is killed;
+            None for no limit.
     """
 
     def __init__(self, patience_s: float | None) -> None:
@@ -91,10 +91,10 @@ class WorkerProcess(asyncio.Protocol):
         self.is_lost = False
 
     async def start(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
-        """Start the process and wait until it can grade.
+        """Start the process and wait until it is ready.
 
         Raises:
-            LostError: it does not start; the text says what it printed.
+            LostError: the process does not start; the message contains its last output.
         """
         ours, theirs = socket.socketpair()
         command = Command(argv=("/bin/sh", "-c", _SHELL, "agentv", *argv, _WORKER))
@@ -102,7 +102,7 @@ class WorkerProcess(asyncio.Protocol):
         try:
             with theirs:
                 self._process = await start_program(command, env=env, stdout=theirs.fileno())
-            if self.is_lost:  # killed while it was started
+            if self.is_lost:  # killed during its start
                 self.kill()
             self._reading = self._loop.create_task(self._read(self._process))
             self._channel, _ = await self._loop.create_connection(lambda: self, sock=ours)
@@ -125,7 +125,7 @@ class WorkerProcess(asyncio.Protocol):
             request: a JSON object with `file` and `payload`, without its opening brace.
 
         Raises:
-            LostError: the process is gone.
+            LostError: the process has ended.
         """
         if self.is_lost:
             raise LostError
@@ -138,38 +138,38 @@ class WorkerProcess(asyncio.Protocol):
         try:
             return await future
         except asyncio.CancelledError:
-            self._ping()  # the request that is given up may be what blocks the process
+            self._ping()  # the cancelled request may be blocking the process
             self._watch()
             raise
         finally:
             self._pending.pop(number, None)
 
     def kill(self) -> None:
-        """Kill the process and all that it started."""
+        """Kill the process and its process group."""
         self.is_lost = True
         if self._process is not None:
             kill_group(self._process.pid)
 
     @property
     def is_over(self) -> bool:
-        """Whether the process and all its children have ended."""
+        """Whether the process was lost and has ended."""
         return self.is_lost and (self._process is None or self._process.returncode is not None)
 
     async def close(self) -> None:
-        """Kill the process, and wait until nothing of it is left."""
+        """Kill the process and wait for its end."""
         self.kill()
         await self.last_words()
         if self._channel is not None:
             self._channel.close()
 
     async def last_words(self) -> str:
-        """Once the process has ended or is killed: how it ended, and the error that it or a file printed last."""
+        """Return how the process ended, with the last error that it printed, after it has ended or was killed."""
         if self._process is None:
             return ""
         with suppress(TimeoutError):
             async with asyncio.timeout(KILL_TIMEOUT_S):
                 status = await self._process.wait()
-                kill_group(self._process.pid)  # what it started may hold its stderr open
+                kill_group(self._process.pid)  # its children may keep stderr open
                 if self._reading is not None:
                     await self._reading
                 error = last_error(b"".join(self._printed))
@@ -182,7 +182,7 @@ class WorkerProcess(asyncio.Protocol):
             self._printed.append(piece)
 
     def _send(self, line: bytes) -> None:
-        """Send a line soon; lines of one turn of the event loop are one write."""
+        """Queue a line. All lines of one iteration of the event loop are sent in one write."""
         if not self._outbox:
             self._loop.call_soon(self._flush)
         self._outbox.append(line)
@@ -193,7 +193,7 @@ class WorkerProcess(asyncio.Protocol):
         self._outbox.clear()
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`: the process is not blocked."""
+        """Read replies, which show that the process is not blocked."""
         self._silent_ticks = 0
         *lines, rest = data.split(b"\n")
         if lines and self._pieces:
@@ -205,7 +205,7 @@ class WorkerProcess(asyncio.Protocol):
             self._take(line)
 
     def _take(self, line: bytes) -> None:
-        """Read a reply; any other line was printed by a file, and ends the process."""
+        """Handle a reply. Kill the process after any other line, which user code must have written to the channel."""
         try:
             reply = _decode(line)
         except (msgspec.DecodeError, RecursionError):
@@ -220,7 +220,7 @@ class WorkerProcess(asyncio.Protocol):
             future.set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`: the process has ended, or closed its end, so that no request is answered any more."""
+        """Fail all pending requests: the process has ended or closed the channel."""
         del exc
         self.is_lost = True
         for future in self._pending.values():
@@ -228,7 +228,7 @@ class WorkerProcess(asyncio.Protocol):
                 future.set_exception(LostError())
         if not self._ready.done():
             self._ready.set_exception(LostError())
-            self._ready.exception()  # nobody may be waiting for it any more
+            self._ready.exception()  # marks it as retrieved, in case it is no longer awaited
 
     def _ping(self) -> None:
         if not self.is_lost:
@@ -236,14 +236,14 @@ class WorkerProcess(asyncio.Protocol):
             self._send(b'{"id":%d}\n' % _PING)
 
     def _watch(self) -> None:
-        """Kill the process if it is silent for too long, from now on and until no answer is expected."""
+        """Start the ticks, which kill the process if it is silent for too long, until no reply is pending."""
         if self._tick_s is not None and not self._is_watched:
             self._is_watched = True
             self._silent_ticks = 0
             self._loop.call_later(self._tick_s, self._tick, self._tick_s)
 
     def _tick(self, tick_s: float) -> None:
-        # ticks are counted rather than seconds, so that a pause of our own does not look like one of the process
+        # ticks are counted instead of seconds, so that a pause of this process does not count
         self._silent_ticks += 1
         if self.is_lost or not (self._pending or self._is_pinged):
             self._is_watched = False
@@ -256,17 +256,17 @@ class WorkerProcess(asyncio.Protocol):
 
 
 PATIENCE_S = 1.0
-"""Seconds without a word after which the process that all share is taken to be blocked."""
+"""Seconds without a reply after which the shared process counts as blocked."""
 
 _MOST_AT_ONCE = 4
 
 
 class JavaScriptHost:
-    """Grades with users' files. Nothing is started before the first grading; belongs to one event loop.
+    """Calls users' JavaScript. Processes start at the first call. A host belongs to one event loop.
 
     Args:
-        env: the environment of the process; None: this process's own.
-        patience_s: see PATIENCE_S.
+        env: the environment of the processes; None for that of this process.
+        patience_s: seconds without a reply after which the shared process counts as blocked.
     """
 
     def __init__(self, env: Mapping[str, str] | None = None, *, patience_s: float = PATIENCE_S) -> None:
@@ -282,38 +282,40 @@ class JavaScriptHost:
         self._retry_slots = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> Json | Failure:
-        """Have a function called, whatever it returns.
+        """Call a function that may return any JSON value.
 
         Args:
-            source: `call:NAME:PATH` or `expression:NAMES:CODE`, called with `payload["arguments"]`; or a provider of
-                promptfoo's, `provider:NAME:PATH`, called with `prompt`, `context` and `options`. A name may lack.
-            payload: what it gets.
+            source: `call:NAME:PATH` or `expression:NAMES:CODE`, called with `payload["arguments"]`; or
+                `provider:NAME:PATH` for a promptfoo provider, called with `prompt`, `context` and `options`. NAME may
+                be empty.
+            payload: the arguments.
             timeout_s: as for `grade`.
 
         Returns:
-            Its value; None where it returned nothing; else a Failure as of `grade`.
+            The value, None if the function returned nothing, or a Failure as for `grade`.
         """
         answer = await self.grade(source, payload, timeout_s)
         return answer if isinstance(answer, Failure) else answer.get("value")
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> JsonObject | Failure:
-        """Have the default export of `file` grade the payload.
+        """Grade the payload with the default export of `file`.
 
         Args:
-            file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file. Or what is called with the answer and the
-                context: `function:NAME:PATH` with or without a name, `javascript:CODE`. Or what writes a judge prompt,
-                `prompt:NAME:PATH`, which comes back as `{"prompt"}`.
-            payload: the wire object, snake_case.
-            timeout_s: seconds; inf: who calls sees to it.
+            file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file. Also `function:NAME:PATH` (NAME may be empty)
+                or `javascript:CODE`, called with the answer and the context; or `prompt:NAME:PATH`, which returns a
+                judge prompt as `{"prompt"}`.
+            payload: the wire object, with keys in snake_case.
+            timeout_s: time limit in seconds; inf if the caller has its own.
 
         Returns:
-            What it returned, a bool or number as `{"pass"}` or `{"score"}`; else a Failure `assertion-raised`,
-            `assertion-crashed`, `bad-result`, `cannot-load`, `timeout`, `cannot-start` or `no-javascript-runtime`.
+            The returned object, with a bool as `{"pass"}` and a number as `{"score"}`; or a Failure with the code
+            `assertion-raised`, `assertion-crashed`, `bad-result`, `cannot-load`, `timeout`, `cannot-start` or
+            `no-javascript-runtime`.
         """
         asked = {"file": file, "payload": payload}
         try:
             request = msgspec.json.encode(asked, enc_hook=plain_json)[1:]
-        except UnicodeEncodeError:  # half a surrogate pair, which a model may have written as an escape
+        except UnicodeEncodeError:  # half of a surrogate pair, for instance from an escape in a model's answer
             request = json.dumps(asked, default=plain_json).encode()[1:]
         try:
             async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
@@ -329,7 +331,7 @@ class JavaScriptHost:
         return answer.result or {}
 
     async def close(self) -> None:
-        """Kill every process, with all that it started. Nothing is graded any more."""
+        """Kill every process and its descendants. Later calls fail."""
         self._is_closed = True
         tasks = [task for task in (self._runtime, self._shared) if task is not None]
         for task in tasks:
@@ -348,7 +350,7 @@ class JavaScriptHost:
                 return await self._answer_alone(file, request)
 
     async def _answer_alone(self, file: str, request: bytes) -> WorkerReply | Failure:
-        """On a process of its own: what becomes of it is this file's doing, and it may block while its time lasts."""
+        """Make a request alone in a process, where a crash is this file's fault. It may block until its time limit."""
         self._idle = [one for one in self._idle if not one.is_lost]
         worker = self._idle.pop() if self._idle else await self._start(None)
         late = asyncio.get_running_loop().call_later(self._patience_s, self._isolated.add, file)
@@ -368,7 +370,7 @@ class JavaScriptHost:
 
     @asynccontextmanager
     async def _retry_slot(self) -> AsyncIterator[None]:
-        """A place among the few that are repeated at once; one that blocks gives it up to the next."""
+        """Hold one of the few slots for repeated calls. A call that takes long gives its slot up to the next."""
         await self._retry_slots.acquire()
         place = [self._retry_slots]
 
@@ -389,7 +391,7 @@ class JavaScriptHost:
         try:
             return await asyncio.shield(self._shared)
         except asyncio.CancelledError:
-            if self._shared.cancelled():  # by `close`; it is not the call that was cancelled
+            if self._shared.cancelled():  # by `close`: this call itself was not cancelled
                 raise _shut_down() from None
             raise
 
@@ -413,7 +415,7 @@ class JavaScriptHost:
 
 
 class _NoRuntimeError(Exception):
-    """Nothing can be graded here; `failure` says why."""
+    """JavaScript cannot run; `failure` says why."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -425,5 +427,5 @@ def _shut_down() -> _NoRuntimeError:
 
 
 def _is_lost(task: asyncio.Task[WorkerProcess]) -> bool:
-    """Whether the process that was started is gone. A start that failed is not tried again."""
+    """Whether a process that was started has been lost. A failed start is not repeated."""
     return task.cancelled() or (task.exception() is None and task.result().is_lost)

@@ -1,4 +1,4 @@
-"""JavaScript runtimes: bun, else Node ≥ 22.18, else that of `agentv[typescript]`; and the module that is shipped."""
+"""Detection of the JavaScript runtime (bun, Node ≥ 22.18, or Node from `agentv[typescript]`), and the shipped SDK."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from pathlib import Path
 from agentv.version import __version__
 
 OLDEST_NODE = (22, 18)
-"""The first Node that strips types by itself."""
+"""First version of Node that strips types by default."""
 
 HOW_TO_GET = "pip install 'agentv[typescript]', or install bun or Node ≥ 22.18"
 
 _TRANSFORM = ("--experimental-transform-types", "--disable-warning=ExperimentalWarning")
-"""Flags that let enums and the like through, as bun does."""
+"""Flags that support enums and similar TypeScript syntax, as bun does."""
 
 _PROBE_S = 10.0
 
 
 def find_runtime(path: str) -> tuple[str, ...] | str:
-    """The words that begin the command line of the first runtime that fits; else what there is instead, as a clause.
+    """Return the start of the command line for the first suitable runtime, or a text about those that were found.
 
-    It blocks. A program that was found once is not started again.
+    This blocks while it runs the programs. Their versions are cached.
     """
     tried: list[str] = []
     for name, program in _candidates(path):
@@ -44,7 +44,7 @@ def find_runtime(path: str) -> tuple[str, ...] | str:
 
 
 def _candidates(path: str) -> Iterator[tuple[str, str]]:
-    """Name and path of each runtime that is installed, in the order in which they are tried."""
+    """Yield the name and path of each installed runtime, in the order to try them."""
     for name in ("bun", "node"):
         program = shutil.which(name, path=path)
         if program is not None:
@@ -58,14 +58,14 @@ def _candidates(path: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=64)
 def _version(program: str, path: str, flags: tuple[str, ...] = ()) -> tuple[int, ...] | None:
-    """The version of a runtime; None: it does not start, or does not know the flags."""
+    """Return the version of a runtime, or None if it does not start or rejects the flags."""
     try:
-        ended = subprocess.run(  # a runtime, found on PATH
+        ended = subprocess.run(  # found on PATH
             [program, *flags, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_S,
-            env={**os.environ, "PATH": path},  # shims of version managers need more than that
+            env={**os.environ, "PATH": path},  # shims of version managers need more than PATH
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
@@ -79,7 +79,7 @@ SDK = _HERE / "sdk"
 
 
 def with_sdk(env: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment of a command, with what leads any bun, and any Node since 18.18, to the shipped module."""
+    """Return the environment with variables by which bun, and Node since 18.18, find the shipped SDK."""
     packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
     hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
     options = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
@@ -90,13 +90,13 @@ _NAMES = ("@agentv/sdk", "@agentv/eval", "agentv")
 
 
 def install_sdk(directory: Path) -> Path:
-    """Write `.agentv/node_modules/@agentv/sdk` below a project's directory, over an older one. Needs no network.
+    """Write the SDK to `.agentv/node_modules/@agentv/sdk` in a project's directory, and replace an older one.
 
-    Links in `node_modules` lead to it under all its names, so that files outside `.agentv` find it too; a package that
-    was installed there stays.
+    Links in `node_modules` make it available under all its names, also for files outside `.agentv`. Existing packages
+    there are not replaced. This needs no network.
 
     Returns:
-        The directory written.
+        The directory of the SDK.
 
     Raises:
         OSError: it cannot be written.

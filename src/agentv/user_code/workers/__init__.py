@@ -1,1 +1,1 @@
-"""Worker processes that run users' Python (SPEC section 16)."""
+"""Worker processes that run users' Python code (SPEC section 16)."""

@@ -1,4 +1,4 @@
-"""How workers call users' functions, by name, with a context or item by item; and how these call a judge."""
+"""Adapters by which workers call users' functions, and through which these call a judge or an embedder."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from agentv.user_code.functions import CallPlan, plan_call
 from agentv.user_code.guard import ForeignError
 
 asking: list[Callable[[str, Sequence[object]], Awaitable[Any]]] = []
-"""How this worker asks the process that started it."""
+"""The function by which this worker calls the process that started it; empty elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteJudge:
-    """The judge of that name; None: the trial's own."""
+    """The judge with a name, or the trial's own if the name is None."""
 
     name: str | None
 
     async def ask(self, prompt: str) -> TargetResponse:
-        """Send a prompt unchanged; returns the model's answer.
+        """Send a prompt unchanged and return the model's answer.
 
         Raises:
-            LookupError: there is no judge, or it gave no answer; the text says why.
+            LookupError: there is no judge, or it returned no answer; the message says why.
         """
         row = await asking[0]("judge", (self.name, prompt))
         usage = row["token_usage"]
@@ -42,40 +42,40 @@ class RemoteJudge:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEmbedder:
-    """The embedder of that name; None: the trial's own."""
+    """The embedder with a name, or the trial's own if the name is None."""
 
     name: str | None
 
     async def embed(self, texts: Sequence[str], timeout_s: float = 60.0) -> Embeddings:
-        """The vectors of the texts.
+        """Return the embeddings of the texts.
 
         Raises:
-            LookupError: there is no embedder, or it gave none; the text says why.
+            LookupError: there is no embedder, or it returned no embeddings; the message says why.
         """
         vectors = await asking[0]("embed", (self.name, list(texts), timeout_s))
         return Embeddings(tuple(map(tuple, vectors)))
 
 
 class RemoteServices:
-    """`context.services` in a worker; its methods are for `async def` functions."""
+    """`context.services` in a worker, for `async def` functions."""
 
     def judge(self, name: str | None = None) -> RemoteJudge:
-        """The judge with that name, or the trial's own."""
+        """Return the judge with that name, or the trial's own."""
         return RemoteJudge(name)
 
     def embedder(self, name: str | None = None) -> RemoteEmbedder:
-        """The embedder with that name, or the trial's own."""
+        """Return the embedder with that name, or the trial's own."""
         return RemoteEmbedder(name)
 
 
 Function = Callable[..., Any]
 
 CONTEXT = "context"
-"""Key of a payload: the wire object of an assertion's context."""
+"""Key of the payload with the wire object of an assertion's context."""
 
 
 def load_module(function: Function | None, payload: Mapping[str, Any]) -> None:
-    """Load a module without calling a function of it."""
+    """Load a user's module without calling a function."""
     from agentv.user_code.functions import load_module as load_user_module
 
     del function
@@ -83,10 +83,10 @@ def load_module(function: Function | None, payload: Mapping[str, Any]) -> None:
 
 
 def by_name(function: Function, payload: Mapping[str, Any]) -> Any:
-    """Call a function with those of the `offered` values that its parameters name; a lone other one gets `single`.
+    """Call a function with the `offered` values that its parameters name, by the rules of `plan_call`.
 
-    A `context` beside them is offered under the names in `context_as`. A function that requires as many parameters of
-    other names as `by_position` lists gets those values by position.
+    The context, if the payload has one, is offered under each name in `context_as`. If the names do not match, but the
+    function requires as many parameters as `by_position` lists, it gets those values by position.
     """
     offered = dict(payload["offered"])
     if "context_as" in payload:
@@ -96,19 +96,19 @@ def by_name(function: Function, payload: Mapping[str, Any]) -> Any:
 
 
 def by_position(function: Function, payload: Mapping[str, Any]) -> Any:
-    """Call a function with `arguments`."""
+    """Call a function with the `arguments` of the payload, by position."""
     return function(*payload["arguments"])
 
 
 def with_context(function: Function, payload: Mapping[str, Any]) -> Any:
-    """Call a function with the context, behind the output where `takes_output` says so, and `parameters`."""
+    """Call a function with the context and `parameters`, and with the output first if `takes_output` is set."""
     context = context_of(payload[CONTEXT])
     front = (context.graded_value, context) if payload["takes_output"] else (context,)
     return function(*front, **payload["parameters"])
 
 
 def context_of(wire: Mapping[str, Any]) -> Any:
-    """The context of an assertion, made of its wire object."""
+    """Return the context of an assertion from its wire object."""
     from agentv.model.run.context import context_from_wire
 
     return context_from_wire(wire, RemoteServices(), dict(os.environ))
@@ -132,13 +132,13 @@ _series: dict[int, Iterator[Any] | AsyncIterator[Any]] = {}
 _numbers = count(1)
 
 _BATCH, _BATCH_S = 100, 0.1
-"""Items and seconds after which what a series gave so far is sent."""
+"""Number of items, and seconds, after which a batch of a series is sent."""
 
 
 def begin_series(function: Function, _payload: object) -> Any:
-    """The number of the series that a function returns: a list, a generator, an async one.
+    """Call a function and return a number for the series that it returned: an iterable or async iterable.
 
-    Any other value comes back as `{"lone": its type}`.
+    For a text, bytes, mapping or None, return `{"lone": its type}` instead.
     """
     given = function()
     return _begun_later(given) if inspect.isawaitable(given) else _begun(given)
@@ -157,9 +157,10 @@ def _begun(given: Any) -> Any:
 
 
 def take_series(_function: Function, payload: Mapping[str, Any]) -> Any:
-    """The next items of a series, and whether it has ended: `[items, ended]`. An exception comes after what it gave.
+    """Return the next items of a series, and whether it has ended, as `[items, ended]`.
 
-    `convert` names a function of agentv's, `package.module:name`, that makes plain data of an item and `arguments`.
+    If the series raises, the items before that are returned first, and the next call raises. `convert` is the
+    `package.module:name` of a function of agentv's that converts an item and `arguments` to plain data.
     """
     number, convert = payload["series"], named(payload["convert"])
     series, batch = _series[number], _Batch(lambda item: convert(item, *payload["arguments"]))
@@ -185,7 +186,7 @@ async def _taken_later(number: int, series: AsyncIterator[Any], batch: _Batch) -
 
 
 class _Batch:
-    """Items that are sent together."""
+    """Items of a series that are sent together."""
 
     def __init__(self, plain: Callable[[object], Any]) -> None:
         self.items: list[Any] = []
@@ -193,12 +194,12 @@ class _Batch:
         self._ends_at = time.monotonic() + _BATCH_S
 
     def takes_last(self, item: object) -> bool:
-        """Take an item; whether it is the last."""
+        """Add an item. Return whether the batch is complete."""
         self.items.append(self._plain(item))
         return len(self.items) >= _BATCH or time.monotonic() > self._ends_at
 
     def before(self, number: int, error: BaseException) -> tuple[list[Any], bool]:
-        """The items before an exception, which the series raises when it is asked for the next ones."""
+        """Return the items before an exception, and make the series raise it at the next call."""
         if not self.items:
             raise error
         _series[number] = _raising(error)
@@ -212,6 +213,6 @@ def _raising(error: BaseException) -> Iterator[Any]:
 
 @lru_cache(maxsize=64)
 def named(name: str) -> Callable[..., Any]:
-    """The function of agentv's that `package.module:name` names."""
+    """Import and return the function of agentv's that `package.module:name` names."""
     found: Callable[..., Any] = resolve_name(name)
     return found

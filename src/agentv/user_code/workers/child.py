@@ -1,7 +1,8 @@
-"""A worker's own program: it reads messages on one thread, and runs users' code on the others.
+"""The program of a worker, which reads messages on one thread and runs users' code on others.
 
-Plain functions run on the main thread, and on further ones while it is busy; each has an event loop set. Coroutines
-share one loop on a thread of its own, as sessions and locks that a module keeps belong to the loop they were made on.
+Plain functions run on the main thread, and on further threads while it is busy; each thread has an event loop set.
+Coroutines share one loop on another thread, because a module's sessions and locks belong to the loop they were created
+on.
 """
 
 from __future__ import annotations
@@ -57,18 +58,18 @@ if TYPE_CHECKING:
     import asyncio
 
 CLEAN_UP_S = 0.5
-"""Seconds that coroutines get to close what they have open once the run has ended."""
+"""Seconds for coroutines to clean up after the end of the run."""
 
 _RESPONDS_S = 0.05
-"""Seconds within which a loop that is not blocked responds."""
+"""Seconds within which an event loop responds unless it is blocked."""
 
 Job = Callable[[], object]
 
 Work = Callable[[], Job | None]
-"""What a thread does. It returns what to do once the thread is free: its answer, after which the next call may come."""
+"""A job of a thread. It may return a function that sends its answer, which is called once the thread is idle again."""
 
 current_call: ContextVar[int] = ContextVar("agentv_call")
-"""Number of the call that the current task is."""
+"""Id of the call that the current task runs."""
 
 
 class Channel:
@@ -80,7 +81,7 @@ class Channel:
         self._decoder = unpacker(Request)
 
     def receive(self) -> Request | None:
-        """The next message; None: the other side is gone."""
+        """Return the next message, or None if the other process has ended."""
         length = self._exactly(LENGTH)
         body = length and self._exactly(int.from_bytes(length, "big"))
         return self._decoder.decode(body) if body else None
@@ -106,11 +107,11 @@ class Channel:
         except OSError as error:
             if error.errno in (errno.EBADF, errno.ENOTSOCK):
                 os._exit(CLOSED_STATUS)
-            # else the other side is gone, and so is this process in a moment
+            # otherwise the other process has ended, and this one is about to
 
 
 class Threads:
-    """Threads for plain functions: the main one, and others while all are busy."""
+    """Threads for plain functions: the main one, and further ones while all are busy."""
 
     def __init__(self) -> None:
         self.main: SimpleQueue[Work | None] = SimpleQueue()
@@ -118,7 +119,7 @@ class Threads:
         self._lock = threading.Lock()
 
     def run(self, job: Work) -> None:
-        """Run a job on a thread that does nothing else: the main one, if that is idle."""
+        """Run a job on an idle or new thread, preferably the main one."""
         with self._lock:
             if self.main in self._idle:
                 jobs = self.main
@@ -133,7 +134,7 @@ class Threads:
         return jobs
 
     def serve(self, jobs: SimpleQueue[Work | None]) -> None:
-        """Run jobs on this thread until None comes. On the main one the event loop waits for who needs asyncio."""
+        """Run jobs on this thread until None arrives. The main one gets an event loop only once asyncio is imported."""
         has_loop = False
         while (job := jobs.get()) is not None:
             if not has_loop and (jobs is not self.main or "asyncio" in sys.modules):
@@ -149,7 +150,7 @@ class Threads:
 
 
 class UserLoop:
-    """The event loop of users' coroutines, started by the first of them."""
+    """The event loop for users' coroutines, started with the first of them."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -157,7 +158,7 @@ class UserLoop:
         self._thread: threading.Thread | None = None
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine on the loop soon, from any thread."""
+        """Schedule a coroutine on the loop, from any thread."""
         with self._lock:
             if self._loop is None:
                 import asyncio
@@ -171,14 +172,14 @@ class UserLoop:
     def _serve(self) -> None:
         import asyncio
 
-        assert self._loop is not None  # noqa: S101  # the thread is started for it
+        assert self._loop is not None  # noqa: S101  # set before the thread is started
         asyncio.set_event_loop(self._loop)
         while not self._loop.is_closed():
-            with suppress(SystemExit, KeyboardInterrupt):  # of a task that a user started
+            with suppress(SystemExit, KeyboardInterrupt):  # raised by a task that user code started
                 self._loop.run_forever()
 
     def blocked_at(self) -> str:
-        """The line of the user's code that keeps the loop from everything else; nothing where it responds."""
+        """Return the line of user code that blocks the loop, or "" if the loop responds."""
         if self._loop is None:
             return ""
         responds = threading.Event()
@@ -192,7 +193,7 @@ class UserLoop:
         return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else ""
 
     def close(self) -> None:
-        """Cancel what runs, and give it a moment to clean up."""
+        """Cancel all tasks, and give them a moment to clean up."""
         if self._loop is None:
             return
         import asyncio
@@ -220,15 +221,17 @@ class Worker:
         self.threads = Threads()
         self._loop = UserLoop()
         self._lock = threading.Lock()
-        self._waiting: dict[int, Call] = {}  # not begun
+        self._waiting: dict[int, Call] = {}  # calls that have not begun
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._known_async: set[tuple[str, str | None, str | None, str]] = set()
-        self._loaded: dict[str | None, threading.Event] = {}  # file or module: its first call has loaded it, or failed
+        self._loaded: dict[
+            str | None, threading.Event
+        ] = {}  # file or module → set once its first call has tried to load it
         self._asks: dict[int, Callable[[Answer], object]] = {}
         self._asked = 0
 
     def read(self) -> None:
-        """Act on messages until the other side closes, or is gone."""
+        """Handle messages until the other process sends Close or ends."""
         while (message := self._channel.receive()) is not None:
             if isinstance(message, Call):
                 self._take(message)
@@ -245,7 +248,7 @@ class Worker:
                 self._loop.close()
                 self.threads.main.put(None)
                 return
-        os.killpg(0, signal.SIGKILL)  # the process that started this one is gone; end all that this one started, too
+        os.killpg(0, signal.SIGKILL)  # the parent process has ended: end this one and all its programs
 
     def _take(self, call: Call) -> None:
         key = (call.adapter, call.file, call.module, call.name)
@@ -271,10 +274,10 @@ class Worker:
         *,
         loads: bool,
     ) -> Job | None:
-        """On a thread: call a function. A coroutine function, which runs at its first await, is left to the loop.
+        """Call a function on this thread, or leave it to the event loop if it is a coroutine function.
 
-        Its module is loaded by the first of its calls, which is on the main thread if that was free: some libraries
-        can be imported there alone.
+        The first call loads the module, on the main thread if that is idle, because some libraries can only be imported
+        there.
         """
         if not loads:
             loaded.wait()
@@ -292,7 +295,7 @@ class Worker:
                 began, computed = perf_counter(), thread_time()
                 value = made()
                 cpu_ms = (thread_time() - computed) * 1000
-        except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
+        except BaseException as error:  # noqa: BLE001  # also a CancelledError, which `foreign_code` does not convert
             return partial(self._fail, call, error)
         if _is_awaitable(value):
             return lambda: self._loop.start(self._await(call, value, began))
@@ -305,7 +308,7 @@ class Worker:
                     made, _ = _loaded(call)
                     began = perf_counter()
                     value = made()
-            except BaseException as error:  # noqa: BLE001  # as above
+            except BaseException as error:  # noqa: BLE001
                 self._fail(call, error)
             else:
                 await self._await(call, value, began)
@@ -314,7 +317,7 @@ class Worker:
         import asyncio
 
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101  # it runs this
+        assert task is not None  # noqa: S101  # this runs in a task
         self._tasks[call.id] = task
         current_call.set(call.id)
         try:
@@ -348,7 +351,7 @@ class Worker:
             self._channel.send(Failed(call.id, call.code, f"{call.what} {why}"))
         except UnsendableError as error:
             self._channel.send(Unsendable(call.id, str(error)))
-        except Exception as error:  # noqa: BLE001  # of a conversion that the value brings along
+        except Exception as error:  # noqa: BLE001  # raised by the value's own conversion method
             self._channel.send(Unsendable(call.id, f"{type(value).__name__} ({type(error).__name__})"))
 
     def _fail(self, call: Call, error: BaseException) -> None:
@@ -360,10 +363,10 @@ class Worker:
         self._channel.send(Failed(call.id, found.code, found.message, text, newly_loaded()))
 
     async def ask(self, name: str, arguments: Sequence[object]) -> Any:
-        """Call the process that started this one, from inside a call on the users' loop.
+        """Call the process that started this one, from a call on the users' loop.
 
         Raises:
-            LookupError: it refuses; the text says why.
+            LookupError: the other process returned an error; the message says why.
         """
         import asyncio
 
@@ -381,12 +384,12 @@ class Worker:
 
 
 def _loaded(call: Call) -> tuple[Callable[[], Any], bool]:
-    """The call, ready to be made, and whether making it runs none of the user's code."""
+    """Load the function of a call. Return the call, not yet made, and whether it only creates a coroutine."""
     function = None
     if call.file is not None or call.module is not None:
         function = load_function(call.name, call.file, call.module)
     adapter = named(call.adapter)
-    is_async = iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # not whether it can be called: what calling it does
+    is_async = iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # the method itself is inspected
     return lambda: adapter(function, call.payload), is_async
 
 
@@ -405,7 +408,7 @@ def _refuse_breakpoint(*_: object, **__: object) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Serve calls that come over a socket until it is closed."""
+    """Serve the calls that arrive on a socket until it is closed."""
     channel = Channel(socket.socket(fileno=descriptor))
     kill_with_parent()
     begin = channel.receive()
@@ -413,7 +416,7 @@ def main(descriptor: int) -> None:
         return
     sys.path[:] = [begin.directory, *begin.path] if begin.directory else begin.path
     sys.argv = [""]
-    if isinstance(sys.stdout, TextIOWrapper):  # what was printed before a crash is shown
+    if isinstance(sys.stdout, TextIOWrapper):  # so that output before a crash is shown
         sys.stdout.reconfigure(line_buffering=True)
     if not begin.debug and "PYTHONBREAKPOINT" not in os.environ:
         sys.breakpointhook = _refuse_breakpoint
@@ -423,8 +426,8 @@ def main(descriptor: int) -> None:
     channel.send(Ready())
     threading.Thread(target=worker.read, name="agentv-messages", daemon=True).start()
     worker.threads.serve(worker.threads.main)
-    atexit._run_exitfuncs()  # noqa: SLF001  # the process ends here, whatever threads are left
-    with suppress(OSError, ValueError):  # users' code has closed them
+    atexit._run_exitfuncs()  # noqa: SLF001  # a normal exit would wait for remaining threads
+    with suppress(OSError, ValueError):  # user code may have closed them
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""What a worker and the process that started it send each other: MessagePack, each message behind its length."""
+"""Messages between a worker and the process that started it, as MessagePack with a length prefix."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 
 LENGTH = 4
-"""Bytes of the length in front of each message, most significant first."""
+"""Bytes of the length prefix of each message, in big-endian order."""
 
 LONGEST = 1 << 30
-"""Bytes of the longest message. A longer one means that user code has written into the socket."""
+"""Longest message in bytes. A greater length means that user code has written to the socket."""
 
 CLOSED_STATUS = 117
-"""Exit status of a worker that finds its socket closed by user code."""
+"""Exit status of a worker whose socket was closed by user code."""
 
 _SURROGATES, _INTEGER, _PAIRS = 1, 2, 3
-"""Codes of what MessagePack has no form for: text with half of a surrogate pair, an integer of more than 64 bits, and a
-mapping with such keys.
+"""Extension codes for values that MessagePack does not support: text with half of a surrogate pair, an integer of more
+than 64 bits, and a mapping with such keys.
 """
 
 
@@ -29,9 +29,9 @@ class Begin(msgspec.Struct, tag="begin", array_like=True):
     """First message to a worker.
 
     Attributes:
-        directory: where its `sys.path` begins.
+        directory: first entry of its `sys.path`; empty for none.
         path: the rest of `sys.path`.
-        debug: calls run on the main thread, whose standard streams are the terminal's.
+        debug: whether `breakpoint()` is allowed, as the standard streams are the terminal's.
     """
 
     directory: str
@@ -43,9 +43,11 @@ class Call(msgspec.Struct, tag="call", array_like=True):
     """Call `adapter`, a function of agentv's, with the user's function and the payload.
 
     Attributes:
-        file, module: where the function is; neither: the adapter gets None.
-        name: of the function, dotted for a method.
-        code, what: of the failure if it raises, and how its message begins.
+        file: file of the function. Without `file` and `module`, the adapter gets None instead of a function.
+        module: module of the function.
+        name: name of the function, dotted for a method.
+        code: code of the failure if the call raises.
+        what: owner of the function, with which the failure's message begins.
     """
 
     id: int
@@ -59,17 +61,17 @@ class Call(msgspec.Struct, tag="call", array_like=True):
 
 
 class Cancel(msgspec.Struct, tag="cancel", array_like=True):
-    """Nobody waits for this call any more."""
+    """Cancel a call, whose result is no longer awaited."""
 
     id: int
 
 
 class Withdraw(msgspec.Struct, tag="withdraw", array_like=True):
-    """Give back the calls that have not begun."""
+    """Return the calls that have not begun."""
 
 
 class Answer(msgspec.Struct, tag="answer", array_like=True):
-    """What a call of the worker's to this process came to."""
+    """The result of an Ask of the worker."""
 
     id: int
     value: Any = None
@@ -77,7 +79,7 @@ class Answer(msgspec.Struct, tag="answer", array_like=True):
 
 
 class Close(msgspec.Struct, tag="close", array_like=True):
-    """Cancel what runs, and end as a Python program does."""
+    """Cancel running coroutines, and exit as a Python program does."""
 
 
 class Ready(msgspec.Struct, tag="ready", array_like=True):
@@ -85,9 +87,12 @@ class Ready(msgspec.Struct, tag="ready", array_like=True):
 
 
 class Value(msgspec.Struct, tag="value", array_like=True):
-    """What a call returned, and after how many milliseconds, without those of loading its module.
+    """The return value of a call.
 
-    `loaded`: files of modules that were loaded since the last message. `cpu_ms`: for how long its thread computed.
+    Attributes:
+        duration_ms: duration in milliseconds, without the loading of the module.
+        loaded: files of the modules that were loaded since the last message.
+        cpu_ms: CPU time of its thread in milliseconds.
     """
 
     id: int
@@ -98,7 +103,7 @@ class Value(msgspec.Struct, tag="value", array_like=True):
 
 
 class Failed(msgspec.Struct, tag="failed", array_like=True):
-    """Why a call returned nothing. `cause`: the exception's own text."""
+    """The failure of a call. `cause` is the text of the exception itself."""
 
     id: int
     code: str
@@ -108,21 +113,21 @@ class Failed(msgspec.Struct, tag="failed", array_like=True):
 
 
 class Unsendable(msgspec.Struct, tag="unsendable", array_like=True):
-    """A call returned a value that no message can carry; `kind` is the name of its type."""
+    """A call returned a value that cannot be sent. `kind` is the name of its type."""
 
     id: int
     kind: str
 
 
 class Withdrawn(msgspec.Struct, tag="withdrawn", array_like=True):
-    """Calls that will not begin here. `blocked`: where the event loop is held up, as `agent.py:12, in answer`."""
+    """Calls that will not begin in this worker. `blocked` is the line that blocks its event loop, if any."""
 
     ids: list[int]
     blocked: str = ""
 
 
 class Ask(msgspec.Struct, tag="ask", array_like=True):
-    """A call from inside call `call` to the process that started the worker."""
+    """A call to the process that started the worker, made by the user's code in the call `call`."""
 
     id: int
     call: int
@@ -135,10 +140,10 @@ Reply = Ready | Value | Failed | Unsendable | Withdrawn | Ask
 
 
 def packed(message: msgspec.Struct) -> bytes:
-    """A message behind its length.
+    """Encode a message with its length prefix.
 
     Raises:
-        TypeError: it holds an object that is neither plain data nor ours.
+        TypeError: it contains an object that is not plain data and has no `as_json`.
         RecursionError: it is nested too deeply.
     """
     try:
@@ -150,15 +155,15 @@ def packed(message: msgspec.Struct) -> bytes:
 
 
 def unpacker(messages: Any) -> msgspec.msgpack.Decoder[Any]:
-    """What reads the body of one of these messages."""
+    """Return a decoder for the bodies of these messages."""
     return msgspec.msgpack.Decoder(messages, ext_hook=_restored)
 
 
 def _plain(value: object) -> Any:
-    """A mapping of another kind as a dict, and an object of ours as its JSON.
+    """Return a mapping as a dict, and an object with `as_json` as its JSON.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the value is neither.
     """
     if isinstance(value, Mapping):
         return dict(value)
@@ -178,7 +183,7 @@ def _portable(value: Any) -> Any:
         return _extension(_INTEGER, str(value))
     if isinstance(value, Mapping):
         pairs = [(_portable(key), _portable(item)) for key, item in value.items()]
-        if any(isinstance(key, msgspec.msgpack.Ext) for key, _ in pairs):  # which cannot be a key
+        if any(isinstance(key, msgspec.msgpack.Ext) for key, _ in pairs):  # extension values cannot be keys
             return msgspec.msgpack.Ext(_PAIRS, _ENCODER.encode(pairs))
         return dict(pairs)
     if type(value) in (list, tuple):
@@ -209,24 +214,24 @@ _PAIRS_DECODER = msgspec.msgpack.Decoder(list[tuple[Any, Any]], ext_hook=_restor
 
 
 class UnsendableError(TypeError):
-    """A value has no plain form; the text is the name of its type."""
+    """A value cannot be converted to plain data. The message is the name of its type."""
 
 
 def plain(value: object) -> Any:
-    """The value as mappings, lists, text, bytes and numbers.
+    """Convert a value to mappings, lists, text, bytes and numbers.
 
-    Dataclasses, attrs' classes, enums, decimals, dates and UUIDs are msgspec's part; pydantic's models, NumPy's scalars
-    and arrays, paths, and other mappings and sequences are ours.
+    msgspec converts dataclasses, attrs classes, enums, decimals, dates and UUIDs. `_builtin_of` converts pydantic
+    models, NumPy scalars and arrays, paths, and other mappings and sequences.
 
     Raises:
-        UnsendableError: it, or something in it, has no such form.
-        RecursionError: it is nested too deeply, or contains itself.
+        UnsendableError: the value, or a part of it, cannot be converted.
+        RecursionError: the value is nested too deeply, or contains itself.
     """
     return msgspec.to_builtins(value, builtin_types=(bytes, bytearray, Decimal), enc_hook=_builtin_of)
 
 
 _DERIVED: Mapping[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
-"""What makes a plain value of one whose class is derived from these, such as markupsafe's Markup."""
+"""Base class → conversion of instances of its subclasses, such as markupsafe's Markup."""
 
 
 def _builtin_of(value: object) -> Any:

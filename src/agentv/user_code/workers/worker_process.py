@@ -1,4 +1,4 @@
-"""One worker from the outside: its process, the calls that it has not answered, and how it ended."""
+"""The parent's side of a worker: its process, its pending calls, and its exit status."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from agentv.user_code.workers.messages import (
 )
 
 EXIT_S = 3.0
-"""Seconds that threads and exit handlers of users' code get once the run has ended."""
+"""Seconds for threads and exit handlers of user code after the end of the run."""
 
 CLEAN_UP_S = 0.5
-"""Seconds that a cancelled coroutine gets before its worker is given up, and the last of what was printed."""
+"""Seconds for a cancelled coroutine to clean up before its worker is retired, and to relay the last output."""
 
 _PROGRAM = "import sys; from agentv.user_code.workers.child import main; main(int(sys.argv[1]))"
 _CHUNK = 1 << 18
 
 
 class LostError(Exception):
-    """The worker ended before it answered. `how`: such as `killed by SIGSEGV`."""
+    """The worker ended before it answered. `how` is for instance `killed by SIGSEGV`."""
 
     def __init__(self, how: str) -> None:
         super().__init__(how)
@@ -57,15 +57,15 @@ class LostError(Exception):
 
 
 class WithdrawnError(Exception):
-    """The call has not begun, and will not begin there."""
+    """The worker returned the call without having begun it."""
 
 
 class WorkerProcess:
-    """A worker. Belongs to the event loop that made it.
+    """A worker. It belongs to the event loop that created it.
 
     Attributes:
-        blocked_at: where its event loop was held up when calls were last withdrawn.
-        retired: it takes no new calls, and ends when it has answered the others.
+        blocked_at: the line that blocked its event loop when calls were last withdrawn; empty if it was not blocked.
+        retired: whether it accepts no new calls and ends after its pending ones.
     """
 
     def __init__(self, begin: Begin, env: Mapping[str, str], on_loaded: Callable[[list[str]], None]) -> None:
@@ -78,7 +78,7 @@ class WorkerProcess:
                 with suppress(OSError):
                     one.setsockopt(socket.SOL_SOCKET, option, _CHUNK)
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001  # as multiprocessing does
-        if sys.dont_write_bytecode:  # set without the flag, too
+        if sys.dont_write_bytecode:  # may be set without the flag
             flags = [*flags, "-B"]
         words = (sys.executable, *flags, "-c", _PROGRAM, str(theirs.fileno()))
         self._printed = printed = None if begin.debug else Printed()
@@ -118,27 +118,27 @@ class WorkerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone."""
+        """Whether its process has ended."""
         return self._status is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has answered everything."""
+        """Whether it has no pending calls."""
         return not self._calls and not self._given_up
 
     @property
     def load(self) -> int:
-        """How many calls it has not answered."""
+        """Number of pending calls."""
         return len(self._calls)
 
     async def started(self) -> None:
-        """Wait until the process can be called, or has ended."""
+        """Wait until the process is ready for calls or has ended."""
         if self._ready is not None:
             await asyncio.shield(self._ready)
 
     @property
     def is_starting(self) -> bool:
-        """Whether it cannot be called yet."""
+        """Whether it is not ready for calls yet."""
         return self._ready is not None
 
     def _become_ready(self) -> None:
@@ -147,11 +147,11 @@ class WorkerProcess:
             self._ready = None
 
     async def call(self, call: Call, handler: Handler) -> Value | Failed | Unsendable:
-        """What a call comes to.
+        """Make a call and return its reply. `handler` serves the calls that it makes to this process.
 
         Raises:
-            LostError: the process ended first.
-            WithdrawnError: a `Withdraw` was sent, and it had not begun.
+            LostError: the process ended before it replied.
+            WithdrawnError: a `Withdraw` was sent before the call had begun.
             TypeError, RecursionError: the payload cannot be sent.
         """
         if self.has_ended:
@@ -173,26 +173,26 @@ class WorkerProcess:
             self._handlers.pop(call.id, None)
 
     def retire(self) -> None:
-        """Take no new calls; end once the others are answered. What was given up is not waited for."""
+        """Accept no new calls, and end after the pending ones. Cancelled calls are not waited for."""
         self.retired = True
         if not self._calls:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the process and all that it started."""
+        """Kill the process and its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with suppress(ProcessLookupError):
             self._process.kill()
 
     def end(self) -> None:
-        """Kill the process, wait for its end and what it printed, and let go of the pipe."""
+        """Kill the process, wait for its end and its output, and close the connection."""
         self.kill()
         self._waiting.join(EXIT_S)
         self._end(self._process.wait())
 
     async def close(self) -> None:
-        """Let what runs clean up and the process exit; kill it where that takes too long."""
+        """Ask the process to clean up and exit, and kill it if that takes too long."""
         if not self.has_ended:
             self.send(Close())
             busy = bool(self._calls or self._given_up)
@@ -203,13 +203,13 @@ class WorkerProcess:
             task.cancel()
 
     def how_it_ended(self) -> str:
-        """`exit 3`, `killed by SIGSEGV`."""
+        """Describe how the process ended: `exit 3`, `killed by SIGSEGV`."""
         if self._status == CLOSED_STATUS:
             return "closed the socket of its process"
         return exit_text(self._status or 0)
 
     def send(self, message: msgspec.Struct) -> None:
-        """Send a message soon."""
+        """Send a message without waiting for it."""
         self._write(packed(message))
 
     def _write(self, body: bytes) -> None:
@@ -218,7 +218,7 @@ class WorkerProcess:
                 sent = self._connection.send(body)
             except BlockingIOError:
                 sent = 0
-            except OSError:  # it has ended, which is noticed in a moment
+            except OSError:  # the process has ended, and `_end` will be called
                 return
             if sent == len(body):
                 return
@@ -239,7 +239,7 @@ class WorkerProcess:
             self._loop.remove_writer(self._connection)
 
     def _readable(self) -> bool:
-        """Read what has arrived; whether there may be more."""
+        """Read the data that has arrived. Return whether there may be more."""
         try:
             data = self._connection.recv(_CHUNK)
         except BlockingIOError:
@@ -262,7 +262,7 @@ class WorkerProcess:
                 break
             try:
                 message = self._decoder.decode(memoryview(inbox)[at + LENGTH : end])
-            except (msgspec.DecodeError, RecursionError):  # user code has written into the socket
+            except (msgspec.DecodeError, RecursionError):  # user code has written to the socket
                 self.kill()
                 return
             self._take(message)
@@ -310,19 +310,19 @@ class WorkerProcess:
             self.send(Answer(ask.id, None, str(error)))
 
     def _wait(self) -> None:
-        """On a thread: the end of the process itself, since what it forked may hold its end of the pipe open."""
+        """Wait for the process on a thread. Its forks may keep the connection open, so its end of file is no sign."""
         status = self._process.wait()
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # what it started
+            os.killpg(self._process.pid, signal.SIGKILL)  # processes that it started
         if self._printed is not None:
             self._printed.finish(CLEAN_UP_S)
-        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so no call is pending
             self._loop.call_soon_threadsafe(partial(self._end, status))
 
     def _end(self, status: int) -> None:
         if self._status is not None:
             return
-        while self._readable():  # what it sent before it ended counts
+        while self._readable():  # replies sent before the end
             pass
         self._status = status
         self._loop.remove_reader(self._connection)
@@ -342,16 +342,16 @@ class WorkerProcess:
 
 _PIPE_CHUNK = 1 << 16
 _LONGEST = 1 << 20
-"""Bytes of a line, all of which have to be there before secrets are looked for; a longer one is left out."""
+"""Longest line in bytes that is relayed. Secrets are redacted in whole lines, so longer ones are omitted."""
 
 
 class Printed:
-    """A pipe for standard output and stderr of a process, and the thread that hands on what comes out of it.
+    """A pipe for the stdout and stderr of a process, and a thread that relays its output to stderr.
 
-    It reads no faster than stderr takes, so that nothing piles up. In its `with` block the process is started.
+    It reads no faster than stderr accepts, so that no output accumulates. The process is started in its `with` block.
 
     Attributes:
-        to: the end for the process.
+        to: the write end of the pipe, for the process.
     """
 
     def __init__(self) -> None:
@@ -367,11 +367,14 @@ class Printed:
             os.close(self._from)
 
     def start(self) -> None:
-        """Hand on what is printed from now on."""
+        """Start to relay the output."""
         self._thread.start()
 
     def finish(self, seconds: float) -> None:
-        """The process has ended: wait until the rest is handed on. What it leaves running may hold the pipe open."""
+        """Wait until the rest of the output is relayed, after the process has ended.
+
+        The wait is limited, because processes that it left running may keep the pipe open.
+        """
         self._thread.join(seconds)
 
     def _relay(self) -> None:
@@ -395,6 +398,6 @@ class Printed:
 
 
 def _print(lines: bytes) -> None:
-    with suppress(OSError, ValueError, AttributeError):  # nobody reads stderr, or it is closed
+    with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or its reader is
         sys.stderr.write(lines.decode(errors="backslashreplace"))
         sys.stderr.flush()

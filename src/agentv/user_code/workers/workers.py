@@ -1,4 +1,4 @@
-"""The workers of a run: one for each directory that code is loaded from, each role, and each environment."""
+"""The workers of a run, by the directory that code is loaded from, the role, and the environment."""
 
 from __future__ import annotations
 
@@ -23,22 +23,26 @@ from agentv.user_code.workers.worker_process import LostError, WithdrawnError, W
 DIED = "user-code-died"
 
 MOST_IDLE = 8
-"""Workers without a call that stay; beyond them the one that was used longest ago ends."""
+"""Most idle workers to keep. Beyond that, the least recently used one ends."""
 
 _ALONE_AT_ONCE = 4
 
 _COMPUTES_MS, _COMPUTES_SHARE = 5.0, 0.1
-"""Milliseconds that a call computes, and the part of their duration that it and those beside it do, from which on calls
-compute rather than wait: threads of one process compute one at a time.
+"""Thresholds from which a call counts as CPU-bound: its CPU time in milliseconds, and the share of CPU time in the
+duration of all concurrent calls. CPU-bound calls get further workers, because the threads of one compute one at a time.
 """
 
 
 class _Pool:
-    """The worker of one directory, role and environment, further ones, and those for calls that must be alone.
+    """The workers of one directory, role and environment.
 
     Attributes:
-        further: more workers, for calls that compute and may be divided.
-        computes: whether the call that returned last did.
+        shared: the worker for all calls.
+        all: all workers that were started and may still be running.
+        alone: idle workers for calls that are repeated alone.
+        further: more workers, for CPU-bound calls.
+        computes: whether the last call was CPU-bound.
+        used: when it was last used, as a serial number.
     """
 
     def __init__(self, begin: Begin, env: Mapping[str, str], on_loaded: Callable[[list[str]], None]) -> None:
@@ -63,11 +67,11 @@ class _Pool:
 
 
 class Workers:
-    """Starts workers when they are first needed. Belongs to one event loop.
+    """The workers of a run, started on demand. They belong to one event loop.
 
     Args:
-        on_loaded: receives the files of modules that a worker of a role has loaded.
-        debug: they are connected to the terminal, for `breakpoint()`, and no call is given up.
+        on_loaded: receives the files of the modules that a worker of a role has loaded.
+        debug: connect the workers to the terminal, for `breakpoint()`, and suspend the time limits.
     """
 
     def __init__(self, on_loaded: Callable[[Role, list[str]], None] | None = None, *, debug: bool = False) -> None:
@@ -79,10 +83,11 @@ class Workers:
         self._alone_slots = asyncio.Semaphore(_ALONE_AT_ONCE)
 
     async def call(self, call: CodeCall) -> Returned | Raised:
-        """What the function returned, or why it returned nothing.
+        """Call a function and return its value or failure.
 
-        A call whose worker dies is made again, alone; it is at fault only if it dies alone. One that has not begun
-        after a quarter of its time limit, since another blocks the event loop, begins in a further worker.
+        If the worker dies, each of its calls is repeated alone in another worker, and fails only if that one dies too.
+        A call that has not begun after a quarter of its time limit, because another one blocks the event loop, is
+        moved to a new worker.
         """
         pool = self._pool(call)
         message = self._message(call)
@@ -93,7 +98,9 @@ class Workers:
                 worker = self._least_busy(pool, call.processes)
                 reply = await self._patiently(worker, pool, message, call)
             except WithdrawnError:
-                if limit is not None and not is_withdrawn:  # once: a module that never loads has to reach the limit
+                if (
+                    limit is not None and not is_withdrawn
+                ):  # only once, so that a module that never loads reaches the limit
                     limit.put_off(waits_since, loop.time())
                 is_withdrawn = True
                 continue
@@ -112,7 +119,7 @@ class Workers:
             return self._outcome(call, reply)
 
     async def _alone(self, pool: _Pool, call: CodeCall, lost: Attempt) -> Returned | Raised:
-        """What a call comes to that is made again in a worker of its own, if it can be."""
+        """Repeat a call alone in a worker, unless it continues an earlier one, and return its outcome."""
         if call.continues:
             return Raised(DIED, lost.message)
         async with self._alone_slots:
@@ -150,7 +157,7 @@ class Workers:
             looking.cancel()
 
     def _look(self, worker: WorkerProcess, pool: _Pool) -> None:
-        """A call takes long: those that have not begun since it blocks the event loop begin elsewhere."""
+        """Withdraw the calls of a slow worker that have not begun, so that they begin in another one."""
         if not worker.has_ended:
             if pool.shared is worker:
                 pool.shared = None
@@ -159,13 +166,13 @@ class Workers:
             worker.send(Withdraw())
 
     async def close(self) -> None:
-        """End every worker, with all that it started."""
+        """End every worker and the processes that it started."""
         workers = [worker for pool in self._pools.values() for worker in pool.living()]
         self._pools.clear()
         await asyncio.gather(*(worker.close() for worker in workers))
 
     def kill(self) -> None:
-        """Kill every worker now."""
+        """Kill every worker."""
         for pool in self._pools.values():
             for worker in pool.living():
                 worker.end()
@@ -183,7 +190,7 @@ class Workers:
         return pool
 
     def _least_busy(self, pool: _Pool, most: int) -> WorkerProcess:
-        """The worker for a call: a further one while calls compute, all are busy, and a core is left."""
+        """Return the least busy worker, or a further one if calls are CPU-bound, all are busy and a core is free."""
         pool.used = next(self._uses)
         shared = pool.shared
         if shared is None or shared.has_ended or shared.retired:
@@ -224,7 +231,7 @@ def _died(call: CodeCall, lost: LostError) -> str:
 
 
 async def _started(worker: WorkerProcess) -> None:
-    """Wait until a worker can be called. The time limit stands still: a call is not to blame for the start."""
+    """Wait until a worker is ready, without counting that as time of the call."""
     if worker.is_starting:
         limit = LIMIT.get()
         with limit.held(asyncio.get_running_loop().time) if limit is not None else nullcontext():
