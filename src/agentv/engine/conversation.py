@@ -1,7 +1,7 @@
-"""Trials that are conversations: several questions, or one that continues an earlier case.
+"""Run trials that are conversations: cases with several turns, and cases that continue an earlier one.
 
-Each question is sent to the target with the transcript so far. Text of a model becomes part of later questions
-unchanged: it is never rendered.
+Each turn is sent to the target with the transcript so far. A model's text enters later requests unchanged: it is
+never rendered as a template.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ _ENDED_BY: dict[UserDone, str] = {
     "repeated": "the user repeated its message three times, so the conversation was ended",
     "gave_up": "the user gave up",
 }
-"""Notes on conversations that did not end with what the user wants."""
+"""Notes for conversations that ended before the user reached its goal."""
 
 _COUNTED = ("input", "output", "total", "cached", "reasoning")
 
 
 async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWork | None = None) -> TrialResult:
-    """The result of a trial with turns or a user, or of one that continues another. Nothing is raised from here.
+    """Run a trial with turns or a user, or one that continues another, and return its result. Never raises.
 
     A turn without an answer ends the conversation: the trial is errored, and later turns are not sent. A turn whose
-    assertions fail ends it only with `on_turn_failure: stop`: the assertions of later turns score 0. The case's own
-    assertions grade the whole at the end. One workspace stays through all turns; only the case's own assertions see it.
+    assertions fail ends it only with `on_turn_failure: stop`: the assertions of later turns then score 0. The case's
+    own assertions grade the whole conversation at the end. All turns share one workspace, which only the case's own
+    assertions see.
     """
     conversation = _Conversation(trial, run_context, work)
     number = 0
@@ -84,7 +85,7 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
 
 
 def turns_of(trial: Trial) -> tuple[Turn, ...]:
-    """The questions of a trial that are known: those of its case, its user's first, or the one that its input is."""
+    """Return the turns known before the trial starts: the case's turns, its user's opening message, or its input."""
     user = trial.case.user
     if user is None:
         return trial.case.turns or (Turn(opening_of(trial)),)
@@ -93,13 +94,13 @@ def turns_of(trial: Trial) -> tuple[Turn, ...]:
 
 
 def opening_of(trial: Trial) -> tuple[Message, ...]:
-    """The case's input. The suite's own input appears once, at the start of a conversation."""
+    """Return the case's input, without the suite's part of it if the trial continues an earlier case."""
     case = trial.case
     return case.input[case.preamble :] if trial.history else case.input
 
 
 def first_request(trial: Trial) -> TargetRequest:
-    """First request of a trial."""
+    """Return the first request of a trial."""
     if not is_conversation(trial):
         return request_of(trial, trial.case.input)
     asked = trial.case.flow.shown(transcript_of(trial, ()), turns_of(trial)[0].input)
@@ -107,7 +108,7 @@ def first_request(trial: Trial) -> TargetRequest:
 
 
 def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Message, ...]:
-    """The transcript of a trial and of the cases before it, given the answers to its turns."""
+    """Return the transcript of a trial and of the cases before it, given the answers to its turns."""
     messages = [*trial.history, *(opening_of(trial) if trial.case.has_turns else ())]
     for turn, answer in zip(turns_of(trial), answers, strict=False):
         messages += turn.input
@@ -119,16 +120,16 @@ class _Conversation(Struct):
     """A conversation in progress.
 
     Attributes:
-        transcript: the transcript so far.
-        spoken: what both sides said of it, without calls of tools.
-        sent: what the target got at its last call.
-        said: the texts of each answer, in one.
-        parts: the grades of each turn, and of the case.
-        retries: calls that gave no answer and were made again.
-        calls: how often it was called beside these.
-        user: talks with the target, once it was asked for; None: the case has none.
-        done: how the conversation with it ended.
-        failed: the turn after which no other is sent; None: none yet.
+        transcript: all messages so far.
+        spoken: the same without tool calls.
+        sent: messages of the last call to the target.
+        said: text of each answer.
+        parts: scores of each turn, then of the case.
+        retries: failed calls that were made again.
+        calls: number of calls to the target, without retries.
+        user: the simulated user; None before the first turn, or if the case has none.
+        done: how the user ended the conversation; None while it goes on.
+        failed: number of the failed turn after which no more turns are sent; None if there is none.
     """
 
     trial: Trial
@@ -156,7 +157,7 @@ class _Conversation(Struct):
         return self.trial.case.has_turns
 
     async def turns(self) -> AsyncIterator[Turn | Failure]:
-        """The questions: those of the case, or what its user says until it is done; a Failure if it cannot go on."""
+        """Yield the case's turns, or those of its user until it is done; a Failure if the user cannot reply."""
         if self.trial.case.user is None:
             for turn in turns_of(self.trial):
                 yield turn
@@ -174,7 +175,7 @@ class _Conversation(Struct):
                 yield Turn((Message("user", reply.message),))
 
     async def take(self, turn: Turn, number: int) -> Failure | None:
-        """Send a turn, keep and grade the answer; a Failure if no answer came."""
+        """Send a turn, then keep and grade its answer; return a Failure if there is none or it cannot be graded."""
         trial, run_context = self.trial, self.run_context
         self.sent = trial.case.flow.shown(self.transcript, turn.input)
         self.calls += 1
@@ -201,21 +202,21 @@ class _Conversation(Struct):
         self.spoken += [*turn.input, Message("assistant", self.said[-1])]
         if not turn.assertions:
             return None
-        # the context of a turn's assertions: its answer, and everything that was sent for it
+        # a turn's assertions see its answer and all messages that were sent for it
         context = context_of(trial, answer, 0.0, run_context)
         expected, criteria = turn.expected_output, turn.criteria
         context = replace(context, input=self.sent, messages=own, expected_output=expected, criteria=criteria)
         return await self._grade(turn, context, number)
 
     async def _grade(self, turn: Turn, context: AssertionContext, number: int) -> Failure | None:
-        """Grade the answer to a turn; why that is impossible."""
+        """Grade the answer to a turn; return a Failure if the case's `transform` fails."""
         run_context, trial = self.run_context, self.trial
         shaped = await reshaped(trial, context)
         if isinstance(shaped, Failure):
             return _in_turn(shaped, number)
         check = run_context.check(trial.suite)
         scores = await grade_entries(turn.assertions, shaped, run_context.clock, check)
-        if number < len(trial.case.turns):  # a row has the last answer, where these places mean nothing
+        if number < len(trial.case.turns):  # a row holds only the last answer, which these spans are not about
             scores = tuple(replace(one, grade=one.grade.without_spans()) for one in scores)
         self.parts.append(scores)
         if trial.case.flow.on_turn_failure == "stop" and not combined(scores, trial.threshold).passed:
@@ -223,7 +224,7 @@ class _Conversation(Struct):
         return None
 
     def skips(self, turn: Turn) -> bool:
-        """Whether a turn is not sent, because an earlier one failed. Its assertions then score 0."""
+        """Return whether a turn is skipped because an earlier one failed; if so, score its assertions 0."""
         if self.failed is None:
             return False
         reason = f"not sent: turn {self.failed} failed"
@@ -232,7 +233,7 @@ class _Conversation(Struct):
         return True
 
     async def graded(self) -> TrialResult:
-        """The result once the turns are over."""
+        """Grade the case's own assertions and return the trial's result."""
         trial, run_context = self.trial, self.run_context
         shaped = await reshaped(trial, self.whole()) if trial.case.assertions else self.whole()
         if isinstance(shaped, Failure):
@@ -242,7 +243,7 @@ class _Conversation(Struct):
         return self.result()
 
     def whole(self) -> AssertionContext:
-        """Context of the case's assertions: the last answer, the transcript, and the usage of all calls."""
+        """Return the context of the case's own assertions: last answer, transcript, and usage of all calls."""
         context = context_of(self.trial, self._summed(), 0.0, self.run_context)
         begin = len(self.trial.history) if self._several else len(self.sent)
         has_transcript = all(answer.messages for answer in self.answers)
@@ -251,7 +252,7 @@ class _Conversation(Struct):
         return whole if self.work is None else self.work.context(whole)
 
     def _summed(self) -> TargetResponse:
-        """The last answer, with what all of them took."""
+        """Return the last answer, with the usage, cost and duration of all answers."""
         answers, user = self.answers, self.trial.case.user
         last = answers[-1]
         if user is not None and user.output != "answer":
@@ -268,17 +269,17 @@ class _Conversation(Struct):
         )
 
     def result(self, *, error: Failure | None = None) -> TrialResult:
-        """The result of the trial. An errored one keeps its earlier grades."""
+        """Return the trial's result. An errored one keeps the scores of earlier turns."""
         answer = self._summed() if self.answers else None
         took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
         answer = answer and replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
             answer = replace(
                 answer, output=part_of(error).output, messages=(), context=(), metadata=NO_METADATA
-            )  # the call that counts gave no answer
+            )  # the last call gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
-            paid = fresh or self.answers  # what was paid for before is reported where nothing else was
+            paid = fresh or self.answers  # an earlier run's cost is reported only if this run paid nothing
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
             answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         scores = tuple(score for part in self.parts for score in part)
@@ -312,7 +313,7 @@ def _usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:
 
 
 def _sum(numbers: Iterable[N | None]) -> N | None:
-    """The sum; unknown as soon as one number is, since a part of what was spent does not say how much it was."""
+    """Return the sum, or None if any number is unknown: a partial sum would be mistaken for the whole."""
     known: list[N] = []
     for number in numbers:
         if number is None:

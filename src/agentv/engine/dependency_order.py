@@ -1,8 +1,8 @@
 """Start order of trials: cases wait for the cases that they depend on (SPEC section 4).
 
 A trial that must wait is put aside and takes no worker, so other trials can start. It starts, or is skipped,
-as soon as the last of its dependencies has ended. Trials of suites without such cases pass straight
-through, and nothing is held for them.
+as soon as the last of its dependencies has ended. Trials of suites without dependencies are handed out at once,
+and no state is kept for them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from agentv.stats.samples.deciding import rule_of, stopped_by, verdict_over
 
 _ANSWERED = ("passed", "failed", "shown")
 WHOLE = 0
-"""Stands for all samples of a case."""
+"""Sample number that stands for all samples of a case."""
 
 
 class TrialKey(NamedTuple):
     """Key of a dependency: one sample of a case on a target with a prompt, or the verdict over all samples (`WHOLE`).
 
-    Suites are distinguished by identity: two files may have the same name.
+    Suites are told apart by identity, because two suites may have the same name.
     """
 
     suite: int
@@ -47,11 +47,11 @@ class TrialKey(NamedTuple):
 
 
 class DependencyScheduler:
-    """Hands out trials, each when it may start. A `TrialQueue`, used from one event loop.
+    """A `TrialQueue` that hands out each trial when its dependencies have ended. Used from one event loop.
 
     Attributes:
-        skipped: trials that will not run, and why. Whoever takes trials takes these away too.
-        noticed: takes them away while everybody who takes trials waits.
+        skipped: trials that will not run, with the reason; workers remove and report them.
+        noticed: reports the skipped trials while all workers are waiting.
     """
 
     batch = 1
@@ -73,7 +73,7 @@ class DependencyScheduler:
         self._closed = False
 
     async def take(self) -> Trial | None:
-        """The next trial that may start, once there is one; None at the end."""
+        """Wait for a trial that may start and return it, or None at the end."""
         while not self._closed:
             while not self._ready and (trial := next(self._trials, None)) is not None:
                 self._consider(trial)
@@ -88,32 +88,32 @@ class DependencyScheduler:
         return None
 
     def comparison_group(self, number: int) -> list[Trial]:
-        """The next trials, which were promised to go with the one that was just taken; nothing waits for those."""
+        """Return the next trials, which are compared with the one just taken; they are not made to wait."""
         found = list(islice(self._trials, number))
         self._running += len(found)
         return found
 
     def also(self) -> None:
-        """A further sample of a case runs, which `take` has not handed out."""
+        """Count one more running sample of a case that `take` did not hand out."""
         self._running += 1
 
     def finish(self, result: TrialResult) -> None:
-        """A trial that was taken has ended."""
+        """Record that a running trial has ended."""
         self._running -= 1
         self._end(_Ended(result.trial, sample_of(result), result.turns))
         self._changed.set()
 
     def keep(self, result: TrialResult) -> None:
-        """A trial ended in an earlier run that this one resumes. Those of a conversation come in its order."""
+        """Record a trial that ended before the run was resumed. Cases of a conversation must come in its order."""
         self._end(_Ended(self._continued(result.trial), sample_of(result), result.turns))
 
     def close(self) -> None:
-        """Hand out nothing more."""
+        """Hand out no more trials."""
         self._closed = True
         self._changed.set()
 
     def _consider(self, trial: Trial) -> None:
-        """Let a trial start, put it aside, or skip it."""
+        """Mark a trial as ready, put it aside, or skip it."""
         linked = self._linked.get(id(trial.suite))
         waiting = _Waiting(trial)
         for spot in () if linked is None else linked.needed_by(trial):
@@ -128,17 +128,17 @@ class DependencyScheduler:
             self._ready.append(self._continued(trial))
 
     def _continued(self, trial: Trial) -> Trial:
-        """The trial with the transcript that it continues."""
+        """Return the trial with the transcript that it continues, if any."""
         link = trial.suite.links.get(trial.case.id)
         if link is None or link.follows is None:
             return trial
         return replace(trial, history=self._transcripts.pop(_spot(trial, link.follows), ()))
 
     def _end(self, ended: _Ended) -> None:
-        """Take in how a trial ended, and all that follows from it: one after the other, since chains may be long."""
+        """Process an ended trial and all trials that it lets skip, without recursion, since chains may be long."""
         self._ended.append(ended)
         if len(self._ended) > 1:
-            return  # whoever is at work below comes to it
+            return  # the outer call's loop will process it
         while self._ended:
             self._take_in(self._ended[0])
             self._ended.popleft()
@@ -187,21 +187,21 @@ class DependencyScheduler:
         self._end(_Ended(waiting.trial, Sample("errored" if fails else "skipped", None)))
 
     def _give_up(self) -> None:
-        """Nothing runs, and what still waits does so for what never comes: a file that was changed meanwhile."""
+        """Skip the trials whose dependencies will never run, because a file was changed during the run."""
         while self._waiting:
             self._settle(next(iter(self._waiting)), "skipped")
 
 
 def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
-    """The keys of the planned trials that an earlier run has completed, and the other trials, in one pass.
+    """Split the planned trials into the keys of completed ones and the trials still to run, in one pass.
 
-    A trial that depends on another is complete only if that one is too: on repetition, a dependency may fail, and a
-    conversation may continue differently. If answers are compared, all of them are complete or none is.
+    A trial is complete only if its dependencies are: run again, a dependency may fail, and a conversation may continue
+    differently. Trials whose answers are compared are complete only together.
 
     Args:
-        plan: of the run; iterating over it may read long files again.
+        plan: the run's plan; iterating over it may read long files again.
         rows: keys of the trials that an earlier run completed.
-        most: maximum number of held trials; with more incomplete ones, or dependent cases, none are held.
+        most: maximum number of trials to return; with more of them, or with dependent cases, None is returned instead.
     """
     linked = any(suite.links for suite in plan.suites)
     reopened = _reopened(plan, rows) if linked else frozenset()
@@ -222,7 +222,7 @@ def _has_row(trial: Trial, rows: Container[str]) -> bool:
 
 
 def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
-    """The keys of trials without a row and of all their dependents, in suites with dependencies."""
+    """Return the keys of trials without a row and of all their dependents, in suites with dependencies."""
     linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
     dependents: dict[TrialKey | str, list[Trial]] = {}
     to_do: list[Trial] = []
@@ -247,7 +247,7 @@ def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
 
 
 class _Waiting(Struct):
-    """A trial that was put aside. `missing`: how many things it still waits for; `over`: it will not run."""
+    """A trial that was put aside. `missing`: number of dependencies yet to end; `over`: it was skipped."""
 
     trial: Trial
     missing: int = 0
@@ -255,7 +255,7 @@ class _Waiting(Struct):
 
 
 class _Ended(Struct, frozen=True):
-    """A trial that ran, or will not. `answers`: those to its turns."""
+    """A trial that ran or was skipped. `answers`: answers to its turns."""
 
     trial: Trial
     sample: Sample
@@ -263,13 +263,13 @@ class _Ended(Struct, frozen=True):
 
 
 class _Linked(Struct, frozen=True):
-    """Data on a suite whose cases depend on each other.
+    """Dependencies between the cases of one suite.
 
     Attributes:
         targets: names of the suite's targets.
-        own: case → the name of the one target that it runs on.
-        followed: cases that another one of their conversation goes on from.
-        depended_on: cases that must pass before others.
+        own: case → name of the only target that it runs on.
+        followed: cases that another case of their conversation continues.
+        depended_on: cases that other cases depend on.
     """
 
     links: Mapping[str, Link]
@@ -290,7 +290,7 @@ class _Linked(Struct, frozen=True):
         return cls(suite.links, tuple(target.name for target in suite.targets), own, followed, depended_on)
 
     def needed_by(self, trial: Trial) -> Iterator[TrialKey]:
-        """Dependencies that must have ended before a trial may start."""
+        """Yield the keys of the dependencies that must have ended before a trial may start."""
         link = self.links.get(trial.case.id)
         if link is None:
             return
@@ -301,33 +301,37 @@ class _Linked(Struct, frozen=True):
             own = self.own.get(case)
             if own is not None:
                 places: tuple[str, ...] = (own,)
-            else:  # on the same target if it runs there, else wherever it runs at all
+            else:  # the same target if the dependency runs there, else all targets
                 places = (same,) if same in self.targets else self.targets
             for target in places:
                 yield TrialKey(id(trial.suite), target, trial.case.prompt_id, case, WHOLE, trial.variant_name)
 
 
 def _spot(trial: Trial, case: str) -> TrialKey:
-    """The sample of a case that belongs to a trial."""
+    """Return the key of the sample of `case` that corresponds to a trial."""
     place = (id(trial.suite), trial.target.name, trial.case.prompt_id)
     return TrialKey(*place, case, trial.sample, trial.variant_name)
 
 
 def _allows_dependents(trial: Trial, spot: TrialKey, status: Status) -> bool:
-    """A dependency must pass, unless the case runs anyway; a conversation continues from any answer, even a bad one."""
+    """Return whether a trial may run after a dependency ended with a status.
+
+    A dependency must pass, unless `on_dependency_failure` is `run`. A conversation continues from any answer.
+    """
     if spot.sample == WHOLE:
         return status == "passed" or trial.case.on_dependency_failure == "run"
     return status in _ANSWERED
 
 
 class OnDemandScheduler(DependencyScheduler):
-    """Hands out the requested trials, each when it may start. Used from one event loop.
+    """A scheduler that hands out only requested trials, each when its dependencies have ended.
 
-    Workers wait for more until `end`. A request for a trial includes everything that it depends on, and its group.
+    Workers wait for more requests until `end`. A trial is requested together with its dependencies and the trials that
+    it is compared with.
 
     Args:
         plan: contains all trials that may be requested.
-        firsts: the requested trials that may start: if samples end early, the others follow them.
+        firsts: selects the requested trials that may start at once, such as the first of a case's sequential samples.
     """
 
     def __init__(self, plan: Plan, firsts: Callable[[Iterable[Trial]], Iterable[Trial]] = iter) -> None:
@@ -337,7 +341,7 @@ class OnDemandScheduler(DependencyScheduler):
         self._over = False
 
     def ask(self, trials: Iterable[Trial]) -> None:
-        """Request trials that were not requested before. Compared ones are consecutive, as in the plan."""
+        """Request trials; repeated requests are ignored. Compared trials must be consecutive, as in the plan."""
         new = [trial for trial in trials if _identity(trial) not in self._asked]
         for trial in new:
             case = trial.case
@@ -349,22 +353,22 @@ class OnDemandScheduler(DependencyScheduler):
         self._changed.set()
 
     def end(self) -> None:
-        """No more requests follow: the run ends when the requested trials have ended."""
+        """Accept no more requests: the run ends when the requested trials have ended."""
         self._over = True
         self._changed.set()
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Number of requested distinct cases, and of requested trials."""
+        """Numbers of distinct cases and of trials that were requested."""
         return len({identity[:2] for identity in self._asked.values()}), len(self._asked)
 
     def comparison_group(self, number: int) -> list[Trial]:
-        """The trials that were requested together with the one that was just taken."""
+        """Return the trials that were requested together with the one just taken."""
         found = [self._ready.popleft() for _ in range(min(number, len(self._ready)))]
         self._running += len(found)
         return found
 
 
 def _identity(trial: Trial) -> tuple[int, str]:
-    """Which trial it is: two files may hold the same case, and then two trials have one key."""
+    """Return the identity of a trial. Its key alone is ambiguous if two files hold the same case."""
     return id(trial.suite), trial.key

@@ -1,7 +1,7 @@
-"""Cases in random order, drawn until their comparison with an earlier run is decided (`--against RUN`).
+"""Draw cases in random order until their comparison with an earlier run is decided (`--against RUN`).
 
-Cases that depend on each other are drawn together. What a case came to counts when all that was drawn before it has
-ended: trials end in any order, and those that fail soon would else be seen first.
+Cases that depend on each other are drawn together. A result counts only when all cases drawn before it have ended:
+trials end in any order, and quick failures would otherwise be seen first.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.stats.samples.betting import PairedBets
 
 CaseId = tuple[str, str, str | None]
-"""The name of a suite, or of a suite and its file; the id of a case; that of its prompt."""
+"""Suite (its name, or its name and file), case id, and prompt id."""
 
 Bounds = tuple[float, float]
 
 
 class _Case(Struct):
-    """One case that is drawn.
+    """One case to draw.
 
     Attributes:
-        base: the share of samples that passed in the base; None: the base lacks the case.
-        open: the keys of its trials to come.
-        low, high: samples that passed, at least and at most.
+        base: lowest and highest possible pass rate in the base run; None if it lacks the case.
+        open: keys of the trials that have not ended.
+        low, high: number of samples that passed, at least and at most.
     """
 
     base: Bounds | None
@@ -37,7 +37,7 @@ class _Case(Struct):
 
     @property
     def difference(self) -> Bounds | None:
-        """Of the shares that passed, candidate less base, at its worst and its best; None: the base lacks it."""
+        """Lowest and highest difference of the pass rates, candidate minus base; None if the base lacks the case."""
         if self.base is None:
             return None
         return self.low / self.samples - self.base[1], self.high / self.samples - self.base[0]
@@ -56,14 +56,14 @@ class _Group(Struct):
 
 
 class Draws:
-    """The trials of a run in the order in which their cases are drawn, and what those that ended show.
+    """The trials of a run in the order in which their cases are drawn, and the comparison so far.
 
     Attributes:
-        trials: all of them, in that order.
-        base: the id of the run that they are compared with.
-        seed: of the order.
-        cases, unpaired: how many cases the base has too, and how many it has not.
-        drawn, errored: cases that count so far; how many of them are known within bounds only.
+        trials: all trials, in that order.
+        base: id of the base run, with which they are compared.
+        seed: seed of the order.
+        cases, unpaired: number of cases that the base also has, and of those that it lacks.
+        drawn, errored: number of cases counted so far, and of those whose difference is known only within bounds.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Draws:
         named: str,
         seed: int,
     ) -> None:
-        """Put them in order.
+        """Put the trials in random order.
 
         Args:
-            trials: each with its case, and what tells the group of dependent cases that it belongs to.
-            base: of the cases of the earlier run, the share of samples that passed, at least and at most.
-            bets: take in the differences.
-            named: the id of that run.
-            seed: of the order; the same one gives the same order.
+            trials: each with its case and the key of its group of dependent cases.
+            base: lowest and highest possible pass rate of each case of the base run.
+            bets: the test that receives the differences.
+            named: id of the base run.
+            seed: seed of the order; the same one gives the same order.
         """
         self.base = named
         self.seed = seed
@@ -103,11 +103,11 @@ class Draws:
 
     @property
     def to_come(self) -> list[Trial]:
-        """The trials that may still be needed: none where the comparison is decided."""
+        """Trials that may still be needed; none once the comparison is decided."""
         return [] if self.decided else self.trials
 
     def add(self, result: TrialResult) -> bool:
-        """Add the result of a trial; returns whether the comparison is decided."""
+        """Add the result of a trial; return whether the comparison is decided."""
         case = self._of.get(result.trial.key)
         if case is not None and result.trial.key in case.open:
             case.open.discard(result.trial.key)
@@ -116,7 +116,7 @@ class Draws:
         while self._next < len(self._groups) and not self.decided:
             group = self._groups[self._next]
             if any(case.open for case in group.cases.values()):
-                break  # those after it are taken in when it has ended
+                break  # later groups count only when this one has ended
             self._next += 1
             differences = [found for case in group.cases.values() if (found := case.difference) is not None]
             if differences:
@@ -143,18 +143,18 @@ def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[Case
 
 
 class Groups(Struct):
-    """Groups of cases that belong together, directly or indirectly."""
+    """Groups of items that are joined directly or indirectly (union-find)."""
 
     _leader: dict[Hashable, Hashable] = {}
 
     def of(self, one: Hashable) -> Hashable:
-        """The name of the group that something belongs to."""
+        """Return the representative of the group that an item belongs to."""
         while (above := self._leader.setdefault(one, one)) != one:
             self._leader[one] = self._leader[above]
             one = self._leader[one]
         return one
 
     def join(self, one: Hashable, others: Iterable[Hashable]) -> None:
-        """Have all of them belong to one group."""
+        """Merge the groups of all these items."""
         for other in others:
             self._leader[self.of(other)] = self.of(one)

@@ -1,8 +1,8 @@
-"""The executor port, and the local executor.
+"""The executor port, and the executor that runs trials in this process.
 
 Answers of one case that are compared with each other, from all its prompts and targets, are graded together. One worker
 requests all of them, one after the other, and grades them when the last has arrived. So no worker waits for another,
-however few there are, and no more answers are held than those of running trials.
+however few workers there are, and only the answers of running trials are held in memory.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from agentv.work_ports import TrialWork
 
 
 class TrialExecutor(Protocol):
-    """Runs trials. An error in one is its errored result, and is never raised.
+    """Runs trials. An error in a trial becomes its errored result and is never raised.
 
-    Answers are in the run's store before their results are returned.
+    Answers are saved in the run's store before their results are returned.
     """
 
     def run(self, trial: Trial) -> Awaitable[TrialResult]:
-        """The result of one trial."""
+        """Return the result of one trial."""
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial, not graded yet, or its errored result."""
+        """Return a trial with its ungraded answer, or its errored result."""
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
-        """The results of trials whose answers are compared with each other, in their order."""
+        """Return the results of trials whose answers are compared with each other, in their order."""
 
     def interrupt(self) -> None:
-        """The run is interrupted: end all waits for retries and for servers."""
+        """Interrupt the run: end all waits for retries and for servers."""
 
 
 class LocalExecutor(Struct):
-    """Trials that run in this process, on its event loop."""
+    """An executor that runs trials in this process, on its event loop."""
 
     run_context: RunContext
 
     async def run(self, trial: Trial) -> TrialResult:
-        """The result of one trial; never raises."""
+        """Return the result of one trial; never raise."""
         if not trial.has_work:
             return await self._ran(trial)
         work = await self.run_context.works.open(trial)
@@ -73,7 +73,7 @@ class LocalExecutor(Struct):
         return answered.result(scores)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial, or its errored result."""
+        """Return a trial with its answer, or its errored result."""
         if not trial.has_work:
             return await answer_of(trial, self.run_context)
         work = await self.run_context.works.open(trial)
@@ -84,11 +84,11 @@ class LocalExecutor(Struct):
             answered = await answer_of(trial, self.run_context, work)
             return await work.close(work.judged(answered)) if isinstance(answered, TrialResult) else answered
         finally:
-            if not isinstance(answered, AnsweredTrial):  # else it is open until it is compared
+            if not isinstance(answered, AnsweredTrial):  # otherwise `compare` closes it
                 await work.discard()
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
-        """The results of trials whose answers are compared."""
+        """Return the results of trials whose answers are compared."""
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
             results = await _graded_together(answered, self.run_context)
@@ -100,12 +100,12 @@ class LocalExecutor(Struct):
                     await work.discard()
 
     def interrupt(self) -> None:
-        """End all waiting."""
+        """End all waits for retries and for servers."""
         self.run_context.throttle.interrupt()
 
 
 class _GivenGrade(Struct, frozen=True):
-    """An assertion whose grade was found by comparing."""
+    """An assertion whose grade a comparison has already given."""
 
     entry: AssertionEntry
     outcome: Grade
@@ -120,7 +120,7 @@ class _GivenGrade(Struct, frozen=True):
 async def _graded_together(
     all_of_them: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
 ) -> list[TrialResult]:
-    """The result of every trial, in their order. Those without an answer take no part in what is compared."""
+    """Return the result of every trial, in their order. Trials without an answer are not compared."""
     group = [one for one in all_of_them if isinstance(one, AnsweredTrial)]
     if not group:
         return [one for one in all_of_them if isinstance(one, TrialResult)]
@@ -159,7 +159,7 @@ async def _graded_together(
 
 
 async def _compared(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-    """The grades of answers that an entry compares, each reshaped first."""
+    """Return the grades of the answers that an entry compares, each transformed first."""
     from agentv.engine.transform import transformed
 
     transform = entry.settings.transform

@@ -1,4 +1,4 @@
-"""One entry on one answer: transform, grade, invert, judge by its mark (SPEC section 7.1)."""
+"""Grade an answer with assertions: transform, grade, negate, apply the threshold (SPEC section 7.1)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class GraderCheck(Protocol):
     """Check whether entries may grade, such as that their files are unchanged since the run began."""
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
-        """Why an entry must not grade; None where it may, and then `end` follows."""
+        """Return why an entry must not grade, or None if it may; `end` must follow only then."""
 
     def end(self, entry: AssertionEntry) -> Failure | None:
-        """Why its result does not count; None if it does."""
+        """Return why the entry's grade does not count, or None if it does."""
 
 
 async def grade_entries(
     entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: GraderCheck | None = None
 ) -> tuple[Score, ...]:
-    """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on.
+    """Grade with one entry after the other, and return their scores in the order of the entries.
 
-    In a workspace, those that read files come before those whose commands may change them: what counts is what the
-    agent left. The scores are in the order of the entries.
+    An error in one entry becomes its errored grade, and the others still run. In a workspace, entries that read files
+    run before those whose commands may change files, so that they see what the agent left.
     """
     scores = []
     before = clock.monotonic()
@@ -55,7 +55,7 @@ async def grade_entries(
             try:
                 given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
                 grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
-            finally:  # its files must be the same after they were read
+            finally:  # its files must be unchanged after they were read, too
                 refused = check.end(entry) if check is not None else None
             if refused is not None:
                 grade = replace(grade, error=refused)
@@ -70,7 +70,7 @@ async def grade_entries(
 
 
 def _reads_files(entry: AssertionEntry) -> bool:
-    """Whether an entry reads files of the workspace, and runs no code in it; a group does what any of it does."""
+    """Return whether an entry reads files of the workspace and runs no code; a group does what any member does."""
     inner = getattr(entry.assertion, "inner", ())
     if inner:
         return any(map(_reads_files, inner)) and not any(map(_runs_code, inner))
@@ -83,7 +83,7 @@ def _runs_code(entry: AssertionEntry) -> bool:
 
 
 def judged(entry: AssertionEntry, grade: Grade, threshold: float) -> Grade:
-    """The grade inverted if the entry requests it, then judged by the entry's own threshold.
+    """Return the grade, negated if the entry says so, with the entry's own threshold applied.
 
     A required grade without its own threshold must also reach the case's (SPEC section 7.1).
     """
@@ -119,13 +119,13 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
 async def graded_in_time(
     given: Awaitable[T], entry: AssertionEntry, context: AssertionContext
 ) -> tuple[T | Failure, Deadline]:
-    """The grade, a failure that names the setting to raise if it is late; and its time limit.
+    """Await a grade within its time limit and return both; a Failure names the setting to raise after a timeout.
 
-    That is the entry's, else what its judge's target says, else that of its type.
+    The limit is the entry's own, else that of its type, scaled by the `timeout_s` of its judge's target.
     """
     assertion, judge = entry.assertion, None
     if getattr(assertion, "needs_judge", False) is True:
-        with suppress(LookupError, RuntimeError):  # the grade says so
+        with suppress(LookupError, RuntimeError):  # the grade itself reports the missing judge
             judge = context.services.judge(getattr(assertion, "judge", None))
     seconds = getattr(assertion, "timeout_s", None) or CODE_TIMEOUT_S
     if judge is not None:
@@ -144,7 +144,7 @@ async def _in_time(entry: AssertionEntry, given: Awaitable[Grade], context: Asse
         grade = Grade.errored(grade.code, grade.message)
     if not limit.attempts:
         return grade
-    retries: list[Json] = [to_builtins(one) for one in limit.attempts]  # calls of its judge that were made again
+    retries: list[Json] = [to_builtins(one) for one in limit.attempts]  # failed calls of its judge that were retried
     return replace(grade, details={**grade.details, "judge_retries": retries})
 
 
@@ -152,9 +152,10 @@ RAISED = "assertion-raised"
 
 
 async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> Grade:
-    """The grade that a plugin's `grade` gives; errored where it raises, or returns anything else.
+    """Return the grade of a plugin's `grade`; an errored one if it raises or returns anything else.
 
-    A plain function runs on a thread. A coroutine runs here, where it reaches the judge, and must not block.
+    A plain function runs on a thread. A coroutine function runs on the event loop, from where it can call the judge,
+    and must not block.
     """
     grade: Callable[[AssertionContext], Any] = cast("Assertion", entry.assertion).grade
 
@@ -164,12 +165,12 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
 
     try:
         given = begun() if inspect.iscoroutinefunction(grade) else await context.services.executor.call(begun)
-        while inspect.isawaitable(given):  # also a coroutine that a coroutine returns
+        while inspect.isawaitable(given):  # a coroutine may return another one
             with foreign_code(RAISED, entry.type):
                 given = await given
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
     if isinstance(given, Grade):
         denied = not given.passed and given.error is None
-        return replace(given, has_own_threshold=True) if denied else given  # its own no counts 0 (SPEC section 10)
+        return replace(given, has_own_threshold=True) if denied else given  # a failed grade counts 0 (SPEC section 10)
     return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")

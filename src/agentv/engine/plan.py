@@ -1,4 +1,4 @@
-"""Suites to trials, all, drawn or failed ones: pure, and one at a time to save memory (SPEC sections 9, 10 and 12)."""
+"""Turn suites into trials: all, sampled or failed ones (SPEC sections 9, 10 and 12). Pure, and lazy to save memory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case,
 from agentv.model.suite.workspace import Variant
 
 _NUMBER_BYTES = 16
-"""Bytes of a case's number: two cases never have the same."""
+"""Length of a case's random number in bytes, enough for all cases to have different ones."""
 
 
 class DrawnCases(Struct, frozen=True):
-    """The drawn cases.
+    """A random sample of the selected cases.
 
     Attributes:
         root: absolute path that suite paths are relative to, so that a checkout elsewhere draws the same cases.
-        bound: the largest number that was drawn; None: all cases were drawn.
-        size, of: number of drawn cases, and of all cases.
+        bound: the largest random number that was drawn; None if all cases were drawn.
+        size, of: number of drawn cases, and of all selected cases.
     """
 
     seed: int
@@ -35,13 +35,13 @@ class DrawnCases(Struct, frozen=True):
     of: int
 
     def takes(self, suite: Suite, case: Case) -> bool:
-        """Whether a case was drawn; one case with several prompts is drawn, or not, with all of them."""
+        """Return whether a case was drawn. A case with several prompts is drawn with all of them or not at all."""
         return self.bound is None or draw_number(suite, case, self.seed, self.root) <= self.bound
 
 
 def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> DrawnCases:
-    """A random sample of the selected cases, from all suites together; all of them if there are fewer."""
-    drawn: list[bytes] = []  # a heap of what is left out first: the complement of every number
+    """Draw a random sample of the selected cases from all suites together; all of them if there are fewer."""
+    drawn: list[bytes] = []  # a min-heap of complements, so that the largest number is dropped first
     of = 0
     for suite in suites:
         before: str | None = None
@@ -60,7 +60,7 @@ def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *
 
 
 def draw_number(suite: Suite, case: Case, seed: int, root: str) -> bytes:
-    """The number of a case under a seed."""
+    """Return the random number of a case under a seed."""
     facts = f"{seed}\0{suite.path.removeprefix(root)}\0{suite.name}\0{case.id}"
     return _hash(facts)
 
@@ -84,18 +84,18 @@ class FailedTrials(Struct, frozen=True):
 
     @classmethod
     def of(cls, keys: Iterable[FailedKey]) -> FailedTrials:
-        """The trials with these keys."""
+        """Create an instance from the keys of the trials."""
         found = frozenset(keys)
         return cls(found, frozenset(key[:4] for key in found))
 
     def takes_case(self, suite: Suite, case: Case) -> bool:
-        """Whether the case did not pass with any target or variant."""
+        """Return whether the case failed to pass with some target or variant."""
         return (suite.path, suite.name, case.id, case.prompt_id) in self._cases
 
     def takes(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> bool:
-        """Whether the case did not pass with this target and variant.
+        """Return whether the case did not pass with this target and variant.
 
-        Where cases depend on each other, or their answers are compared, a case runs with all of them.
+        If cases of the suite depend on each other or are compared, a failed case runs with all targets and variants.
         """
         if suite.links or suite.compares:
             return True
@@ -104,13 +104,13 @@ class FailedTrials(Struct, frozen=True):
 
 
 AGENT_TIMEOUT_S = 1_800.0
-"""Seconds that an attempt may take of a case with a workspace."""
+"""Default timeout of an attempt at a case with a workspace, in seconds."""
 
 PlannedCase = tuple[Case, TargetSpec, "Variant | None"]
 
 
 def everyone(_case: Case) -> bool:
-    """Every case takes part."""
+    """Select every case."""
     return True
 
 
@@ -118,7 +118,7 @@ class Shard(Struct, frozen=True):
     """One of several parts of the selected cases: every N-th one, starting with the I-th.
 
     Attributes:
-        index: from 1.
+        index: number of this shard, from 1.
         of: number of shards.
         starts: number of the first selected case of each suite, counted over all suites of the plan.
     """
@@ -129,18 +129,18 @@ class Shard(Struct, frozen=True):
 
 
 class PlanSettings(Struct, frozen=True):
-    """Options of the command line that override every file. None: the files decide.
+    """Command-line options that override the settings of every file. None: the files decide.
 
     Attributes:
-        chosen: whether a case is selected.
+        chosen: returns whether a case is selected.
         flagged_targets: the targets come from the command line or AGENTV_TARGET, so they override a case's own.
         limit: maximum number of cases of each suite; one with several prompts counts once.
         sample: the drawn cases; None: all selected ones.
-        prompts: ids or labels of the prompts to run, without cases that have none; empty: all.
-        variants: names of the variants to run, of suites that have variants; empty: all.
+        prompts: ids or labels of the prompts to run, leaving out cases without a prompt; empty: all cases.
+        variants: names of the variants to run, in suites that have variants; empty: all.
         shard: run only this part of the selected cases (`Plan.sharded` makes it); None: all of them.
         shuffle: seed of a random order of the trials; None: the order of the files.
-        failed: the trials to run, with what they depend on; None: all that are selected otherwise.
+        failed: the failed trials to run, with their dependencies; None: all selected trials.
     """
 
     repeat: int | None = None
@@ -166,17 +166,17 @@ class Plan(Struct, frozen=True):
     settings: PlanSettings
 
     def __iter__(self) -> Iterator[Trial]:
-        """A fresh pass."""
+        """Iterate over the trials, from the start at every call."""
         groups, seed = chain.from_iterable(map(self._groups, self.suites)), self.settings.shuffle
         if seed is None:
             return chain.from_iterable(groups)
         held = [trials for group in groups if (trials := list(group))]
-        # by a hash of their first keys, so that edits of other cases do not change the order
+        # sorted by a hash of the first key, so that editing one case does not reorder the others
         held.sort(key=lambda trials: _hash(f"shuffled\0{seed}\0{trials[0].key}"))
         return chain.from_iterable(held)
 
     def _groups(self, suite: Suite) -> Iterator[Iterable[Trial]]:
-        """The trials of a suite, in groups that stay adjacent in any order: samples of a case, compared ones."""
+        """Yield a suite's trials in groups that shuffling keeps together: samples of a case, and compared trials."""
         if not suite.compares:
             yield from (self.samples(suite, *planned) for planned in self.planned(suite))
             return
@@ -195,7 +195,7 @@ class Plan(Struct, frozen=True):
         return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
     def sharded(self, index: int, of: int) -> Plan:
-        """The I-th of N equal parts of the selected cases; those that depend on each other are in one part."""
+        """Return the plan of one of N equal shards; cases that depend on each other are in the same one."""
         starts = [0]
         for suite in self.suites:
             starts.append(max((number + 1 for number, _ in self._numbered(suite, starts[-1])), default=starts[-1]))
@@ -207,24 +207,24 @@ class Plan(Struct, frozen=True):
         return Plan(self.suites, replace(self.settings, shard=None))
 
     def planned_cases(self) -> Iterator[tuple[Suite, Case, TargetSpec, Variant | None]]:
-        """Every case with every target that it runs on, and with every variant."""
+        """Yield every case with every target and variant that it runs on."""
         for suite in self.suites:
             yield from ((suite, *planned) for planned in self.planned(suite))
 
     def variants(self, suite: Suite) -> tuple[Variant | None, ...]:
-        """The variants of a suite that take part; None alone where it has none."""
+        """Return the variants of a suite that take part; (None,) if the suite has none."""
         chosen = self.settings.variants
         if not suite.variants:
             return (None,)
         return tuple(one for one in suite.variants if not chosen or one.name in chosen)
 
     def prompts(self, suite: Suite) -> tuple[str, ...]:
-        """The ids of the prompts of a suite that take part."""
+        """Return the ids of the suite's prompts that take part."""
         chosen = self.settings.prompts
         return tuple(one for one, label in suite.prompts.items() if not chosen or one in chosen or label in chosen)
 
     def planned(self, suite: Suite) -> Iterator[PlannedCase]:
-        """The cases of one suite: one target after the other; where answers are compared, one case after the other."""
+        """Yield the cases of one suite with their targets and variants, by target; by case if answers are compared."""
         targets, variants, failed = suite.targets or (None,), self.variants(suite), self.settings.failed
         places = [(place, target, variant) for place, target in enumerate(targets) for variant in variants]
         if suite.compares:
@@ -234,19 +234,19 @@ class Plan(Struct, frozen=True):
         for case, place, target, variant in planned:
             own = self._own(suite, case)
             if own is not None and place > 0:
-                continue  # a case with a target of its own runs on that one alone, once
+                continue  # a case with its own target runs only on that one, once
             chosen = own or target
             if chosen is not None and (failed is None or failed.takes(suite, case, chosen, variant)):
                 yield case, chosen, variant
 
     def _own(self, suite: Suite, case: Case) -> TargetSpec | None:
-        """The one target that a case runs on, whatever the suite's are; None: it runs on each of those."""
+        """Return the only target that a case runs on, or None if it runs on all of the suite's targets."""
         if case.asks_judge:
             return judge_of(suite, case, next(iter(suite.targets), None))
         return None if self.settings.flagged_targets else case.target
 
     def counts(self) -> tuple[int, int]:
-        """Number of distinct cases, and of trials."""
+        """Return the numbers of distinct cases and of trials."""
         cases = trials = 0
         if self.settings.failed is not None:
             found = set()
@@ -264,7 +264,7 @@ class Plan(Struct, frozen=True):
         return cases, trials
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
-        """How many cases take part, by what their number of trials depends on."""
+        """Count the cases that take part, by their own `repeat` and by whether they have their own target."""
         if suite.tally is None or not self._takes_all:
             return Counter((case.repeat, self._own(suite, case) is not None) for case in self._cases(suite))
         if not self.settings.flagged_targets:
@@ -275,11 +275,11 @@ class Plan(Struct, frozen=True):
         return found
 
     def repeat(self, suite: Suite, own: int | None) -> int:
-        """Number of samples of a case with such a `repeat` of its own."""
+        """Return the number of samples of a case whose own `repeat` is `own`."""
         return self.settings.repeat or own or suite.run.repeat or 1
 
     def alpha(self, suite: Suite) -> float | None:
-        """The chance of a wrong decision at which samples of a suite's cases end early; None: they do not."""
+        """Return the error rate at which sampling of a suite's cases may end early; None: it does not end early."""
         settings, run = self.settings, suite.run
         if (settings.until or run.until) is None:
             return None
@@ -287,12 +287,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def samples_in_turn(self) -> bool:
-        """Whether samples of some cases run one after the other, since those before decide whether they do."""
+        """Whether samples of some cases run one after the other, because earlier ones decide about later ones."""
         return self.ends_early or any(suite.run.cost_limit_usd is not None for suite in self.suites)
 
     @property
     def ends_early(self) -> bool:
-        """Whether samples of some cases end early."""
+        """Whether sampling of some cases may end early."""
         return any(self.alpha(suite) is not None for suite in self.suites)
 
     @property
@@ -302,7 +302,7 @@ class Plan(Struct, frozen=True):
         return not any(part is not None for part in parts) and not settings.prompts and settings.chosen is everyone
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
-        """The cases that take part: those that are chosen, and those without which these could not run."""
+        """Yield the cases that take part: the chosen ones and their dependencies."""
         if self._takes_all:
             yield from _placed(suite)
         elif suite.links:
@@ -312,14 +312,14 @@ class Plan(Struct, frozen=True):
             yield from self._chosen(suite)
 
     def added(self) -> Iterator[str]:
-        """The ids of cases that were not chosen and take part all the same, since a chosen one needs them."""
+        """Yield the ids of cases that take part only because a chosen case depends on them."""
         for suite in self.suites:
             if suite.links and not self._takes_all:
                 chosen = {case.id for case in self._chosen(suite)}
                 yield from (case.id for case in self._cases(suite) if case.id not in chosen)
 
     def _chosen(self, suite: Suite) -> Iterator[Case]:
-        """The selected cases, of a shard only its own."""
+        """Return the selected cases, or those of the shard if there is one."""
         shard = self.settings.shard
         if shard is None:
             return self._selected(suite)
@@ -327,7 +327,7 @@ class Plan(Struct, frozen=True):
         return (case for number, case in self._numbered(suite, start) if number % shard.of == shard.index - 1)
 
     def _numbered(self, suite: Suite, start: int) -> Iterator[tuple[int, Case]]:
-        """The selected cases of a suite, each with its number; cases that depend on each other have the same one."""
+        """Yield the selected cases of a suite with their numbers; cases that depend on each other share a number."""
         from agentv.engine.draws import Groups
 
         groups = Groups()
@@ -344,7 +344,7 @@ class Plan(Struct, frozen=True):
             yield number, case
 
     def _selected(self, suite: Suite) -> Iterator[Case]:
-        """The trials of one case with several prompts are adjacent."""
+        """Yield the selected cases. The entries of one case with several prompts are adjacent."""
         limit, sample, failed = self.settings.limit, self.settings.sample, self.settings.failed
         taken = 0
         before: str | None = None
@@ -360,21 +360,21 @@ class Plan(Struct, frozen=True):
                 yield case
 
     def _entries(self, suite: Suite) -> Iterator[Case]:
-        """The cases of a suite with the prompts that take part."""
+        """Return the cases of a suite whose prompts take part."""
         if not self.settings.prompts:
             return _placed(suite)
         prompts = self.prompts(suite)
         return (case for case in _placed(suite) if case.prompt_id in prompts)
 
     def samples(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None = None) -> Iterator[Trial]:
-        """The trials of one case on one target, with one variant."""
+        """Yield the trials of one case on one target with one variant."""
         settings = self.settings
         threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
         default = DEFAULT_TIMEOUT_S if case.workspace is None else AGENT_TIMEOUT_S
         timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, default)
         limit = suite.run.cost_limit_usd
         if limit is not None and (case.conversation_id is not None or compares(case)):
-            limit = None  # its samples belong to those of other cases
+            limit = None  # its samples belong together with those of other cases
         trial = Trial(
             suite,
             case,
@@ -394,7 +394,7 @@ class Plan(Struct, frozen=True):
 
 
 def _placed(suite: Suite) -> Iterator[Case]:
-    """The cases of a suite, each with its position: one case with several prompts has one."""
+    """Yield the cases of a suite with their positions; the entries of one case with several prompts share one."""
     position, before = 0, None
     for case in suite.cases:
         position += case.id != before
@@ -403,12 +403,12 @@ def _placed(suite: Suite) -> Iterator[Case]:
 
 
 def compares(case: Case) -> bool:
-    """Whether answers to a case are compared with each other."""
+    """Return whether answers to a case are compared with each other."""
     return any(getattr(entry.assertion, "compares", False) for entry in case.assertions)
 
 
 def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:
-    """The chosen cases of a suite, and all those without which they could not run."""
+    """Return the ids of the chosen cases of a suite and of all their dependencies."""
     found = set(chosen)
     to_do = list(found)
     while to_do:
@@ -421,15 +421,15 @@ def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:
 
 
 def judge_of(suite: Suite, case: Case, target: TargetSpec | None) -> TargetSpec | None:
-    """The judge of a trial's assertions that name none (SPEC section 9's order)."""
+    """Return the judge for a trial's assertions that name none, in the order of SPEC section 9."""
     of_target = suite.judges.get(target.judge) if target is not None and target.judge else None
     return suite.forced_judge or case.judge or suite.judge or of_target or suite.default_judge
 
 
 def trial_key(trial: Trial) -> str:
-    """A hash of what determines the outcome of a case's samples: all of the case, its target, its judge, its mark.
+    """Return a hash of what determines the outcome of a case's samples: the case, its target, judge and threshold.
 
-    Workers, timeouts and directories have no part in it. A trial's own key ends with its sample.
+    Workers, timeouts and directories are not part of it. A trial's own key is this hash and the sample number.
     """
     suite, target, judge = trial.suite, trial.target, trial.judge
     judged_by = f"{judge.name}\0{judge.fingerprint}" if judge is not None else ""
@@ -445,7 +445,7 @@ def trial_key(trial: Trial) -> str:
     if trial.alpha is not None:
         facts += f"\0until decided, {trial.alpha}"
     if trial.case.prompt_id is not None:
-        facts += f"\0{trial.case.prompt_id}"  # two prompts may say the same
+        facts += f"\0{trial.case.prompt_id}"  # two prompts may have the same text
     limits = (suite.run.max_turns, suite.run.max_tool_calls, suite.run.on_limit)
     if limits != (None, None, None):
         facts += f"\0limits {limits}"

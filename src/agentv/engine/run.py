@@ -1,4 +1,4 @@
-"""Run of many trials: a bounded number of workers that take them from a queue, and the stream of what happens."""
+"""A run of many trials: a bounded number of workers that take them from a queue, and the stream of events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agentv.model.run.events import (
 )
 
 TICK_S = 1.0
-"""Seconds between two reports of what a run is doing."""
+"""Seconds between progress reports."""
 
 
 class RunOptions(Struct, frozen=True):
@@ -43,7 +43,7 @@ class RunOptions(Struct, frozen=True):
 
 
 class Run:
-    """One run of many trials. `events` drives it; `stop` and `abort` end it early, from the same thread."""
+    """One run of many trials. Iterating over `events` drives it; `stop` and `abort` end it, from the same thread."""
 
     def __init__(
         self, run_id: str, trials: TrialQueue, total: int, *, run_context: RunContext, options: RunOptions
@@ -68,13 +68,13 @@ class Run:
         self._executor.interrupt()
 
     def abort(self) -> None:
-        """Start no more trials and cancel the running ones: they leave no row."""
+        """Start no more trials and cancel the running ones, which then leave no row."""
         self.stop()
         for task in self._tasks:
             task.cancel()
 
     async def events(self) -> AsyncIterator[Event]:
-        """All events, in order. The run continues only while this is iterated."""
+        """Yield all events, in order. The run advances only while this is iterated."""
         clock, state, throttle = self._run_context.clock, self._state, self._run_context.throttle
         news = throttle.news
         self._started, done, announced = clock.monotonic(), 0, False
@@ -118,13 +118,13 @@ class Run:
         yield RunFinished(done, unstarted, state.stopped == "interrupt", duration, state.stopped)
 
     def _tick(self) -> None:
-        """Once a second there is something to report."""
+        """Request a progress report, and schedule the next."""
         self._ticked = True
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
         self._state.changed.set()
 
     def _calls_news(self) -> Iterator[Event]:
-        """What calls have found out: what agents do, servers that want a long wait, targets that are stopped."""
+        """Yield news from calls: agents' progress, servers that ask for a long wait, and stopped targets."""
         throttle = self._run_context.throttle
         yield from throttle.agents.news()
         news = throttle.news

@@ -1,4 +1,4 @@
-"""Sequential samples of a case: one after the other, until they decide it, or have cost what they may."""
+"""Run the samples of a case one after the other until they decide it or reach its cost limit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from agentv.model.values.formatting import money
 from agentv.model.values.response import Failure
 
 COST_LIMIT = "cost-limit"
-"""Code of samples that are not run because those before them cost enough."""
+"""Code of samples that are not run because earlier ones reached the cost limit."""
 
 
 class SequentialSampler(Struct):
-    """The samples of all cases that end early: those of cases under way, and those that an earlier process made.
+    """State of the cases whose sampling may end early, including samples of earlier processes of the run.
 
     Attributes:
-        limited: some cases have a limit of their cost, so that what their samples cost is added up.
-        spared: samples that were planned and are not needed.
-        refused: samples that will not run, and why. Whoever runs trials takes these away too.
+        limited: whether some cases have a cost limit, so that the cost of samples is added up.
+        spared: number of planned samples that were not needed.
+        refused: samples that will not run, with the reason; workers remove and report them.
     """
 
     limited: bool = False
@@ -35,13 +35,13 @@ class SequentialSampler(Struct):
     _to_come: dict[str, list[Trial]] = {}
 
     def keep(self, result: TrialResult) -> None:
-        """A sample that an earlier process made; in their order."""
+        """Record a sample of an earlier process. Samples of a case must come in their order."""
         self._spend(result)
         if result.trial.alpha is not None:
             self._samples.setdefault(_case(result.trial), []).append(sample_of(result))
 
     def open(self, trials: Iterable[Trial]) -> Iterator[Trial]:
-        """The trials without those of cases that are decided already; a pure look, as often as one likes."""
+        """Return the trials of cases that are not decided yet. Changes no state."""
         if not self._samples:
             return iter(trials)
         from agentv.stats.samples.deciding import rule_of, stopped_by
@@ -53,10 +53,10 @@ class SequentialSampler(Struct):
         return filter(is_open, trials)
 
     def firsts(self, trials: Iterable[Trial]) -> Iterator[Trial]:
-        """The trials that may start: of a case whose samples end early only the first; the others follow by `after`.
+        """Yield the trials that may start: only the first of a case's sequential samples; `after` returns the others.
 
         Args:
-            trials: pending ones; samples of a case are consecutive.
+            trials: pending trials; samples of a case are consecutive.
         """
         for (case, early), group in groupby(trials, key=lambda trial: (_case(trial), trial.in_turn)):
             if not early:
@@ -71,7 +71,7 @@ class SequentialSampler(Struct):
             yield first
 
     def after(self, result: TrialResult) -> tuple[TrialResult, Trial | None]:
-        """The result, with the reason where it is the last of its case; and the sample that comes next, if any."""
+        """Return the result, with the reason if sampling of its case ends here, and the next sample, if any."""
         from agentv.stats.samples.deciding import rule_of, stopped_by
 
         trial = result.trial
@@ -101,7 +101,7 @@ class SequentialSampler(Struct):
             self._spent[case] = self._spent.get(case, 0.0) + (result.spent_usd or 0.0)
 
     def _too_much(self, trial: Trial) -> Failure | None:
-        """Why a case gets no more samples: those that ran have cost what they may."""
+        """Return a Failure if the samples of a case have reached its cost limit."""
         limit, spent = trial.cost_limit_usd, self._spent.get(_case(trial), 0.0)
         if limit is None or spent < limit:
             return None
@@ -111,5 +111,5 @@ class SequentialSampler(Struct):
 
 
 def _case(trial: Trial) -> str:
-    """What all samples of a case on a target have in common: their keys but for the number at the end."""
+    """Return the part of a trial's key that all samples of the case share: all but the sample number."""
     return trial.key.rpartition("-")[0]

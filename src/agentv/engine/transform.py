@@ -1,4 +1,4 @@
-"""`transform`: the output reshaped for one assertion (SPEC section 7.1)."""
+"""Apply `transform` to an output before it is graded (SPEC section 7.1)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from agentv.templating import RenderError, Scope, evaluate
 
 JAVASCRIPT = frozenset({"javascript", "javascript-file"})
 CODE = JAVASCRIPT | {"function"}
-"""Kinds of transforms that are code of users."""
+"""Kinds of transforms that run user code."""
 
 _OF_ASSERTIONS = frozenset({"assertion-raised", "assertion-crashed", "bad-result"})
-"""Codes of the JavaScript host, which are of assertions."""
+"""Failure codes of the JavaScript host that are about assertions; a transform reports `transform-failed` instead."""
 
 _SHOWN_ANSWER = 60
-"""Characters of an answer in a message; the redactor finds a secret that is cut there."""
+"""Maximum length of an answer in a message; the redactor also finds a secret that is cut off there."""
 
 REPLY_KEYS = frozenset({"output", "context", "metadata"})
-"""Keys of a reply that a path may begin with."""
+"""Keys of a target's reply that a path may begin with."""
 
 TOO_DEEP = "its JSON is nested too deeply"
 
 
 async def transformed(transform: Transform, context: AssertionContext) -> AssertionContext | Failure:
-    """The context with the transformed output; a value that is not text becomes JSON text."""
+    """Return the context with the transformed output; a value that is not text becomes JSON text."""
     value = await value_of(transform, context)
     if isinstance(value, Failure):
         return value
     empty = value is None or (isinstance(value, str) and not value.strip())
     answer = (context.output or "").strip()
-    if empty and answer and not context.allow_empty:  # checks that look for what must not be there would pass
+    if empty and answer and not context.allow_empty:  # negative checks would pass on an empty output
         made = "nothing" if value is None else "an empty text"
         message = f"{_title(transform)} returned {made} for the answer {shorten(answer, _SHOWN_ANSWER)!r}"
         return Failure("empty-output", f"{message}; `allow_empty: true` of the target would accept it")
@@ -56,18 +56,18 @@ async def transformed(transform: Transform, context: AssertionContext) -> Assert
                 default=str,
                 separators=(",", ":") if transform.kind in JAVASCRIPT else None,
             )
-        except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
+        except (RecursionError, ValueError) as error:  # a user's function may return a cyclic value
             reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
             message = f"the result of the transform {transform.expression!r} is not valid JSON: {reason}"
             return Failure("transform-failed", message)
-    # what code makes, code gets; a path or an expression picks something out of a text, which stays one
+    # the value that user code returned is passed on to graders; what a path or an expression selects stays text
     parsed = None if value is text or transform.kind not in CODE else json.loads(text or "")
     answered = context.output if context.answered is None else context.answered
     return replace(context, output=text, answered=answered, value=parsed)
 
 
 def _title(transform: Transform) -> str:
-    """The transform as messages name it: what it is, or its file without the directories."""
+    """Return the transform's name in messages: its expression, or its file name without directories."""
     match transform.kind:
         case "javascript-file":
             return f"the transform {Path(transform.file or '').name}"
@@ -77,7 +77,7 @@ def _title(transform: Transform) -> str:
 
 
 async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:
-    """The result of the transform, unchanged."""
+    """Return the result of the transform, unchanged, or a Failure."""
     try:
         if transform.kind in CODE:
             return await (_in_javascript if transform.kind in JAVASCRIPT else _called)(transform, context)
@@ -91,7 +91,7 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
 
 
 def _at_path(text: str, context: AssertionContext) -> Any:
-    """What is at a path of the answer's JSON; else of the reply, an object with `output`, `context` and `metadata`."""
+    """Return the value at a path of the answer's JSON, else of the reply with `output`, `context` and `metadata`."""
     path = json_path.parse(text)
     like: Json = None if not path.steps else [] if isinstance(path.steps[0], int) else {}
     answer = _json_of(context.output, like)
@@ -103,12 +103,12 @@ def _at_path(text: str, context: AssertionContext) -> Any:
     known = {"output": context.output, "context": context_json(context.context), "metadata": context.response_metadata}
     in_reply = json_path.read(path, {key: value for key, value in known.items() if value})
     if isinstance(in_reply, json_path.Missing):
-        raise LookupError(f"{found.message}; in the target's reply, {in_reply.message}")  # noqa: TRY004  # nothing is there, which is no wrong type
+        raise LookupError(f"{found.message}; in the target's reply, {in_reply.message}")  # noqa: TRY004  # a missing value is not a wrong type
     return in_reply
 
 
 def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
-    """The JSON value that is, or is in, an answer, as `json-match` reads it; None if it has none."""
+    """Return the JSON value in an answer, as `json-match` reads it, in a tuple; None if there is none."""
     try:
         value = json_in(output or "", like)
     except UnsearchableError as error:
@@ -122,7 +122,7 @@ def _evaluated(expression: str, context: AssertionContext) -> Any:
     try:
         parsed = _json_of(context.output)
     except (RecursionError, ValueError):
-        parsed = None  # too deep, so there is no `json` to look into
+        parsed = None  # nested too deeply, so that `json` is None
     names = {
         "context": context_json(context.context),
         **context.vars,
@@ -134,7 +134,7 @@ def _evaluated(expression: str, context: AssertionContext) -> Any:
 
 
 async def _in_javascript(transform: Transform, context: AssertionContext) -> Any | Failure:
-    """What JavaScript makes of the output and promptfoo's context."""
+    """Call a JavaScript transform with the output and promptfoo's context."""
     if transform.kind == "javascript":
         source = f"expression:output, context:{transform.expression}"
     else:

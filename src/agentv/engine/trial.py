@@ -1,4 +1,4 @@
-"""One trial: ask the target, keep the answer, grade it, give the verdict (SPEC sections 10 and 12)."""
+"""Run one trial: call the target, store the answer, grade it, return the verdict (SPEC sections 10 and 12)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agentv.work_ports import TrialWork, TrialWorks, WorkArchive
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
 _MISSPELT = 80
-"""Percentage of letters in place from which an ignored key is a misspelt one."""
+"""Similarity to a known key, in percent, from which an ignored key counts as misspelt."""
 
 _EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
 _ONLY_THOUGHTS = Failure(
@@ -54,7 +54,7 @@ class RunContext(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The time."""
+        """The clock of the run."""
 
     @property
     def throttle(self) -> CallThrottle:
@@ -62,42 +62,42 @@ class RunContext(Protocol):
 
     @property
     def unanswered(self) -> Unanswered | None:
-        """Failure of a target's call without a recorded answer; None: the target is called."""
+        """Returns the failure of a call without a recorded answer; None: the target is called instead."""
 
     @property
     def kept_works(self) -> WorkArchive | None:
-        """The work of agents in the run that is graded again; None: there is no such run."""
+        """Agents' work in the run that is regraded; None if no run is regraded."""
 
     @property
     def works(self) -> TrialWorks:
-        """What trials have besides their calls; loaded when the first trial needs it."""
+        """Opens what trials have besides their calls, such as workspaces; loaded when the first trial needs it."""
 
     def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec; the same one at every call."""
+        """Return the connected target of a spec, the same one at every call."""
 
     def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
-        """The judge that calls a spec's target, in the environment of a suite."""
+        """Return the judge that calls a spec's target, in the environment of a suite."""
 
     def embedder(self, spec: TargetSpec) -> Embedder:
-        """The embedder of a spec's target; always the same one.
+        """Return the embedder of a spec's target, the same one at every call.
 
         Raises:
             LookupError: the target cannot embed, which loading should have reported.
         """
 
     def javascript(self, suite: Suite) -> JavaScriptHost:
-        """The JavaScript runtime in the environment of a suite."""
+        """Return the JavaScript runtime in the environment of a suite."""
 
     def check(self, suite: Suite) -> GraderCheck | None:
-        """The check whether the entries of a suite may still grade; None: all of them may."""
+        """Return the check whether entries of a suite may still grade, or None if all of them may."""
 
 
 class AnsweredTrial(Struct, frozen=True):
-    """A trial whose answer is there and not graded yet.
+    """A trial that has been answered but not graded.
 
     Attributes:
-        measured_ms: how long it took.
-        work: of its agent, whose workspace is open until the trial is graded; None: it has none.
+        measured_ms: how long the answer took.
+        work: work of its agent, whose workspace stays open until the trial is graded; None if it has none.
     """
 
     trial: Trial
@@ -108,19 +108,19 @@ class AnsweredTrial(Struct, frozen=True):
     work: TrialWork | None = None
 
     def result(self, scores: tuple[Score, ...]) -> TrialResult:
-        """The result with these scores."""
+        """Return the result with these scores."""
         return result_of(self.trial, self.run_context, self.measured_ms, self.answer, scores)
 
 
 def is_conversation(trial: Trial) -> bool:
-    """Whether a trial has several turns, or is part of a conversation of several cases."""
+    """Return whether a trial has several turns, or is part of a conversation of several cases."""
     return trial.case.has_turns or trial.case.conversation_id is not None
 
 
 async def answer_of(
     trial: Trial, run_context: RunContext, work: TrialWork | None = None
 ) -> AnsweredTrial | TrialResult:
-    """The stored answer to a trial, or its errored result."""
+    """Ask the target of a trial and return the answered trial, or its errored result."""
     clock = run_context.clock
     started = clock.monotonic()
     answer = await ask(trial, run_context, trial.case.input, work=work)
@@ -142,13 +142,13 @@ async def answer_of(
 async def with_kept_work(
     answer: TargetResponse, trial: Trial, run_context: RunContext, work: TrialWork | None
 ) -> TargetResponse | Failure:
-    """A recorded answer with the trace that an earlier run kept of it; why that cannot be used.
+    """Return a recorded answer with the trace that an earlier run kept; a Failure if the kept work cannot be used.
 
     Args:
-        answer: the last one of the trial.
-        trial: of the answer.
-        run_context: whose archive is asked.
-        work: gets what the agent left; None: the case has neither a workspace nor tools.
+        answer: the last answer of the trial.
+        trial: the trial of the answer.
+        run_context: context whose archive holds the kept work.
+        work: receives what the agent left; None if the case has neither a workspace nor tools.
     """
     archive = run_context.kept_works
     kept = await asyncio.to_thread(archive.work, trial, answer.output) if archive is not None else None
@@ -160,7 +160,7 @@ async def with_kept_work(
 
 
 def settled(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
-    """The answer of an agent, or the limit that it reached."""
+    """Return an agent's answer, or a Failure if it reached a limit and is not graded all the same."""
     if isinstance(answer, Failure):
         return work.limited(answer)
     exceeded = work.exceeded(answer)
@@ -170,7 +170,7 @@ def settled(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse
 async def answered(
     trial: Trial, run_context: RunContext, answer: TargetResponse, measured_ms: float, work: TrialWork | None = None
 ) -> AnsweredTrial | TrialResult:
-    """A trial with its answer, ready to be graded; its errored result if the case's `transform` fails."""
+    """Return a trial with its answer, ready to be graded, or its errored result if the case's `transform` fails."""
     seen = context_of(trial, answer, measured_ms, run_context)
     context = await reshaped(trial, seen if work is None else work.context(seen))
     if isinstance(context, Failure):
@@ -179,7 +179,7 @@ async def answered(
 
 
 async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext | Failure:
-    """The context with the answer as the case's `transform` makes it; why that is impossible."""
+    """Return the context with the case's `transform` applied to the answer, or a Failure."""
     transform = trial.case.transform
     if transform is None:
         return context
@@ -190,14 +190,14 @@ async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext 
 
 
 def is_empty(answer: TargetResponse, trial: Trial, work: TrialWork | None = None) -> bool:
-    """Whether a required answer is missing. A tool call at its end counts as an answer without text.
+    """Return whether a required answer is missing. A tool call in the last message counts as an answer.
 
-    An agent that was ended by a limit, and is graded all the same, need not have answered.
+    An agent that is graded although it reached a limit need not have answered.
     """
     if work is not None and work.grades_at_limits:
         return False
     if trial.target.allow_empty or trial.case.asks_judge or shows_text(answer.output or ""):
-        return False  # an empty reply to a query is read as one that cannot be, and fails it
+        return False  # an empty reply of a judge is graded, and fails
     return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
 
 
@@ -205,7 +205,7 @@ _COLORS = lazy_pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def shows_text(text: str) -> bool:
-    """Whether a text has a character that a reader sees, other than white space, control characters and colors."""
+    """Return whether a text has a visible character, not counting white space, control characters and colors."""
     text = text.strip()
     if text[:1].isprintable():
         return bool(text)
@@ -213,12 +213,12 @@ def shows_text(text: str) -> bool:
 
 
 def no_answer(answer: TargetResponse) -> Failure:
-    """The failure for an empty answer."""
+    """Return the failure for an empty answer."""
     return _ONLY_THOUGHTS if answer.thoughts else _EMPTY
 
 
 def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_context: RunContext) -> AssertionContext:
-    """Context of a trial's assertions."""
+    """Return the context of a trial's assertions."""
     case = trial.case
     return AssertionContext(
         input=case.input,
@@ -253,12 +253,12 @@ async def ask(
     turn: int | None = None,
     work: TrialWork | None = None,
 ) -> TargetResponse | Failure:
-    """The target's answer to the messages, or a Failure.
+    """Return the target's answer to the messages, from the store or by a call, or a Failure.
 
-    A stored answer keeps its thoughts, so that it can be graded again with another `thoughts` of the target.
+    A stored answer keeps its thoughts, so that it can be regraded with another `thoughts` setting of the target.
 
-    What an agent did in a workspace or by scripted tools is gone with them, so that no answer of an earlier process is
-    taken for a trial whose workspace is open, or whose tools are.
+    No stored answer is used for a trial with an open workspace or scripted tools: what the agent did there was not
+    stored with the answer.
     """
     request = request_of(trial, messages, turn)
     if work is not None:
@@ -289,7 +289,7 @@ async def ask(
 
 
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:
-    """Request of a trial."""
+    """Return the request that sends these messages for a trial."""
     case = trial.case
     is_plain = case.workspace is None and trial.variant is None and not case.tools
     return TargetRequest(
@@ -311,7 +311,7 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
 
 
 def _workspace_key(trial: Trial) -> str:
-    """What tells the answers of a trial from those in another workspace, or by other tools."""
+    """Return a key that tells answers in different workspaces, variants and tools apart."""
     spec, variant, tools = trial.case.workspace, trial.variant, trial.case.tools
     key = f"{spec.sha256 if spec is not None else ''} {variant.sha256 if variant is not None else ''}"
     if not tools:
@@ -329,7 +329,7 @@ def result_of(
     *,
     error: Failure | None = None,
 ) -> TrialResult:
-    """The result of a trial whose answer has these scores, or which ended with an error."""
+    """Return the result of a trial whose answer has these scores, or which ended with an error."""
     score: float | None = None
     status: Status = "errored"
     if error is None and trial.case.show_only:
@@ -377,13 +377,13 @@ _NOTHING = TargetResponse(None)
 
 
 def part_of(error: Failure | None) -> TargetResponse:
-    """What had come of an answer before its call failed."""
+    """Return the part of an answer that arrived before its call failed; an empty answer if none did."""
     return (error.response if isinstance(error, CallFailure) else None) or _NOTHING
 
 
 def _note_on_ignored(keys: Sequence[str]) -> str:
-    """A note on keys of the target's mapping that mean nothing."""
-    from rapidfuzz.process import extractOne  # few answers have such keys
+    """Return a note on unknown keys of the target's mapping."""
+    from rapidfuzz.process import extractOne  # imported here, since few answers have such keys
 
     names = ", ".join(f"'{name:.60}'" for name in keys)
     found = (extractOne(name, ANSWER_KEYS, score_cutoff=_MISSPELT) for name in keys)
@@ -395,19 +395,19 @@ def _note_on_ignored(keys: Sequence[str]) -> str:
 
 
 def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:
-    """The calls that were made before the one that gave this answer, or this failure."""
+    """Return the failed attempts before the one that gave this answer or failure."""
     return outcome.attempts if isinstance(outcome, TargetResponse | CallFailure) else ()
 
 
 def not_run(trial: Trial, why: Failure, run_context: RunContext) -> TrialResult:
-    """The result of a trial that will not run: skipped, or errored if its case says so of what it depends on."""
+    """Return the result of a trial that will not run: skipped, or errored with `on_dependency_failure: fail`."""
     fails = why.code == DEPENDENCY_NOT_PASSED and trial.case.on_dependency_failure == "fail"
     status: Status = "errored" if fails else "skipped"
     return replace(result_of(trial, run_context, 0.0, None, (), error=why), status=status, attempts=0)
 
 
 class TrialServices(Struct, frozen=True):
-    """The Services of one trial."""
+    """The services that one trial offers to its assertions."""
 
     run_context: RunContext
     trial: Trial
@@ -423,10 +423,10 @@ class TrialServices(Struct, frozen=True):
         return self.run_context.javascript(self.trial.suite)
 
     def judge(self, name: str | None) -> Judge:
-        """The judge of that name, or the trial's own; the command line's wins over both.
+        """Return the judge of that name, or the trial's own; the command line's judge overrides both.
 
         Raises:
-            LookupError: none is set, which loading should have reported.
+            LookupError: no judge is set, which loading should have reported.
         """
         spec = self.trial.judge_called(name)
         if spec is None:
@@ -434,10 +434,10 @@ class TrialServices(Struct, frozen=True):
         return self.run_context.judge(spec, self.trial.suite)
 
     def embedder(self, name: str | None) -> Embedder:
-        """The embedder of that name, or the first of the trial's target and its judge that embeds.
+        """Return the embedder of that name, or the first of the trial's target and judge that computes embeddings.
 
         Raises:
-            LookupError: none is set, which loading should have reported.
+            LookupError: no embedder is set, which loading should have reported.
         """
         trial = self.trial
         candidates = (trial.suite.judges.get(name),) if name else (trial.target, trial.judge)
@@ -447,11 +447,11 @@ class TrialServices(Struct, frozen=True):
         raise LookupError("no target that computes embeddings is set")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a list, one entry after the other."""
+        """Grade with a list of entries, one after the other."""
         return await grade_entries(entries, context, self.run_context.clock, self.run_context.check(self.trial.suite))
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value that an expression over the answer has; `transform-failed` where it has none."""
+        """Return the value of an expression over the answer, or a Failure `transform-failed`."""
         from agentv.engine.transform import value_of
 
         value: Json | Failure = await value_of(transform, context)

@@ -1,4 +1,4 @@
-"""Workers of a run: each takes a trial from the queue, runs it if it may begin, hands in its result, takes the next."""
+"""Workers of a run: each takes trials from the queue, runs those that may begin, and hands in their results."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class RunLimits(Struct, frozen=True):
     """Conditions for starting no more trials.
 
     Attributes:
-        max_errors: number of errored trials; None: no limit.
-        fail_fast: stop after the first that failed or errored.
-        decided: receives each result, and returns whether no more cases are needed; None: all are needed.
+        max_errors: number of errored trials at which to stop; None: no limit.
+        fail_fast: stop after the first trial that failed or errored.
+        decided: receives each result and returns whether no more cases are needed; None: all are needed.
     """
 
     max_errors: int | None = None
@@ -43,10 +43,10 @@ class RunState(Struct):
     """State of a run. Used from one event loop.
 
     Attributes:
-        limits: of the run.
+        limits: limits of the run.
         finished: results that have not been reported yet.
         begun: the running trials, each with the time at which it began.
-        stopped: why no more trials start; None: they do.
+        stopped: why no more trials start; None as long as they may.
         changed: set when there is something to report.
     """
 
@@ -59,18 +59,18 @@ class RunState(Struct):
     _errors: int = 0
 
     def begin(self, trials: Iterable[Trial], now: float) -> Collection[int]:
-        """Count trials as running; returns what `end` takes."""
+        """Count trials as running; return the numbers to pass to `end`."""
         places = {next(self._places): (trial, now) for trial in trials}
         self.begun |= places
         return places
 
     def end(self, begun: Collection[int]) -> None:
-        """Count trials as running no more."""
+        """Stop counting trials as running."""
         for place in begun:
             del self.begun[place]
 
     def stop(self, reason: StopReason) -> None:
-        """Start no more trials. The first reason is reported."""
+        """Start no more trials. Only the first reason is reported."""
         self.stopped = self.stopped or reason
         self.changed.set()
 
@@ -97,21 +97,21 @@ class TrialRunner(Struct):
 
     Attributes:
         executor: runs a trial that may begin.
-        run_context: of the run.
-        state: of the run; a trial whose call the budget does not allow stops it.
-        next_trials: the next trials, so many of them, which are compared with the one that was taken.
+        run_context: services of the run.
+        state: state of the run, which is stopped when the budget does not allow a call.
+        next_trials: takes this many more trials, which are compared with the one just taken.
     """
 
     executor: TrialExecutor
     run_context: RunContext
     state: RunState
     next_trials: Callable[[int], Iterable[Trial]]
-    _queries: Counter[int] = field(default_factory=Counter)  # that are under way, by suite
+    _queries: Counter[int] = field(default_factory=Counter)  # number of running queries, by suite
     _queries_ended: asyncio.Event | None = None
     _limits: dict[str, asyncio.Semaphore] = {}
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
-        """The results of a trial and of those that it is compared with; empty if interrupted."""
+        """Run a trial and those it is compared with; return their results, or none if interrupted."""
         if not trial.case.asks_judge and not self._queries:
             return await self._run_in_turn(trial)
         async with self._turn(trial):
@@ -133,7 +133,7 @@ class TrialRunner(Struct):
         return () if counted is None else (counted,)
 
     async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
-        """What became of trials whose answers are compared. An interrupted one takes the others along."""
+        """Run trials whose answers are compared and return their results; none if one of them is interrupted."""
         trials = [first, *self.next_trials(len(first.comparison_group) - 1)]
         answered: list[AnsweredTrial | TrialResult] = []
         begun = self.state.begin(trials, self.run_context.clock.monotonic())
@@ -158,16 +158,16 @@ class TrialRunner(Struct):
         return self._counted(trial, answered) if isinstance(answered, TrialResult) else answered
 
     def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
-        """One of the calls that the trial's target may get at once."""
+        """Return a context that limits the concurrent calls of the trial's target."""
         at_once = trial.target.workers
         if at_once is None:
             return _NO_LIMIT
         return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
 
     def _counted(self, trial: Trial, result: TrialResult) -> TrialResult | None:
-        """The result as it counts, or None if the trial was broken off or its call could not be made.
+        """Return the result to record, or None if the trial was interrupted or the budget did not allow its call.
 
-        An agent that was interrupted leaves a row for its trace, and its trial runs again when the run is resumed.
+        An interrupted agent leaves a row for its trace, and its trial runs again when the run is resumed.
         """
         error = result.error
         if error is None:
@@ -175,7 +175,7 @@ class TrialRunner(Struct):
         if is_interrupted(error):
             return result if result.work is not None and result.work.trace is not None else None
         if is_unaffordable(error):
-            self.state.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
+            self.state.stop("budget")  # no row: resuming with a larger budget runs the trial again
             return None
         why = self.run_context.throttle.stops.why_not(trial)
         if is_stopped(error):
@@ -185,7 +185,7 @@ class TrialRunner(Struct):
 
     @asynccontextmanager
     async def _turn(self, trial: Trial) -> AsyncIterator[None]:
-        """Wait until a trial may run, after the queries of its suite that are under way; the body runs it."""
+        """Wait for the running queries of a trial's suite, unless it is a query itself; the body runs the trial."""
         suite = id(trial.suite)
         if not trial.case.asks_judge:
             while self._queries[suite]:
@@ -206,12 +206,12 @@ class TrialRunner(Struct):
 
 
 class TrialQueue(Protocol):
-    """Hands out trials, each when it may start. Used from one event loop.
+    """Queue that hands out each trial when it may start. Used from one event loop.
 
     Attributes:
-        batch: results that a worker may bring in before it lets the others have a turn.
-        skipped: trials that will not run, and why. Whoever takes trials takes these away too.
-        noticed: takes them away while everybody who takes trials waits.
+        batch: number of results after which a worker yields to the others.
+        skipped: trials that will not run, with the reason; workers remove and report them.
+        noticed: reports the skipped trials while all workers are waiting.
     """
 
     batch: int
@@ -219,23 +219,23 @@ class TrialQueue(Protocol):
     noticed: Callable[[], None]
 
     async def take(self) -> Trial | None:
-        """The next trial that may start, once there is one; None at the end."""
+        """Wait for a trial that may start and return it, or None at the end."""
 
     def comparison_group(self, number: int) -> list[Trial]:
-        """The next trials, which are compared with the one that was just taken."""
+        """Return the next trials, which are compared with the one just taken."""
 
     def also(self) -> None:
-        """A further sample of a case runs, which `take` has not handed out."""
+        """Count one more running sample of a case that `take` did not hand out."""
 
     def finish(self, result: TrialResult) -> None:
-        """A trial that was taken has ended."""
+        """Record that a running trial has ended."""
 
     def close(self) -> None:
         """Release all waiting workers: a trial that others wait for will not end."""
 
 
 class IndependentTrials:
-    """Trials that wait for nothing: each may start as soon as a worker is free. A `TrialQueue`."""
+    """A `TrialQueue` of trials without dependencies: each may start as soon as a worker is free."""
 
     batch = 16
 
@@ -245,21 +245,21 @@ class IndependentTrials:
         self._trials = iter(trials)
 
     async def take(self) -> Trial | None:
-        """The next trial; None after the last."""
+        """Return the next trial, or None after the last."""
         return next(self._trials, None)
 
     def comparison_group(self, number: int) -> list[Trial]:
-        """The next trials."""
+        """Return the next trials."""
         return list(islice(self._trials, number))
 
     def also(self) -> None:
-        """Nothing waits for the samples of a case."""
+        """Do nothing: no trial waits for the samples of a case."""
 
     def finish(self, result: TrialResult) -> None:
-        """Nothing waits for a trial."""
+        """Do nothing: no trial waits for another."""
 
     def close(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: no worker waits here."""
 
 
 class Workers(Struct):
@@ -270,7 +270,7 @@ class Workers(Struct):
         runner: runs one trial.
         sampler: decides when a case needs no more samples.
         state: receives the results, and decides whether the run continues.
-        run_context: of the run.
+        run_context: services of the run.
     """
 
     queue: TrialQueue
@@ -305,7 +305,7 @@ class Workers(Struct):
         self.take_skipped()
 
     def _take_in(self, results: Iterable[TrialResult]) -> Trial | None:
-        """Take in results; the sample of the same case that comes next, where samples end early and it is needed."""
+        """Record results; return the next sample of the same case if its samples are sequential and one is needed."""
         following: Trial | None = None
         for result in results:
             if not result.trial.in_turn:
@@ -316,7 +316,7 @@ class Workers(Struct):
         return following
 
     def take_skipped(self) -> None:
-        """Take in the trials that will not run."""
+        """Record the results of the trials that will not run."""
         queue, refused = self.queue, self.sampler.refused
         while queue.skipped:
             trial, why = queue.skipped.popleft()

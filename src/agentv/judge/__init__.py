@@ -1,1 +1,1 @@
-"""Judges: the question put to a model, and its reply read so strictly that no answer can grade itself."""
+"""Judges: they put a question to a model, and read its reply so strictly that no answer can grade itself."""

@@ -1,4 +1,4 @@
-"""Material of a question beside the answer, none of which is trusted, and the marker around it (SPEC section 9)."""
+"""Untrusted material of a judge's question besides the answer, and the delimiters around it (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import MODE_VARIABLES, Rubric
 
 _MARKERS = {"context": "context", "transcript": "transcript", "output": "answer", "results": "grades"}
-"""Prompt variable → what its markers begin with."""
+"""Prompt variable → beginning of its delimiters."""
 
 
 def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
-    """The variables that a rubric's mode adds, as plain text; empty for most modes."""
+    """Return the variables that a rubric's mode adds, as plain text; empty for most modes."""
     found: dict[str, str] = {}
     for name in MODE_VARIABLES.get(rubric.mode, ()):
         if name == "transcript":
             found[name] = transcript_of(context)
         elif name == "results":
             found[name] = json.dumps(context.results, ensure_ascii=False, indent=2, default=str)
-        elif rubric.mode == "context-relevance":  # each piece is judged, by its id
+        elif rubric.mode == "context-relevance":  # each piece is judged separately, under its id
             lines = (f"[{item.id}] {' '.join(item.outcome.split())}" for item in rubric.items)
             found[name] = "\n".join(lines)
         else:
@@ -32,7 +32,10 @@ def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
 
 
 def delimited(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, str]:
-    """The same, each between its markers; an empty one stays empty. What is judged piece by piece is its own rubric."""
+    """Return the variables of `material_of`, each between delimiters unless it is empty.
+
+    With `context-relevance`, the context is also the list of items to judge (`rubrics`).
+    """
     found = {
         name: delimiter.around(_MARKERS[name], text) if text else ""
         for name, text in material_of(rubric, context).items()
@@ -41,13 +44,13 @@ def delimited(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
 
 
 def is_shown(name: str, text: str, delimiter: Delimiter, *, whole: bool = False) -> bool:
-    """Whether a text shows the value of a variable, from its first marker on; `whole`: and up to its last one."""
+    """Return whether a text has the opening delimiter of a variable; `whole`: and its closing one."""
     marker = _MARKERS[name]
     return delimiter.shows(marker, text) and (not whole or f"</{marker}-{delimiter.token}>" in text)
 
 
 def transcript_of(context: AssertionContext) -> str:
-    """Transcript of an agent: its messages and tool calls in order."""
+    """Return an agent's transcript: its messages and tool calls in order."""
     lines: list[str] = []
     for message in context.messages:
         if message.text.strip():
@@ -70,7 +73,7 @@ class Excerpt:
 
     @classmethod
     def of(cls, text: str, most: int) -> Excerpt:
-        """Excerpt that keeps at most the given number of characters, not counting the mark."""
+        """Create an excerpt of at most the given number of characters, not counting the note on what is left out."""
         left_out = len(text) - most
         if left_out <= 0:
             return cls(text)
@@ -79,40 +82,40 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """Excerpt with the mark on its own line."""
+        """The excerpt with a note on what is left out, on a line of its own."""
         if not self.left_out:
             return self.head
         return f"{self.head}\n[… {self.left_out:,} characters left out …]\n{self.tail}"
 
     @property
     def joined(self) -> str:
-        """Excerpt without the mark, as a judge may quote it."""
+        """The excerpt without that note, as a judge may quote it."""
         return self.head + self.tail
 
 
 CONFIRM = "confirm"
-"""The key under which a verdict carries the word that was asked for; on a scale, in capitals, what stands before it."""
+"""Key of the confirmation word in a verdict. On a scale the word follows it in capitals: `CONFIRM=`."""
 
 
 def new_word() -> str:
-    """Random token of 64 bits, as 16 hexadecimal digits."""
+    """Return a random token of 64 bits, as 16 hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def without(words: Iterable[str], text: str, instead: str = "") -> str:
-    """The text with something else in the place of words of ours, whatever their letters' case."""
+    """Return the text with all these words replaced, ignoring case."""
     for word in words:
         text = text.replace(word, instead)
-        if word in text.lower():  # rare, and a pattern that is new each time takes long to compile
+        if word in text.lower():  # rare; compiling a new pattern each time would be slow
             text = re.sub(word, instead, text, flags=re.IGNORECASE)
     return text
 
 
 _INLINE = 200
-"""Characters of a line that is shown within a sentence."""
+"""Maximum length of a line that is shown between delimiters on the same line."""
 
 _TAG = re.compile(r"<(/?)([\w-]+)-(\w+)>")
-"""A tag of any fence. A pattern of one fence would be compiled for each question."""
+"""A tag of any delimiter. A pattern for one token would have to be compiled for each question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,9 @@ class Delimiter:
         return f"<{what}-{self.token}>\n{text}\n</{what}-{self.token}>"
 
     def wrap_data(self, what: str, text: str) -> str:
-        """What a template shows: between markers, on the same line if it is one, and just once.
+        """Wrap text that a template shows, unless it has tags of this delimiter; a single short line stays in line.
 
-        A text with markers of this fence gets none besides; where a filter cut off its last one, that is put back.
+        If a template filter cut off closing tags, they are added again.
         """
         if self.token not in text.lower():
             end = "\n" if "\n" in text or len(text) > _INLINE else ""
@@ -144,6 +147,6 @@ class Delimiter:
         return text + "".join(f"\n</{name}-{self.token}>" for name in reversed(opened[: len(opened) - closed]))
 
     def shows(self, what: str, text: str) -> bool:
-        """Whether a text holds this fence around `what`; a filter may have changed its letters' case."""
+        """Return whether a text has the opening tag for `what`; a template filter may have changed its case."""
         tag = f"<{what}-{self.token}"
         return tag in text or tag in text.lower()

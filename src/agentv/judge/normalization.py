@@ -1,4 +1,4 @@
-"""Texts as somebody may copy them who reads their escapes, entities, comments, tags, markdown and line numbers."""
+"""Normalize texts, since a judge may quote them without their escapes, entities, comments, tags or line numbers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 import unicodedata
 
 MOST = 5_000_000
-"""Characters of a text that are looked at, half of them from its end."""
+"""Maximum number of characters of a text that are examined, half of them from its end."""
 
 _LAYERS = 3
-"""How often what is escaped may be escaped once more."""
+"""Maximum number of nested levels of escaping that are decoded."""
 
 _CODE_POINT = re.compile(r"\\+(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 _PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
@@ -28,7 +28,7 @@ _BLOCK_COMMENTS = (("/*", "*/"), ("<!--", "-->"))
 
 
 def readings(text: str) -> tuple[str, ...]:
-    """A text as it stands, decoded, and without what does not count in what it quotes; each once."""
+    """Return the distinct normal forms of a text: plain, decoded, and without tags, comments and line numbers."""
     if len(text) > MOST:
         text = f"{text[: MOST // 2]}\n{text[-MOST // 2 :]}"
     plain = as_ascii(text)
@@ -54,7 +54,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """Without comments that may span lines. One pass: a comment that does not end begins none."""
+    """Return the text without block comments. A comment that is not closed is kept."""
     for opening, closing in _BLOCK_COMMENTS:
         pieces, start = [], 0
         while (found := text.find(opening, start)) >= 0 and (end := text.find(closing, found + len(opening))) >= 0:
@@ -118,7 +118,7 @@ _LETTERS = {
     "Y": "УΥᎩꓬҮ",
     "Z": "ΖᏃꓜ",
 }
-"""Letter → those of other scripts, or of other styles, that look like it."""
+"""Letter → letters of other scripts or styles that look like it."""
 
 _SIGNS = {
     ":": "ː˸։׃܃܄᛬꞉⁚∶ꓽ؛",
@@ -136,26 +136,26 @@ _SIGNS = {
 }
 
 _INVISIBLE_LETTERS = "\u115f\u1160\u3164\uffa0"
-"""Letters that have no shape."""
+"""Letters without a visible shape."""
 
 _ROWS = {"🅐": "A", "🅰": "A", "🇦": "A"}
-"""The first of 26 letters in a row without compatibility forms, and what it is."""
+"""First character of each alphabet of 26 symbols that has no compatibility decomposition → its letter."""
 
 _FIRST_TAG, _LAST_TAG = 0xE0020, 0xE007E
-"""Tag characters: ASCII that nobody sees, and that models read."""
+"""Tag characters: invisible copies of ASCII that models can read."""
 
 _BIDI_AND_MARKS = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]+")
 
 
 def as_ascii(text: str) -> str:
-    """The text with every character that looks like an ASCII one as that; what is invisible stays or goes."""
+    """Return the text with characters that look like ASCII replaced by it. Invisible characters may be removed."""
     if text.isascii():
         return text
     return _BIDI_AND_MARKS.sub("", unicodedata.normalize("NFKD", text.translate(_TABLE)).translate(_TABLE))
 
 
 class _Table(dict[int, str]):
-    """Characters as they are found, so that none is looked into twice."""
+    """Table for `str.translate` that computes each character's replacement once."""
 
     def __missing__(self, code: int) -> str:
         found = chr(code)

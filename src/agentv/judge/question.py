@@ -1,4 +1,4 @@
-"""The question to a judge: its prompt, untrusted text behind delimiters, the word for the verdict, its identity."""
+"""The question to a judge: its prompt, delimiters around untrusted text, the confirmation word, and its identity."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class RubricQuestion:
     """One question to a judge.
 
     Attributes:
-        shown: the texts in it that a verdict must not be taken from.
-        mark: the word that a verdict shall carry. It is new for each request and stands in our instruction alone.
-        left_out: characters that the judge is not shown: of the answer as `output`, of the `tool_calls`, of the
-            `file_changes`.
-        earlier: the marks of the requests before this one.
+        shown: the untrusted texts in it; a verdict that quotes them does not count.
+        mark: the confirmation word that a verdict must carry. It is new for each request, and only our instruction
+            contains it.
+        left_out: `output`, `tool_calls` or `file_changes` → number of characters that the judge is not shown.
+        earlier: the confirmation words of earlier requests.
     """
 
     rubric: Rubric
@@ -52,16 +52,16 @@ class RubricQuestion:
 
     @property
     def schema(self) -> JsonObject | None:
-        """JSON Schema of the reply; None: it is a line of text."""
+        """JSON Schema of the reply; None if the reply is a line of text."""
         return schema_of(self.rubric)
 
     @property
     def temperature(self) -> float:
-        """Of the rubric."""
+        """Temperature of the rubric."""
         return self.rubric.temperature
 
     def again(self, reply: str, problem: str) -> RubricQuestion:
-        """The request that follows an unreadable reply: all that was said, what was wrong with it, and a new word."""
+        """Return the request after an unreadable reply: the conversation so far, the problem, and a new word."""
         mark = new_word()
         request = render_text(
             built_in("repair"), Scope({"problem": problem, "confirm": _confirm(self.rubric.mode, mark)}, _NO_ENV)
@@ -77,14 +77,14 @@ def question_about(
     delimiter: Delimiter | None = None,
     written: tuple[Message, ...] | None = None,
 ) -> RubricQuestion:
-    """The question whether the context's answer meets the rubric.
+    """Return the question whether the context's answer meets the rubric.
 
     Args:
-        rubric: what is asked.
-        context: of the answer.
-        delimiter: the fence around what is not trusted; None: a new one.
-        written: what code of the user's, which was given the answer in that fence, made of a prompt; None: a template
-            makes it.
+        rubric: the rubric to ask about.
+        context: context of the answer.
+        delimiter: delimiter for untrusted text; None: a new one.
+        written: prompt written by user code, which was given the answer between these delimiters; None: a template
+            makes the prompt.
 
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
@@ -106,8 +106,8 @@ def question_about(
 
 
 def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt]) -> tuple[str, ...]:
-    """Every text that a judge may quote and that is not ours, the answer last."""
-    # a cut may make a verdict out of two ends that were none, with its mark or without
+    """Return every untrusted text that a judge may quote, the answer last."""
+    # joined by the cut, with its note or without, the two ends of a text may look like a verdict
     ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
     whole = (transcript_of(context), context.output or "") if rubric.writer is not None else ()
     return (
@@ -129,7 +129,7 @@ def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt
 
 
 def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message, ...]:
-    """A prompt of a user's with our instruction behind it, where it says what shape it likes."""
+    """Append our instruction to a user's prompt, so that it overrides any format that the prompt asks for."""
     last = messages[-1] if messages else None
     if last is None or last.role != "user" or not isinstance(last.content, str):
         return (*messages, Message("user", instruction))
@@ -137,14 +137,14 @@ def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message
 
 
 _AUTHORED = frozenset({"criteria", "expected_outcome", "rubrics", "rubrics_json", "env", "token"})
-"""Names of a judge prompt that hold what its author wrote, or what we did."""
+"""Variables of a judge prompt whose values its author or agentv wrote."""
 
 _DATA_OF_MODE: Mapping[RubricMode, frozenset[str]] = {
     "context-recall": frozenset({"rubrics", "rubrics_json"}),
     "context-relevance": frozenset({"rubrics_json"}),
     "goal-success": frozenset({"criteria", "expected_outcome", "rubrics", "rubrics_json"}),
 }
-"""Modes in which some of them may hold a text of the case: its reference, or its input as the goal."""
+"""Mode → those of them that may hold text of the case: its reference, or its input as the goal."""
 
 TEXTS_OF_THE_CASE = {
     "input": "input",
@@ -152,7 +152,7 @@ TEXTS_OF_THE_CASE = {
     "expected_output": "reference",
     "reference_answer": "reference",
 }
-"""Variables that are texts of the case → what their markers begin with."""
+"""Variables that are texts of the case → beginning of their delimiters."""
 
 _MARKERS = {
     "output": "answer",
@@ -164,11 +164,11 @@ _MARKERS = {
     "context": "context",
     "response_metadata": "metadata",
 }
-"""Variable → what its markers begin with; those of all others begin with `data`."""
+"""Variable → beginning of its delimiters; those of all others begin with `data`."""
 
 
 def _rendered(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> tuple[Message, ...]:
-    """The prompt, filled in. What its placeholders show is fenced there, so that its conditions see plain values."""
+    """Render the prompt. Values are delimited where placeholders show them, so that conditions see plain values."""
     values = {**variables(rubric, context, delimiter), "token": delimiter.token}
     own = _AUTHORED - _DATA_OF_MODE.get(rubric.mode, frozenset()) if rubric.prompt else _AUTHORED
 
@@ -190,7 +190,7 @@ def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
 
 
 def _check_shown(rubric: Rubric, messages: tuple[Message, ...], delimiter: Delimiter, *, whole: bool) -> None:
-    """Refuse a question that does not show what is judged; `whole`: to its last marker."""
+    """Raise if a question does not show what is judged; `whole`: up to the closing delimiter."""
     text = "\n".join(message.text for message in messages)
     for name in JUDGED_VARIABLES.get(rubric.mode, ("output",)):
         if not is_shown(name, text, delimiter, whole=whole):
@@ -201,12 +201,12 @@ def _check_shown(rubric: Rubric, messages: tuple[Message, ...], delimiter: Delim
 
 @cache
 def built_in(name: str) -> str:
-    """Text of a built-in prompt, from `prompts/NAME.md`."""
+    """Return the text of a built-in prompt, from `prompts/NAME.md`."""
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def built_in_task(mode: RubricMode) -> str:
-    """Text of a mode's built-in prompt. Each ends with the case's metadata, if it has any."""
+    """Return the text of a mode's built-in prompt. It ends with the case's metadata, if the case has any."""
     return built_in(mode) + built_in("metadata")
 
 
@@ -234,7 +234,7 @@ def _confirm(mode: RubricMode, mark: str) -> str:
 
 
 def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, Json]:
-    """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
+    """Return the values of all variables of a prompt, under all their names; outputs of the agent are delimited."""
     shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
     tool_calls, file_changes = shown["tool_calls"], shown["file_changes"]
     values: dict[str, Json] = {
@@ -256,7 +256,7 @@ def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -
 
 
 class _JsonText(dict[str, Json]):
-    """An object that a template may look into, and that reads as JSON where it is shown whole."""
+    """An object whose keys a template may access, and that is rendered as JSON."""
 
     def __str__(self) -> str:
         return json.dumps(self, ensure_ascii=False, indent=2)
@@ -271,7 +271,7 @@ def _line(item: RubricItem) -> str:
 
 
 def _item(item: RubricItem) -> JsonObject:
-    """An item in AgentV's form."""
+    """Return an item in AgentV's form."""
     plain: dict[str, Json] = {"id": item.id, "outcome": item.outcome, "weight": item.weight}
     if not item.score_ranges:
         return {**plain, "required": item.required, "operator": item.operator}
@@ -280,7 +280,7 @@ def _item(item: RubricItem) -> JsonObject:
 
 
 def _flat(text: str) -> str:
-    """On one line, whatever it holds."""
+    """Return the text on one line."""
     return " ".join(text.split())
 
 
@@ -288,16 +288,16 @@ _GUARD = " (contradiction guard)"
 
 
 async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuestion:
-    """The question about the context's answer, whoever writes its prompt.
+    """Return the question about the context's answer, with a prompt from a template or from user code.
 
     Raises:
-        RenderError: there is no prompt, or it does not show the answer.
+        RenderError: the prompt cannot be made, or does not show the answer.
     """
     if rubric.writer is None:
         return question_about(rubric, context)
     delimiter = Delimiter.new()
     values = dict(variables(rubric, context, delimiter))
-    for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
+    for name, marker in TEXTS_OF_THE_CASE.items():  # without placeholders, values must be delimited here
         text = values[name]
         values[name] = delimiter.wrap_data(marker, text) if isinstance(text, str) and text else text
     found = await rubric.writer.write(values, structs.replace(context, output=str(values["output"])))
@@ -308,17 +308,17 @@ async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuesti
 
 
 def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> AskedJudge:
-    """Which judge is asked, and by what.
+    """Return the identity of a judge and its question.
 
     Args:
-        name: of the judge.
+        name: name of the judge.
         model: its provider and model.
-        rubric: the question; texts that were retrieved for one answer are no part of its identity.
-        criteria: the case's, where the rubric has no text of its own.
+        rubric: the question; texts retrieved for one answer are not part of its identity.
+        criteria: the case's criteria, used if the rubric has no text of its own.
     """
     text = rubric.text or ("" if rubric.items else criteria or "")
     asked = (rubric.mode, text, rubric.items, rubric.scale, rubric.pass_threshold, rubric.category_scores)
-    # code that writes a prompt is known by its name: a judge that it is given to has no file of it
+    # code that writes the prompt is identified by its path, since the rubric does not hold its text
     template = rubric.prompt or rubric.prompt_path or built_in_task(rubric.mode) + built_in("rules")
     prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars)
     looking = (built_in("looking"),) if rubric.looks else ()
@@ -326,7 +326,7 @@ def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> 
 
 
 def _written(rubric: Rubric, text: str) -> str:
-    """The rubric as a person reads it."""
+    """Return the rubric in a form for people."""
     items = []
     for item in rubric.items:
         outcome = item.outcome or item.id

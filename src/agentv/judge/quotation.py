@@ -1,4 +1,4 @@
-"""Detection of judge words that quote what the judge was shown."""
+"""Detect verdicts that only quote what the judge was shown."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from agentv.judge.normalization import as_ascii, readings
 from agentv.model.values.values import Json, JsonObject
 
 PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or other text of the case)"
-"""Where a quotation may come from, for messages."""
+"""Where a quotation may come from, as worded in messages."""
 
 _DROPPED = re.compile(r"[^\w{}\[\]:,.+-]+|_+")
-"""Spaces, quotes, backslashes, emphasis, and marks that nobody sees: what a copy may gain or lose."""
+"""What a copy may gain or lose: spaces, quotes, backslashes, emphasis, and invisible characters."""
 
 _DROPPED_ASCII = {code: None for code in range(128) if _DROPPED.match(chr(code))}
-"""The same for `str.translate`, which is ten times as fast."""
+"""`_DROPPED` for ASCII, as a table for `str.translate`, which is ten times as fast."""
 
-_LINE_END = re.compile(r"\n\s*")  # what is before the end of a line is dropped anyway
+_LINE_END = re.compile(r"\n\s*")  # spaces before the end of a line are dropped anyway
 
 _SUSPECT = re.compile(r"[&\\]|%[0-9a-fA-F]{2}|/\*|<[!/\w]|\]\(|[^\x00-\x7f]")
-"""What may hide a key from a plain search."""
+"""Characters that may hide a key from a plain search."""
 
 
 class ShownTexts:
-    """The texts of a question that are not ours: a verdict found in them is nobody's.
+    """The untrusted texts of a question: a verdict found in them may be a quotation.
 
     Args:
-        texts: what came from the system under test and from its case, in the order in which it is shown.
+        texts: texts of the system under test and of its case, in the order in which they are shown.
         key: the key that a verdict has.
     """
 
@@ -40,22 +40,22 @@ class ShownTexts:
         self._key = _skeleton(key)
 
     def has(self, row: JsonObject) -> bool:
-        """Whether one of the texts says all that a JSON object says, in JSON or in lines of `key: value`.
+        """Return whether the texts say all that a JSON object says, in JSON or in lines of `key: value`.
 
-        Spaces, quotes and unseen marks make no difference, nor do the order of keys, keys that are left out or empty,
-        and how a number is written: a judge that copies may write what it copies again.
+        Spaces, quotes and invisible characters are ignored, and so are the order of keys, missing or empty keys, and
+        the notation of numbers, since a judge may rewrite what it copies.
         """
         wanted = _skeleton(json.dumps(row, ensure_ascii=False)) if self._skeletons else ""
-        fields = dict.fromkeys(_fields(row))  # what stands twice is looked for once
+        fields = dict.fromkeys(_fields(row))  # each distinct field once
         said = (wanted in shown.text or (fields and all(map(shown.mentions, fields))) for shown in self._skeletons)
         return any(said)
 
     def has_points(self, points: int, reason: str | None = None) -> bool:
-        """Whether one of the texts says `SCORE=` and these points, however it is written.
+        """Return whether the texts say `SCORE=` and these points, in any typography.
 
         Args:
-            points: of the line. One that begins so may be a quotation, whatever follows.
-            reason: what has to follow.
+            points: points of the verdict.
+            reason: reason that must follow the points; None: any text may follow.
         """
         sign = "-" if points < 0 else r"\+?"
         behind = "" if reason is None else rf"(?:confirm=\w*?)?reason={re.escape(_letters(reason))}"
@@ -72,27 +72,27 @@ class ShownTexts:
     def _skeletons(self) -> tuple[_Skeleton, ...]:
         whole = "\n".join(self._texts)
         if self._key not in _skeleton(whole) and not _SUSPECT.search(whole):
-            return ()  # as of most answers, which need no second look
+            return ()  # true of most answers, which need no closer look
         made = {_skeleton(one): one for one in self._readings(whole)}
         return tuple(_Skeleton(skeleton, one) for skeleton, one in made.items() if self._key in skeleton)
 
     def _readings(self, whole: str) -> tuple[str, ...]:
-        """All texts as one, since a verdict may be spread over several, and an escape too."""
+        """Return the normal forms of all texts together, since a verdict or an escape may span several texts."""
         if len(self._texts) < 2 or not _SUSPECT.search(whole):
             return readings(whole)
         return tuple(dict.fromkeys((*readings(whole), *readings("".join(self._texts)))))
 
 
 class _Skeleton:
-    """A text without what a copy may gain or lose, and what its JSON says, however broken that JSON is."""
+    """A text without what a copy may gain or lose, and the values that its possibly broken JSON gives to keys."""
 
     def __init__(self, skeleton: str, text: str) -> None:
-        self.text = f",{skeleton},"  # so that what stands at an end has neighbours too
+        self.text = f",{skeleton},"  # so that words at both ends have neighbours too
         self._source = text
         self._mentioned: dict[str, frozenset[str | float]] = {}
 
     def mentions(self, field: _Field) -> bool:
-        """Whether a value follows its key, with or without JSON punctuation."""
+        """Return whether a value follows its key, with or without JSON punctuation."""
         key, value = field
         if value in self._values(key):
             return True
@@ -106,19 +106,19 @@ class _Skeleton:
             named = rf"{re.escape(key)}[:,\[\]{{}}]*" if key else r"(?<!\w)"
             texts = (self.text, self._lines)
             words = (one[1] for text in texts for one in re.finditer(rf"{named}([\w.+-]+)", text))
-            # apart from the words: a key may follow itself, as in `the score, score: 1`
+            # searched apart from words, because a key may follow itself, as in `the score, score: 1`
             numbers = (_number(one[1]) for text in texts for one in re.finditer(rf"{named}({_DIGITS})", text))
             self._mentioned[key] = frozenset((*words, *numbers))
         return self._mentioned[key]
 
     @cached_property
     def _lines(self) -> str:
-        """The same with a comma at each end of a line, which is all that separates values in YAML."""
+        """The text with a comma at each line end, which is all that separates values in YAML."""
         return f",{_skeleton(_LINE_END.sub(',', self._source))},"
 
 
 _Field: TypeAlias = tuple[str, str | float]
-"""The skeleton of a key, empty in a list, and a number, or the skeleton of another value."""
+"""Skeleton of a key (empty in a list), and its value: a number, or the skeleton of another value."""
 
 _DIGITS = r"[+-]?\.?\d[\d.]*(?:e[+-]?\d+)?"
 
@@ -126,12 +126,12 @@ _DIGITS = r"[+-]?\.?\d[\d.]*(?:e[+-]?\d+)?"
 def _number(text: str) -> float:
     try:
         return float(text.rstrip("."))
-    except ValueError:  # as a version's: 1.2.3
+    except ValueError:  # such as a version: 1.2.3
         return math.nan
 
 
 def _fields(value: Json, key: str = "") -> Iterator[_Field]:
-    """What a verdict says, piece by piece; what is empty says nothing."""
+    """Yield the fields of a verdict; empty values are left out."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _fields(inner, _skeleton(name))
@@ -151,7 +151,7 @@ def _skeleton(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    """Letters, digits, signs and `=`: what is left of a line of a verdict that was set in other type."""
+    """Return only letters, digits, signs and `=`, so that typography makes no difference."""
     if text.isascii():
         return text.translate(_NO_LETTER_ASCII).lower()
     return _NO_LETTER.sub("", as_ascii(text)).casefold()
@@ -162,7 +162,7 @@ _NO_LETTER_ASCII = {code: None for code in range(128) if _NO_LETTER.match(chr(co
 
 
 def texts_of(value: object) -> Sequence[str]:
-    """A value as JSON and every text in it, so that what is escaped there is found too."""
+    """Return a value as JSON, and every string in it, since JSON may escape parts of the strings."""
     if not value:
         return ()
     return (json.dumps(value, ensure_ascii=False, default=str), *_strings(value))

@@ -1,7 +1,7 @@
-"""The verdict in a judge's reply, if exactly one is certainly the judge's own (SPEC section 9).
+"""Read the verdict in a judge's reply, if exactly one is certainly the judge's own (SPEC section 9).
 
-On a scale it is eva's line `SCORE=<int> REASON=<sentence>` (seed 004). The line that counts is read strictly, all that
-merely looks like one loosely: what can be overlooked can be hidden. Of several verdicts on one answer the median
+On a scale it is eva's line `SCORE=<int> REASON=<sentence>` (seed 004). The line that counts is read strictly, but lines
+that merely look like one are detected loosely, so that none can be hidden. Of several verdicts on one answer the median
 counts; the others show how sure the judge is.
 """
 
@@ -27,7 +27,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000
-"""Characters of a reply: a verdict takes a few hundred."""
+"""Maximum length of a reply in characters; a verdict takes a few hundred."""
 
 _OBJECT_LINE = re.compile(r"^[ \t]*(?:```\w*[ \t]*)?(?=\{)", re.MULTILINE)
 _LINE_END = re.compile(r"[ \t]*(?:```)?[ \t]*\r?$", re.MULTILINE)
@@ -35,10 +35,10 @@ _FENCE = re.compile(r"```[\w-]*\s(.*)```", re.DOTALL)
 
 
 def said_in(response: TargetResponse) -> str:
-    """What a judge says, without its thoughts and without one code fence around all of it.
+    """Return the text of a judge's reply, without its thoughts and without a code fence around all of it.
 
     Raises:
-        UnreadableError: it says nothing, was cut at its length limit, or is longer than a verdict can be.
+        UnreadableError: the reply is empty, was cut off at its length limit, or is longer than a verdict can be.
     """
     if is_cut(reason := response.finish_reason):
         raise UnreadableError(f"it was cut off at its length limit ({reason}); raise the judge's 'max_tokens'")
@@ -53,7 +53,7 @@ def said_in(response: TargetResponse) -> str:
 
 
 def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
-    """The verdict in what a judge says.
+    """Return the verdict in a judge's reply.
 
     Raises:
         UnreadableError: the reply has no verdict, several disagree, or it may quote what the judge was shown.
@@ -76,12 +76,12 @@ def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
 
 
 def verdicts_in(said: str, key: str, word: str) -> tuple[list[JsonObject], bool]:
-    """The objects with the key of a verdict, and whether they carry the call's word.
+    """Return the JSON objects with the key of a verdict, and whether they carry the confirmation word.
 
-    Those with the word count if alone on their lines; without it, only one that is the whole reply counts.
+    Objects with the word count if they are alone on their lines; without it, only one that is the whole reply counts.
 
     Raises:
-        UnreadableError: the reply has none, or one that reports an error.
+        UnreadableError: the reply has no such object, or one that reports an error.
     """
     rows = confirmed = [row for row in _with_word(said, word) if key in row]
     if not confirmed:
@@ -101,8 +101,8 @@ def verdicts_in(said: str, key: str, word: str) -> tuple[list[JsonObject], bool]
 
 
 def _with_word(said: str, word: str) -> Iterator[JsonObject]:
-    """Every outermost object on lines of its own whose key `confirm` holds the word, in their order."""
-    last = said.lower().rfind(word)  # a model may write a word in other letters
+    """Yield every outermost object on lines of its own whose key `confirm` holds the word, in order."""
+    last = said.lower().rfind(word)  # a model may change the word's case
     end = broken = 0
     for found in _OBJECT_LINE.finditer(said, 0, max(0, last)):
         if found.end() < end or broken == MOST_BROKEN:
@@ -134,25 +134,25 @@ _LINE = re.compile(
     r"(?:[ \t]+[*_`]{0,3}CONFIRM[ \t]*=[ \t]*[*_`]{0,3}(?P<last>\w{1,64})[*_`]{0,3}[.]?[ \t]*)?$",
     re.MULTILINE,
 )
-"""The whole line is the verdict; a model may set it in bold, or as code."""
+"""A line that is a verdict as a whole; a model may set it in bold, or as code."""
 
 _MENTION = re.compile(r"score\s*=\s*([+-]?\d{1,9}(?:[.,/]\d+)?)")
 
 
 class UnconfirmedError(UnreadableError):
-    """A verdict on a scale that may be a draft: it stands beside other words, and does not carry the call's word."""
+    """A verdict on a scale may be a draft: there is other text around it, and it lacks the confirmation word."""
 
 
 def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
-    """The verdict in what a judge says.
+    """Return the verdict in a judge's reply on a scale.
 
-    Lines that carry the word of the question are surely the judge's, so where there are such, no others count.
+    Lines with the confirmation word are certainly the judge's, so if there are any, no others count.
 
     Raises:
         UnconfirmedError: the line may be a draft.
-        UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the line may be a
-            quotation of what the judge was shown: the same points stand there or, of a line with the word, the same
-            points and reason.
+        UnreadableError: no line is a verdict, several disagree, the points are off the scale, or the line may quote
+            what the judge was shown: the same points appear there or, if the line has the word, the same points and
+            reason.
     """
     every = list(_LINE.finditer(said))
     marked = [line for line in every if question.mark in [word.lower() for word in line.group("word", "last") if word]]
@@ -207,7 +207,7 @@ class UsageTotal:
     """Total usage of several calls; None where no call reported it.
 
     Attributes:
-        unpriced: some call took tokens at a price that is not known: a sum of the others would pretend to be all.
+        unpriced: whether some call used tokens at an unknown price, so that the total cost is unknown too.
     """
 
     token_usage: TokenUsage | None = None
@@ -215,7 +215,7 @@ class UsageTotal:
     unpriced: bool = False
 
     def plus(self, one: TargetResponse | Verdict | JudgeFailure | UsageTotal) -> UsageTotal:
-        """Total with one more call, or with a verdict and its calls."""
+        """Return the total with one more call, or with the calls of a verdict."""
         usage, cost = one.token_usage, one.cost_usd
         if self.token_usage is not None:
             usage = self.token_usage if usage is None else self.token_usage + usage
@@ -226,12 +226,12 @@ class UsageTotal:
 
 
 def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
-    """What the votes come to: the median verdict; a failure where one vote failed, since a median needs them all.
+    """Return the median verdict of the votes, or a failure if one vote failed, since a median needs them all.
 
-    In scale mode a vote that cannot be read fails the answer, so it fails the whole likewise.
+    In scale mode an unreadable vote fails the answer, so it also decides the outcome.
 
     Args:
-        votes: an odd number.
+        votes: an odd number of votes.
     """
     total = UsageTotal()
     for vote in votes:

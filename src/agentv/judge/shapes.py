@@ -1,7 +1,7 @@
-"""The shapes in which a judge may put its verdict, and how each is read, strictly (SPEC sections 7.2 and 9).
+"""The shapes that a judge's verdict may have, and a strict reader for each (SPEC sections 7.2 and 9).
 
-Types beside `llm-rubric` hold no score. A judge picks a category, says yes or no, or does so for each line of a list,
-and the score is computed from that: a judge may be talked into a number, and then nothing would show it.
+Verdicts of types other than `llm-rubric` have no score. The judge picks a category, says yes or no, or does so for each
+line of a list, and the score is computed from that: an answer could talk a judge into a number without leaving a trace.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 T = TypeVar("T")
 
 MOST_POINTS = 10
-"""Of an item with score ranges."""
+"""Maximum points of an item with score ranges."""
 
 
 class UnreadableError(Exception):
-    """A reply is not a verdict. The message says what is wrong with it, as a clause without a full stop."""
+    """A reply is not a verdict. The message says why, as a clause without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadVerdict:
-    """Parsed verdict.
+    """A parsed verdict.
 
     Attributes:
         score: 0..1.
-        satisfied: whether no item makes the grade fall; None in the modes without items.
-        stance: what two verdicts must have in common to say the same.
-        passed: scale: whether the points reach the threshold; None where the score decides.
-        details: what else the grade tells of it.
+        satisfied: whether all required items are met; None in modes without items.
+        stance: the deciding values; two verdicts with equal ones agree.
+        passed: on a scale, whether the points reach the threshold; None if the score decides.
+        details: further details for the grade.
     """
 
     score: float
@@ -50,10 +50,10 @@ class ReadVerdict:
 
 @dataclass(frozen=True, slots=True)
 class VerdictShape:
-    """The verdict of one mode: the key that distinguishes it from other JSON objects, and how it is read.
+    """The shape of one mode's verdicts: the key that tells them from other JSON objects, and their reader.
 
     Attributes:
-        fields: of each object under the key, those that decide; empty where the value of the key itself decides.
+        fields: the deciding fields of each object under the key; empty if the value of the key itself decides.
 
     Raises (`read`):
         UnreadableError: the object is not of this shape.
@@ -64,7 +64,7 @@ class VerdictShape:
     fields: tuple[str, ...] = ()
 
     def stance_in(self, row: JsonObject) -> JsonObject:
-        """Deciding part of a verdict, without its reasons."""
+        """Return the deciding part of a verdict, without its reasons."""
         value = row[self.key]
         lines = value if isinstance(value, list) else []
         lines_of_fields = [
@@ -78,7 +78,7 @@ def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise UnreadableError(f"'score' must be a number from 0 to 1, found {_shown(value)}")
     score = float(value)
-    for key in ("pass", "passed"):  # as promptfoo's judges give too; what says both yes and no says nothing
+    for key in ("pass", "passed"):  # promptfoo's judges give these too; a contradiction is not a verdict
         given = row.get(key)
         if given is not None and not isinstance(given, bool):
             raise UnreadableError(f"'{key}' must be true or false, found {_shown(given)}")
@@ -112,7 +112,7 @@ def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 
 def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
-    """An item passes by its own mark, else by that of a rubric; the evidence says what the points stand for."""
+    """Return the check of an item with score ranges; it passes by its own threshold, or else by that of rubrics."""
     mark = RUBRIC_MARK * MOST_POINTS if item.min_score is None else item.min_score
     earned = next((text for low, high, text in item.score_ranges if low <= points <= high), "")
     evidence = f"{points} of {MOST_POINTS}" + (f" ({earned})" if earned else "")
@@ -128,7 +128,7 @@ def _assertions(row: JsonObject) -> Iterator[Check]:
 
 
 def _notes(row: JsonObject, key: str, *, passed: bool) -> Iterator[Check]:
-    """AgentV's older `hits` and `misses`: lists of sentences."""
+    """Yield a check for each sentence of AgentV's older lists `hits` and `misses`."""
     notes = row.get(key)
     if notes is None:
         return
@@ -149,7 +149,7 @@ def _points(value: Json) -> int:
 
 
 def flagged(row: JsonObject, items: tuple[RubricItem, ...], key: str, name: str) -> dict[str, tuple[bool, str | None]]:
-    """As `_answers`, of values that are true or false."""
+    """Return the answers as `_answers` does, for values that are true or false."""
 
     def read(value: Json) -> bool:
         if not isinstance(value, bool):
@@ -162,11 +162,13 @@ def flagged(row: JsonObject, items: tuple[RubricItem, ...], key: str, name: str)
 def _answers(
     row: JsonObject, items: tuple[RubricItem, ...], lines: str, key: str, read: Callable[[Json], T]
 ) -> dict[str, tuple[T, str | None]]:
-    """What the judge says of each item: id → (what stands under `key`, reasoning), just the ids of the rubric."""
+    """Return the judge's answer to each item: id → (value under `key`, reasoning), for exactly the rubric's ids."""
     answers: dict[str, tuple[T, str | None]] = {}
     for line in _rows(row, lines):
         found, value = line.get("id"), read(line.get(key))
-        identity = str(found) if isinstance(found, int) and not isinstance(found, bool) else found  # as a model may
+        identity = (
+            str(found) if isinstance(found, int) and not isinstance(found, bool) else found
+        )  # models may write numbers
         if not isinstance(identity, str):
             raise UnreadableError(f"each of '{lines}' must have an 'id', found {_shown(identity)}")
         if answers.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
@@ -200,7 +202,7 @@ def _text(row: JsonObject, key: str) -> str | None:
 
 
 def speakable(text: str) -> str:
-    r"""The text without lone surrogates: JSON's `\ud800` is one, and no file can hold it."""
+    r"""Return the text without lone surrogates, such as JSON's `\ud800`, which no file can hold."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -215,7 +217,7 @@ CATEGORIES: Mapping[str, str] = {
     "D": "the answer disagrees with the reference",
     "E": "the answer differs from the reference, but not in its facts",
 }
-"""What `factuality` chooses from. Source: openai/evals, `modelgraded/fact.yaml`, as promptfoo has it."""
+"""Choices of `factuality`. Source: openai/evals, `modelgraded/fact.yaml`, as used by promptfoo."""
 
 
 def _category(row: JsonObject, rubric: Rubric) -> ReadVerdict:
@@ -235,7 +237,7 @@ def _yes_or_no(key: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 
 def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) -> ReadVerdict:
-    """A list that the judge itself makes of the answer; a line that stands twice counts once."""
+    """Read a list that the judge itself made of the answer; repeated lines count once."""
     answers: dict[str, Check] = {}
     for line in _rows(row, key):
         text, satisfied = _text(line, name), line.get(flag)
@@ -250,7 +252,7 @@ def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) ->
 
 
 def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    """A list that the judge was given: just its lines, each once."""
+    """Read the judge's answers to a list that it was given: exactly one for each line."""
     answers = flagged(row, rubric.items, key, flag)
     checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     return _share(checks, flag, tuple(check.passed for check in checks))
@@ -277,14 +279,14 @@ MODES: Mapping[RubricMode, VerdictShape] = {
     "context-relevance": VerdictShape("sentences", partial(_numbered, "sentences", "relevant"), ("id", "relevant")),
     "goal-success": VerdictShape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
 }
-"""Every mode of a rubric with the shape of its verdicts; that of a scale is a line of text: see `read_scale`."""
+"""Mode → shape of its verdicts, except `scale`, whose verdict is a line of text (`read_scale`)."""
 
 TEXT: JsonObject = {"type": "string"}
 YES_OR_NO: JsonObject = {"type": "boolean"}
 
 
 def _or_null(schema: JsonObject) -> JsonObject:
-    # not `type: [.., "null"]`: the SDK of anthropic takes a single type only
+    # not `type: [.., "null"]`: Anthropic's SDK accepts only a single type
     return {"anyOf": [schema, {"type": "null"}]}
 
 
@@ -297,7 +299,7 @@ def _list_of(name: str, flag: str) -> JsonObject:
 
 
 def closed(keys: JsonObject) -> JsonObject:
-    """Schema of an object with just these keys."""
+    """Return the schema of an object with exactly these keys."""
     return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
 
 
@@ -314,7 +316,7 @@ TYPED_KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
 
 
 _MOST_NAMES = 200
-"""Names that are listed; more of them, and the providers refuse the schema."""
+"""Maximum number of ids listed in a schema; providers refuse schemas with more."""
 
 _POINTS: JsonObject = {"type": "integer", "description": "whole points from 0 to 10"}
 _WORD: JsonObject = {"type": "string", "description": "the word that the question asks for"}
@@ -322,10 +324,10 @@ _SHARE: JsonObject = {"type": "number", "description": "from 0 to 1"}
 
 
 def schema_of(rubric: Rubric) -> JsonObject | None:
-    """What a verdict must look like; None in scale mode, where it is a line of text.
+    """Return the schema of a verdict; None in scale mode, where a verdict is a line of text.
 
-    The word that makes a verdict the judge's stands in the question alone: a schema that held it would be another one
-    for each call, and would write the word for whoever repeats what an answer says.
+    Only the question contains the confirmation word. In the schema, it would make the schema different for each call,
+    and would confirm even a verdict that the judge merely repeats from an answer.
     """
     match rubric.mode:
         case "freeform" | "aggregate":

@@ -1,4 +1,4 @@
-"""A judge made of any target: asks it, reads its reply, asks once more where that cannot be read (SPEC section 9)."""
+"""A judge backed by any target: it asks, reads the reply, and asks once more if it is unreadable (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from agentv.user_code.deadline import LIMIT, Deadline
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuestion:
-    """One question: the answers in one order.
+    """A question which answer is best, with the answers in one order.
 
     Attributes:
         places: id of an answer in this question → its place among all answers. The ids are new for each question, so
             that no answer can name itself.
-        token: of the markers around what is shown.
-        mark: the word that the choice shall carry; it stands in our instruction alone.
-        earlier: the marks of the requests before this one.
+        token: token of the delimiters around the answers.
+        mark: the confirmation word that the choice must carry; only our instruction contains it.
+        earlier: the confirmation words of earlier requests.
     """
 
     messages: tuple[Message, ...]
@@ -65,7 +65,7 @@ class ChoiceQuestion:
         return closed({"reason": TEXT, "best": best, CONFIRM: TEXT})
 
     def again(self, reply: str, problem: str) -> ChoiceQuestion:
-        """Follow-up request after an unreadable reply, with a new confirmation word."""
+        """Return the request after an unreadable reply, with a new confirmation word."""
         mark = new_word()
         shape = f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
         request = f"Your reply cannot be used: {problem}. Reply with {shape} and nothing else."
@@ -74,10 +74,10 @@ class ChoiceQuestion:
         return dataclasses.replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
     def read(self, said: str) -> tuple[int, str | None]:
-        """The place of the answer that is chosen, and why.
+        """Return the place of the chosen answer, and the reason.
 
         Raises:
-            UnreadableError: there is no choice, one of no answer, or several that differ.
+            UnreadableError: there is no choice, an unknown id is chosen, or several choices disagree.
         """
         rows, _ = verdicts_in(said, "best", self.mark)
         chosen = {f"{row['best']}" for row in rows}
@@ -90,13 +90,13 @@ class ChoiceQuestion:
 
 
 def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
-    """The question which answer is best, in an order that the case's id determines, and in the opposite one.
+    """Return the question which answer is best, in an order given by the case's id and in the reverse order.
 
-    A judge tends to prefer what it reads first, or last: a choice that changes with the order is a tie. Source: L.
+    Judges tend to prefer the first or the last answer, so a choice that changes with the order is a tie. Source: L.
     Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, section 3.3.
     """
     order = list(range(len(contexts)))
-    random.Random(contexts[0].case_id).shuffle(order)  # noqa: S311  # the same at each run, which is the point
+    random.Random(contexts[0].case_id).shuffle(order)  # noqa: S311  # it must be the same in each run
     return _question(criteria, contexts, order), _question(criteria, contexts, order[::-1])
 
 
@@ -127,14 +127,14 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Flight(Generic[T]):
-    """A call on its way, and the time limit of whoever made it."""
+    """A running call, and the deadline of the caller that started it."""
 
     task: asyncio.Task[T]
     limit: Deadline | None
     waiting: int = 0
 
     def joined(self) -> AbstractContextManager[None]:
-        """What holds up whoever made the call, such as a rate limit, holds up those who wait for it beside them."""
+        """Return a context that extends the current caller's deadline when that of the first caller is paused."""
         own = LIMIT.get()
         if own is None or self.limit is None or own is self.limit:
             return nullcontext()
@@ -145,8 +145,8 @@ class SharedCalls(Generic[T]):
     """Outcomes of calls by key, shared by concurrent callers.
 
     Args:
-        keeps: whether an outcome is remembered; one that is not serves those alone who waited for it.
-        most: outcomes that are remembered; the one that was asked for longest ago is forgotten first.
+        keeps: returns whether an outcome is cached; others only go to the callers that waited for them.
+        most: maximum number of cached outcomes; the least recently used one is dropped first.
     """
 
     def __init__(self, keeps: Callable[[T], bool], most: int) -> None:
@@ -156,9 +156,9 @@ class SharedCalls(Generic[T]):
         self._flights: dict[bytes, _Flight[T]] = {}
 
     async def once(self, key: bytes, call: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
-        """The outcome for a key, and whether somebody else's call gave it.
+        """Return the outcome for a key, and whether another caller's call gave it.
 
-        One caller that is cancelled leaves the call to the others who wait for it; the last of them cancels it.
+        If a caller is cancelled, the call goes on for the others that wait for it; the last one to leave cancels it.
         """
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -176,9 +176,9 @@ class SharedCalls(Generic[T]):
                 outcome = await asyncio.shield(flight.task)
         except asyncio.CancelledError:
             if flight.waiting == 1 and not flight.task.done():
-                self._forget(key, flight)  # first, so that nobody else comes to wait for it
+                self._forget(key, flight)  # first, so that no new caller waits for it
                 flight.task.cancel()
-                await asyncio.wait({flight.task})  # so that what it started has ended
+                await asyncio.wait({flight.task})  # until it has cleaned up
             raise
         finally:
             flight.waiting -= 1
@@ -196,29 +196,29 @@ class SharedCalls(Generic[T]):
 
 
 REPLY_KEPT = 4_000
-"""Characters of a reply that are kept as evidence."""
+"""Maximum number of characters of a reply that are kept as evidence."""
 
 REMEMBERED = 1_000
-"""Verdicts that a judge remembers, of a kilobyte or so each: samples of one case are judged soon after each other."""
+"""Maximum number of verdicts that a judge caches, about 1 KB each. Samples of one case are judged close together."""
 
 _REQUESTS = 2
-"""The question, and one repair request."""
+"""Maximum number of requests: the question, and one repair request."""
 
 
 _NO_USAGE = UsageTotal()
 
 
 class TargetJudge:
-    """The judge port over a connected target. Calls may overlap.
+    """A judge that calls a connected target. Calls may overlap.
 
-    A question that was put before is not put again, unless the rubric asks for chance by its temperature.
+    A question is asked only once, unless the rubric's temperature is above 0.
 
     Args:
-        target: asked as a system under test would be; it stays its maker's to close.
+        target: called like a system under test; the judge does not close it.
         name: the judge's name, for messages.
-        timeout_s: seconds that one call may take, passed to the target; the caller of the judge enforces the limit.
-        env: the environment that processes of the target get, complete.
-        own_env: what its target sets itself, for an agent in a copy of the workspace.
+        timeout_s: timeout of one call in seconds, passed to the target; the caller of the judge enforces it.
+        env: the complete environment of the target's processes.
+        own_env: environment variables set by the target itself, for an agent in a copy of the workspace.
         model: its provider and model, for labels.
     """
 
@@ -238,11 +238,11 @@ class TargetJudge:
         self.timeout_s = timeout_s
         self._env = env or {}
         self._own_env = own_env or {}
-        # what failed may do better the next time
+        # failures are not cached, since a later call may succeed
         self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(lambda one: isinstance(one, Verdict), REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """The target's answer to a prompt; empty or missing is a failure, `judge-empty-output`."""
+        """Return the target's answer to a prompt; an empty or missing one is a Failure `judge-empty-output`."""
         request = TargetRequest("", prompt, (Message("user", prompt),), timeout_s=self.timeout_s, env=self._env)
         response = await self._send(request)
         if isinstance(response, Failure):
@@ -252,7 +252,7 @@ class TargetJudge:
         return replace(response, output=speakable(response.output))
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """The best of several answers, asked for in two orders; a JudgeFailure where one of them gives no choice."""
+        """Return the best of several answers, asked in two orders, or a JudgeFailure if one order gives no choice."""
         questions = choice_questions(criteria, contexts)
         first, second = await asyncio.gather(*(self._chosen(question, contexts[0]) for question in questions))
         if isinstance(first, JudgeFailure):
@@ -266,7 +266,7 @@ class TargetJudge:
     async def _chosen(
         self, question: ChoiceQuestion, context: AssertionContext
     ) -> tuple[int, str | None, UsageTotal] | JudgeFailure:
-        """The place of the answer that is chosen in one order, why, and what the calls took."""
+        """Return the place of the answer chosen in one order, the reason, and the usage of the calls."""
         usage, reply, problem = UsageTotal(), "", ""
         for attempt in range(1, _REQUESTS + 1):
             response = await self._send(self._request(question, context, 1, attempt))
@@ -281,17 +281,17 @@ class TargetJudge:
         return self._unreadable(reply, problem, usage)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """The verdict on the context's answer, the median of all votes, or a JudgeFailure.
+        """Return the verdict on the context's answer, the median of all votes, or a JudgeFailure.
 
-        Its code is that of the target's failure behind `judge-`, `unreadable-verdict` when the second reply cannot be
-        read either, or says what is wrong with the rubric's own prompt. A scale's verdict that cannot be read is one
-        that fails (SPEC section 9).
+        The failure's code is `judge-` and that of the target's failure, `unreadable-verdict` if the second reply is
+        unreadable too, or a code for an error in the rubric's own prompt. On a scale, an unreadable verdict fails the
+        answer (SPEC section 9).
         """
         outcome: Verdict | Failure
         votes = range(1, rubric.votes + 1)
         if rubric.votes == 1:
             outcome = await self._vote(rubric, context, 1)
-        elif context.judge_workspace is not None:  # one agent after the other works in it
+        elif context.judge_workspace is not None:  # its agents work one after the other
             outcome = outcome_of([await self._vote(rubric, context, vote) for vote in votes])
         else:
             outcome = outcome_of(await asyncio.gather(*(self._vote(rubric, context, vote) for vote in votes)))
@@ -311,7 +311,7 @@ class TargetJudge:
         outcome, shared = await self._calls.once(_key(question, context, vote), decide)
         if not shared:
             return outcome
-        # nothing was spent again on what somebody else's call gave; a price that is not known stays so
+        # another caller's call costs nothing again; an unknown cost stays unknown
         cost = None if outcome.cost_usd is None else 0.0
         if isinstance(outcome, JudgeFailure):
             return replace(outcome, token_usage=None, cost_usd=cost)
@@ -325,7 +325,7 @@ class TargetJudge:
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
-            trace = response.trace  # of a judge that may look; what is no whole trace cannot show that it did not
+            trace = response.trace  # without a complete trace, a judge that may look at files is assumed to have looked
             if trace is None or trace.partial or any(not call.failed for call in trace.tool_calls):
                 looked = True
             evidence, undecided = _evidence(reply, question), False
@@ -415,9 +415,9 @@ class TargetJudge:
 
 
 def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> bytes:
-    """The same for questions that are the same in all that a target gets to see, and in how the reply is read.
+    """Return a key that is the same for questions that agree in all that a target sees and in how the reply is read.
 
-    The fence and the word are others each time, so they are taken out; nothing else of a text can hold them.
+    The delimiter's token and the confirmation words differ each time, so they are removed; no other text contains them.
     """
     messages = [without(question.nonces, message.text) for message in question.messages]
     place = context.judge_workspace
@@ -427,11 +427,11 @@ def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> byte
     key = sha256()
     for text in (*messages, content, context.output or "", context.prompt, context.case_id):
         part = text.encode(errors="surrogatepass")
-        key.update(len(part).to_bytes(8, "big"))  # so that no two lists of parts look the same
+        key.update(len(part).to_bytes(8, "big"))  # so that different lists of parts cannot give the same bytes
         key.update(part)
     return key.digest()
 
 
 def _evidence(reply: str, question: RubricQuestion) -> str:
-    """A reply as evidence, without what is new for each call: runs of the same replies have the same rows."""
+    """Return a reply as evidence without its random tokens, so that equal replies give equal rows."""
     return shorten(without(question.nonces, reply, "…"), REPLY_KEPT)

@@ -1,1 +1,1 @@
-"""What an answer is laid against, bounded in time: regular expressions and JSON Schemas."""
+"""Match answers against regular expressions and JSON Schemas, in bounded time."""

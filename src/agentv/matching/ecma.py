@@ -1,8 +1,8 @@
-r"""Regular expressions of ECMA-262 (JavaScript, JSON Schema) → the same expression for the `regex` module.
+r"""Translate regular expressions of ECMA-262 (JavaScript, JSON Schema) for the `regex` module.
 
-The differences that matter: `$` matches at the end alone, never before a last newline; `\d`, `\w` and `\b` mean
-ASCII; `\s` means all white space of Unicode; a dot stops at four line ends; and what is syntax in one only is
-reported, since it would mean something else than its author thinks.
+The differences that matter: `$` matches only at the very end, never before a last newline; `\d`, `\w` and `\b` are
+ASCII-only; `\s` is all white space of Unicode; a dot does not match four kinds of line ends. Syntax that only `regex`
+has is an error, since it would not mean what the author thinks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _EDGE = rf"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
 _NO_EDGE = rf"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
 _SEVERAL = (*_CLASSES.values(), "[^", r"\p", r"\P")
-"""How a class begins in a set; anything else there is one character, which may begin or end a range."""
+"""Beginnings of a class in a set; any other member is a single character, which may begin or end a range."""
 _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 
 _ESCAPE = lazy_pattern(
@@ -34,20 +34,20 @@ _NAMED = lazy_pattern(r"\(\?<(?P<name>[A-Za-z_$][\w$]*)>")
 
 
 def translated(pattern: str, flags: str = "") -> str:
-    """The same expression for `regex`.
+    """Return the equivalent expression for `regex`.
 
     Args:
-        pattern: in the syntax of ECMA-262, read as with its flag `u`.
-        flags: letters of JavaScript: `i` ignores case, `m` has ^ and $ match at lines, `s` has a dot match line ends.
+        pattern: expression in ECMA-262 syntax, read as with the flag `u`.
+        flags: JavaScript flags: `i` ignores case, with `m` ^ and $ match at lines, with `s` a dot matches line ends.
 
     Raises:
-        ValueError: it is no such expression.
+        ValueError: the pattern is not a valid expression.
     """
     return _Translation(pattern, flags).translated()
 
 
 class _Translation:
-    """One expression while it is translated: `at` is where the next part begins."""
+    """A translation in progress. `_at`: where the next part of the pattern begins."""
 
     def __init__(self, pattern: str, flags: str) -> None:
         self._pattern = pattern
@@ -55,13 +55,13 @@ class _Translation:
         self._at = 0
 
     def translated(self) -> str:
-        # where case is ignored, a letter still means one letter: ß is not SS
+        # no full case folding: with `i`, ß must not match SS
         parts = ["(?V1-f)" if "i" in self._flags else "(?V1)"]
         while self._at < len(self._pattern):
             parts.append(self._part())
         return "".join(parts)
 
-    def _part(self) -> str:  # noqa: PLR0911  # one return a kind of part
+    def _part(self) -> str:  # noqa: PLR0911  # one return for each kind of part
         letter = self._pattern[self._at]
         if letter == "\\":
             return self._escape(inside=False)
@@ -107,7 +107,7 @@ class _Translation:
         return found
 
     def _set(self) -> str:
-        """A set in brackets; all that only the `regex` module gives a meaning there is escaped."""
+        """Translate a set in brackets; characters that only `regex` treats as special are escaped."""
         self._at += 1
         inverted = self._pattern.startswith("^", self._at)
         self._at += inverted
@@ -126,7 +126,7 @@ class _Translation:
         return f"[{'^' if inverted else ''}{''.join(parts)}]"
 
     def _member(self) -> str:
-        """A character or a class of a set."""
+        """Translate one character or class of a set."""
         if self._at >= len(self._pattern):
             self._refuse("unterminated character set")
         if self._pattern[self._at] == "\\":
@@ -134,7 +134,7 @@ class _Translation:
         self._at += 1
         return re.escape(self._pattern[self._at - 1])
 
-    def _escape(self, *, inside: bool) -> str:  # noqa: PLR0911  # one return a kind of escape
+    def _escape(self, *, inside: bool) -> str:  # noqa: PLR0911  # one return for each kind of escape
         found = _ESCAPE.match(self._pattern, self._at)
         if found is None:
             self._refuse("a backslash at the end")
@@ -142,7 +142,7 @@ class _Translation:
         character = _character(found)
         if character is not None:
             return re.escape(character)
-        if found["name"]:  # a group that took no part is the empty text, and so it is by its number
+        if found["name"]:  # a group without a match is empty, here and by number below
             return f"(?({found['name']})(?P={found['name']})|)"
         if found["property"]:
             return found[0]
@@ -168,7 +168,7 @@ _LETTERS = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 
 
 def _character(found: re.Match[str]) -> str | None:
-    """The one character that an escape means; None where it is a class, a reference or an edge."""
+    """Return the character that an escape stands for, or None if it is a class, a reference or a boundary."""
     if found["high"]:
         return bytes.fromhex(found["high"] + found["low"]).decode("utf-16-be")
     if digits := found["point"] or found["four"] or found["two"]:

@@ -1,4 +1,4 @@
-"""The formats of JSON Schema: every one that its 2020-12 draft defines (section 7.3), checked without a network."""
+"""Check all formats that JSON Schema 2020-12 defines (section 7.3), without network access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_HOST = 253
 _LEAP_SECOND = 60
 _MINUTES_A_DAY = 24 * 60
 _LONGEST_REGEX = 5_000
-"""Characters of an answer's regular expression; to compile more takes too long."""
+"""Maximum length of a regular expression in an answer; compiling a longer one takes too long."""
 
 _DATE = lazy_pattern(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = lazy_pattern(
@@ -42,14 +42,14 @@ _TEMPLATE = lazy_pattern(
 
 
 def _uri(more: str, *, relative: bool) -> Callable[[str], bool]:
-    """What checks a URI (RFC 3986), or with more letters than ASCII an IRI (RFC 3987)."""
+    """Return a check for URIs (RFC 3986), or for IRIs (RFC 3987) if `more` has letters beyond ASCII."""
     letters = rf"[A-Za-z0-9._~!$&'()*+,;={more}-]|%[0-9A-Fa-f]{{2}}"
     part = rf"(?:{letters}|[:@])"
     authority = (
         rf"(?:(?:{letters}|:)*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|\[v[0-9A-Fa-f]+\.[^\[\]\s]+\]|(?:{letters})*)(?::\d*)?"
     )
     path = rf"(?://{authority}(?:/{part}*)*|/(?:{part}+(?:/{part}*)*)?|{part}+(?:/{part}*)*|)"
-    # without a scheme, a colon in the first part would make one of it
+    # in a relative reference, a colon in the first part would make it a scheme
     loose = rf"(?://{authority}(?:/{part}*)*|/(?:{part}+(?:/{part}*)*)?|(?:{letters}|@)+(?:/{part}*)*|)"
     ends = rf"(?:\?(?:{part}|[/?])*)?(?:\#(?:{part}|[/?])*)?"
     whole = lazy_pattern(rf"[A-Za-z][A-Za-z0-9+.-]*:{path}{ends}")
@@ -71,7 +71,7 @@ def _time(text: str) -> bool:
     found = _TIME.fullmatch(text)
     if found is None or int(found["second"]) < _LEAP_SECOND:
         return found is not None
-    # a leap second is the last one of a day in UTC
+    # a leap second can only be the last second of a day in UTC
     away = int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)
     at = int(found["hour"]) * 60 + int(found["minute"]) - (-away if found["sign"] == "-" else away)
     return at % _MINUTES_A_DAY == _MINUTES_A_DAY - 1
@@ -93,7 +93,7 @@ def _idn_email(text: str) -> bool:
 
 
 def _literal(host: str) -> bool:
-    """An address in brackets in place of a host."""
+    """Return whether a host is an IP address in brackets."""
     inside = host[1:-1] if host.startswith("[") and host.endswith("]") else ""
     return _ipv6(inside[5:]) if inside.upper().startswith("IPV6:") else _succeeds(IPv4Address, inside)
 
@@ -155,4 +155,4 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "uri-template": _whole(_TEMPLATE),
     "uuid": _whole(_UUID),
 }
-"""Name → whether a text has that format."""
+"""Name of a format → check of a text."""

@@ -1,10 +1,10 @@
-"""JSON Schema by the draft that a schema declares, laid against what a model wrote, which may be hostile.
+"""Validate values from a model, which may be hostile, against JSON Schemas of any draft.
 
-The `jsonschema` library does the work. Replaced here are the keywords that a hostile answer could make hang (those
-that search get a time limit, and `uniqueItems` compares by hash instead of pair by pair), those that Python reads
-otherwise than the specification (patterns are ECMA's, `multipleOf` is exact for decimals) and `format`, which is
-checked. Nothing is ever fetched over the network: the documents of other files are handed in.
-Import this module only where a schema is in use: it takes 0.1 s.
+The `jsonschema` library does the work. This module replaces the keywords that a hostile answer could make hang (those
+that search get a time limit, and `uniqueItems` compares by hash instead of pair by pair), those that Python implements
+differently from the specification (patterns are ECMA's, `multipleOf` is exact for decimals) and `format`, which is
+checked. Nothing is ever fetched over the network: callers pass in the documents of other files.
+Import this module only when a schema is in use: the import takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from agentv.model.values.values import Json
 from agentv.registry.fields import Issue
 
 NEWEST = "2020-12"
-"""The draft of a schema that declares none."""
+"""Draft of schemas that declare none."""
 
 NO_FILES: Mapping[str, Json] = MappingProxyType({})
 
 SHOWN = 3
-"""Complaints about one answer that are shown."""
+"""Maximum number of errors of one answer that are shown."""
 
 _MISSPELT = 0.75
-"""Share of letters in place from which an unknown keyword is taken for a misspelt one."""
+"""Similarity to a known keyword, 0..1, from which an unknown one counts as misspelt."""
 
 _ANNOTATIONS = frozenset(
     {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary", "definitions"}
@@ -63,14 +63,14 @@ _ANNOTATIONS = frozenset(
     | {"contentEncoding", "contentMediaType", "contentSchema", "else", "format", "maxContains", "minContains", "then"}
     | {"discriminator", "example", "externalDocs", "nullable", "xml"}
 )
-"""Keywords that assert nothing by themselves, those of OpenAPI included."""
+"""Keywords that assert nothing by themselves, including those of OpenAPI."""
 
 MOST_STEPS = 300_000
-"""Keywords that are laid against the parts of one value: some seconds."""
+"""Maximum number of keywords applied to the parts of one value, which takes some seconds."""
 
 
 class _Budget(Struct):
-    """What one validation may take: until when it may search, by `time.monotonic()`, and how many keywords are left."""
+    """Limits of one validation: the time by `time.monotonic()` until which it may search, and the keywords left."""
 
     until: float
     steps: int
@@ -80,7 +80,7 @@ _budget: ContextVar[_Budget] = ContextVar("of the validation under way")
 
 
 class _Draft(Struct, frozen=True):
-    """A draft of JSON Schema: how it is checked, and how its documents refer to each other."""
+    """A draft of JSON Schema: its validator, and the rules by which its documents refer to each other."""
 
     name: str
     validator: Any
@@ -88,18 +88,18 @@ class _Draft(Struct, frozen=True):
 
 
 class Schema:
-    """A JSON Schema, ready to be laid against values.
+    """A JSON Schema that values can be checked against.
 
     Args:
         document: the schema as plain data.
-        base: the URI that its references are relative to.
-        files: URI → document of the other files that it refers to.
+        base: URI that its references are relative to.
+        files: URI → document, for other files that the schema refers to.
     """
 
     def __init__(self, document: Json, base: str = "", files: Mapping[str, Json] = NO_FILES) -> None:
         self._document = document
         self._draft = draft_of(document) or _DRAFTS[NEWEST]
-        # what is no schema at all is reported by `validate`; until then it accepts nothing
+        # a document that is no schema accepts nothing; `validate` reports it
         usable = document if isinstance(document, bool | Mapping) else False
         self._documents = {base: usable, **files}
         self._registry: Registry[Any] = REGISTRY.with_resources(
@@ -112,10 +112,10 @@ class Schema:
         return self._registry.resolver(uri).in_subresource(resource)
 
     def complaints(self, value: Json) -> tuple[str, ...] | Failure:
-        """Errors of a value, as `$.items[0]: 'x' is not of type 'integer'`; a Failure if they cannot be determined.
+        """Return the errors of a value, as `$.items[0]: 'x' is not of type 'integer'`, or a Failure.
 
-        The failure's code is `regex-timeout` when the searches took too long, and `schema-limit` for a value too
-        deeply nested, too large a number or too many values to check.
+        The failure's code is `regex-timeout` if the searches took too long, and `schema-limit` if a value is too deeply
+        nested, a number is too large, or there are too many values to check.
         """
         token = _budget.set(_Budget(monotonic() + TIMEOUT_S, MOST_STEPS))
         try:
@@ -135,10 +135,10 @@ class Schema:
             _budget.reset(token)
 
     def validate(self, option: str) -> Iterator[Issue]:
-        """Problems of the schema itself, found at load.
+        """Yield problems of the schema itself, for reports when an eval file is loaded.
 
         Args:
-            option: the name of the option that holds it.
+            option: name of the option that holds the schema.
         """
         if not isinstance(self._document, bool | Mapping):
             yield Issue(
@@ -164,7 +164,7 @@ class Schema:
             return
         draft = draft or self._draft
         try:
-            # without formats: patterns are compiled below, as they will be used
+            # formats are not checked: patterns are compiled below, the way they will be used
             draft.validator.check_schema(document, format_checker=None)
         except SchemaError as error:
             message = f"not a valid JSON Schema{named} ({draft.name}): {excerpt(error.message)}"
@@ -176,7 +176,7 @@ class Schema:
 
 
 def schema_from(document: Json, base: str = "", files: Mapping[str, Json] = NO_FILES) -> Schema:
-    """The schema in plain data; the same object for the same document."""
+    """Return the schema for a document, cached by content."""
     return _schema_from_text(json.dumps([document, base, dict(files)], sort_keys=True))
 
 
@@ -187,7 +187,7 @@ def _schema_from_text(text: str) -> Schema:
 
 
 def draft_of(document: Json, default: _Draft | None = None) -> _Draft | None:
-    """The draft that a schema declares, or the default; None where what it declares is not known."""
+    """Return the draft that a schema declares, or the default if it declares none; None for an unknown draft."""
     declared = document.get("$schema") if isinstance(document, Mapping) else None
     if not isinstance(declared, str):
         return default or _DRAFTS[NEWEST]
@@ -196,12 +196,12 @@ def draft_of(document: Json, default: _Draft | None = None) -> _Draft | None:
 
 
 def files_of(document: Json, base: str, read: Callable[[str], Json | None]) -> dict[str, Json]:
-    """The documents of other files that a schema refers to, directly or through another one: URI → document.
+    """Return URI → document for all files that a schema refers to, directly or through other files.
 
     Args:
         document: the schema.
-        base: the URI of its own file.
-        read: path of a file, from the root that URIs begin at → its document; None where there is no such file.
+        base: URI of its own file.
+        read: returns the document of a file, or None if the file is missing; paths are from the root of all URIs.
     """
     draft = draft_of(document) or _DRAFTS[NEWEST]
     found: dict[str, Json] = {}
@@ -224,18 +224,18 @@ def files_of(document: Json, base: str, read: Callable[[str], Json | None]) -> d
         if (own := resource.id()) is not None:
             homes[urljoin(uri, own)] = homes[uri]
         outer = registry.with_resource(uri, resource).resolver(uri)
-        # a document that another one refers to is read from the URI of its file, and from the one that it declares
+        # references may be relative to the URI of the document's file, or to the URI that it declares
         for resolver in (outer, outer.in_subresource(resource)):
             for place, inner in _subschemas(resource, resolver):
                 reference = place.contents.get("$ref") if isinstance(place.contents, Mapping) else None
                 if isinstance(reference, str):
-                    with suppress(Unresolvable):  # which `validate` reports
+                    with suppress(Unresolvable):  # `validate` reports it
                         inner.lookup(reference)
     return found
 
 
 def _candidates(uri: str, homes: Mapping[str, str]) -> Iterator[str]:
-    """The paths that a URI may mean: as far from each known file as it is from that file's own URI."""
+    """Yield the paths that a URI may mean: relative to each known file as the URI is relative to that file's URI."""
     wanted = urlsplit(uri)
     for known, path in homes.items():
         own = urlsplit(known)
@@ -248,7 +248,7 @@ def _resource(document: Json, default: _Draft) -> Resource[Any]:
     draft = draft_of(document, default) or default
     try:
         draft.validator.check_schema(document, format_checker=None)
-    except SchemaError:  # in which no draft's way to ids and subschemas can be followed
+    except SchemaError:  # its ids and subschemas cannot be found
         return Specification.OPAQUE.create_resource(document)
     return draft.specification.create_resource(document)
 
@@ -282,7 +282,7 @@ def _keyword_issues(schema: Mapping[str, Any], resolver: Any, draft: _Draft, opt
         hint = f"did you mean '{near}'?" if near else f"checked formats: {', '.join(FORMATS)}"
         yield Issue((option,), message, "bad-schema", hint, warning=True)
     known = {*draft.validator.VALIDATORS}
-    if draft.name in _REF_ALONE:  # the later ones list keywords there that they dropped
+    if draft.name in _REF_ALONE:  # later meta-schemas also list keywords that were dropped
         known |= {*draft.validator.META_SCHEMA["properties"]}
     for keyword in sorted(schema.keys() - known - _ANNOTATIONS):
         yield from _unknown_keyword(keyword, draft, option)
@@ -333,7 +333,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
 
 
 def _of_others(validator: Any, allowed: Any, instance: Any, keys: Iterable[str]) -> Iterator[ValidationError]:
-    """What is wrong with the keys that no other keyword is about."""
+    """Yield the errors of keys that no other keyword covers."""
     for key in keys:
         if allowed is False:
             yield ValidationError(f"the key {excerpt(key)!r} is not allowed")
@@ -353,7 +353,7 @@ def _multiple_of(validator: Any, divisor: Any, instance: Any, _schema: Any) -> I
 
 
 def _exact(number: float) -> Fraction:
-    """The number as it is written: 0.01 is a hundredth."""
+    """Return the exact value of a number's decimal notation: 0.01 is a hundredth."""
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
@@ -364,7 +364,7 @@ def _unevaluated_properties(validator: Any, allowed: Any, instance: Any, schema:
 
 
 def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
-    """The keys that the keywords of a schema, and those of its parts which accept the object, say something about."""
+    """Return the object's keys that are evaluated by the schema, or by its subschemas that accept the object."""
     if not isinstance(schema, Mapping):
         return set()
     keys = {*schema.get("properties", ())} & {*instance}
@@ -399,7 +399,7 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> I
 
 
 def _identity(value: Json) -> Hashable:
-    """What two values share just when JSON Schema calls them equal: 1 and 1.0, but not 1 and true."""
+    """Return a hashable that is the same for values that JSON Schema calls equal: 1 and 1.0, but not 1 and true."""
     if isinstance(value, Mapping):
         return "object", frozenset((key, _identity(inner)) for key, inner in value.items())
     if isinstance(value, list | tuple):
@@ -408,11 +408,11 @@ def _identity(value: Json) -> Hashable:
 
 
 class _StepsError(Exception):
-    """A value has too many parts for a schema."""
+    """Too many keywords had to be applied to a value."""
 
 
 def _counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
-    """A keyword that counts how often it is laid against something."""
+    """Wrap a keyword so that each application uses up one step of the budget."""
 
     def check(*given: Any) -> Any:
         budget = _budget.get()
@@ -437,7 +437,7 @@ _KEYWORDS: Mapping[str, Callable[..., Any]] = {
 
 
 def _evolved(self: Any, **changes: Any) -> Any:
-    """The validator of a part of a schema, by the draft that the part declares, with the keywords of this module."""
+    """Return the validator of a subschema: of the draft that it declares, with the keywords of this module."""
     schema = changes.get("schema", self.schema)
     declares = draft_of(schema) if isinstance(schema, Mapping) and "$schema" in schema else None
     made = declares.validator if declares is not None else type(self)
@@ -467,4 +467,4 @@ _URIS = {
     **{name: f"https://json-schema.org/draft/{name}/schema" for name in ("2019-09", NEWEST)},
 }
 _REF_ALONE = frozenset({"draft-03", "draft-04", "draft-06", "draft-07"})
-"""Drafts in which nothing counts beside `$ref`."""
+"""Drafts that ignore other keywords next to `$ref`."""

@@ -1,4 +1,4 @@
-"""JSON in what a model wrote: read strictly, found anywhere, and never slower than the text is long (RFC 8259)."""
+"""Find JSON anywhere in a model's text and read it strictly (RFC 8259), in time linear in the text's length."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msgspec import Struct
 from agentv.model.values.values import Json, lazy_pattern
 
 STEPS = 500_000
-"""What a search may do: values found, brackets that begin none, and every 100 characters read behind one of these."""
+"""Maximum steps of a search: each value, each bracket that begins none, and every 100 characters read after one."""
 
 
 class UnsearchableError(Exception):
-    """A text has more brackets and values than the limit, so its content is unknown."""
+    """A text has too many brackets and values to be searched."""
 
 
 class NotJson(Struct, frozen=True):
-    """Why a text is no JSON."""
+    """Why a text is not JSON."""
 
     reason: str
 
@@ -38,16 +38,15 @@ def _finite(digits: str) -> float:
 
 _DECODER = JSONDecoder(parse_constant=_refused, parse_float=_finite)
 _OPENING = lazy_pattern(r"""\[(?=[ \t\n\r]*+[]\[{"0-9tfn-])|\{(?=[ \t\n\r]*+["}])""")
-"""A bracket that may begin JSON, by what follows it."""
+"""A bracket that, judging by what follows it, may begin JSON."""
 
 
 def parse(text: str) -> Json | NotJson:
-    """The value of a text that is JSON as a whole.
+    """Return the value of a text that is JSON as a whole, or why it is not.
 
-    NaN, Infinity, numbers that do not fit and nesting that no reader follows are refused, as RFC 8259 (section 9)
-    lets a reader do.
+    NaN, Infinity, numbers that are too large and nesting that is too deep are refused, as RFC 8259 (section 9) allows.
     """
-    text = text.removeprefix("\ufeff")  # a byte order mark is no part of the text
+    text = text.removeprefix("\ufeff")  # a byte order mark is not part of the text
     try:
         value: Json = _DECODER.decode(text)
     except JSONDecodeError as error:
@@ -60,7 +59,7 @@ def parse(text: str) -> Json | NotJson:
 
 
 class _WithoutLines(str):
-    """A text whose errors have no line and column: to count lines takes as long as the text is."""
+    """A text for which decoder errors do not compute line and column, since counting lines takes linear time."""
 
     __slots__ = ()
 
@@ -68,12 +67,12 @@ class _WithoutLines(str):
 
 
 def containers(text: str) -> Iterator[Json]:
-    """Every outermost JSON object and array in a text, in order: in prose, in a fenced block, or alone.
+    """Yield every outermost JSON object and array in a text, in order: in prose, in a fenced block, or alone.
 
-    Where a bracket begins no value, the search goes on behind it.
+    If a bracket begins no value, the search continues after it.
 
     Raises:
-        UnsearchableError: before the first value or behind one; what was yielded till then is right.
+        UnsearchableError: the text has too many brackets and values; those yielded before are valid.
     """
     refused: list[str] = []
 
@@ -93,9 +92,9 @@ def containers(text: str) -> Iterator[Json]:
         value: Json = None
         try:
             value, end = decode(lineless, start)
-        except RecursionError:  # nothing in it is outermost
+        except RecursionError:  # skip it as a whole, since nothing inside is outermost
             at, end = _behind_nest(text, start)
-        except ValueError as error:  # without a place: a number with more digits than Python reads
+        except ValueError as error:  # without `pos`: a number with more digits than Python reads
             end = getattr(error, "pos", start)
         found = isinstance(value, list | dict) and not refused
         steps += 1 if found else 1 + (end - start) // 100
@@ -110,10 +109,12 @@ _BRACKETS = lazy_pattern(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 
 
 def _behind_nest(text: str, start: int) -> tuple[int, int]:
-    """Where the bracket at `start` is closed, else the first bracket that is; and how far it was read.
+    """Return where to continue the search after a nest at `start`, and how far the text was read.
+
+    The search continues after the bracket at `start`, or if it is never closed, at the first bracket that is.
 
     Raises:
-        UnsearchableError: too many of them are open.
+        UnsearchableError: too many brackets are open.
     """
     first, opened = len(text), list[int]()
     for token in _BRACKETS.finditer(text, start):
@@ -129,14 +130,14 @@ def _behind_nest(text: str, start: int) -> tuple[int, int]:
 
 
 def json_in(text: str, like: Json = None) -> Json | NotJson:
-    """The JSON that an answer gives: all of it, or the first object or array in it.
+    """Return the JSON value of an answer: of the whole text, or else the first object or array in it.
 
     Args:
         text: the answer.
-        like: an object or an array where only one of that kind will do; None: either.
+        like: an object or array, to accept only values of that kind; None: either.
 
     Raises:
-        UnsearchableError: as `parse` and `containers`.
+        UnsearchableError: the text has too many brackets and values.
     """
     whole = parse(text)
     if not isinstance(whole, NotJson):

@@ -1,4 +1,4 @@
-"""Regular expressions of the author's on text that a model wrote: Python's syntax, compiled once, bounded in time."""
+"""An author's regular expressions on a model's text: Python syntax, compiled once, bounded in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLAGS = {
     "u": "UNICODE",
     "g": "UNICODE",
 }
-"""Letters of `flags` → names in `regex`. JavaScript's `g` changes nothing in a search, and text is Unicode anyway."""
+"""Letter of `flags` → name in `regex`. JavaScript's `g` does not affect a search, so it maps to the default."""
 
 
 class PatternError(ValueError):
@@ -31,21 +31,21 @@ class PatternError(ValueError):
 
 
 JAVASCRIPT = "J"
-"""A letter beside those of FLAGS: the pattern is JavaScript's."""
+"""A further flag: the pattern has JavaScript's syntax."""
 
 
 @lru_cache(maxsize=2048)
 def compiled(pattern: str, flags: str = "") -> Pattern[str]:
-    """The pattern, ready to search; the flags are letters out of FLAGS, and JAVASCRIPT.
+    """Return the compiled pattern; the flags are letters of FLAGS and JAVASCRIPT.
 
     Raises:
-        PatternError: it does not compile.
+        PatternError: the pattern does not compile.
     """
     import regex
 
     try:
         if JAVASCRIPT in flags:
-            from agentv.matching.ecma import translated  # few patterns are
+            from agentv.matching.ecma import translated  # imported here, since few patterns are
 
             pattern, flags = translated(pattern, flags.replace(JAVASCRIPT, "")), "i" if "i" in flags else ""
         bits = 0
@@ -57,40 +57,40 @@ def compiled(pattern: str, flags: str = "") -> Pattern[str]:
 
 
 def search(pattern: Pattern[str], text: str, timeout_s: float = TIMEOUT_S) -> Match[str] | None:
-    """The first match anywhere in the text.
+    """Return the first match anywhere in the text.
 
     Raises:
         TimeoutError: the search took longer than `timeout_s` seconds.
     """
-    # the search keeps the lock of the interpreter: giving it away and taking it back costs more than most searches
+    # keep the interpreter lock: releasing and taking it again costs more than most searches
     return pattern.search(text, timeout=timeout_s, concurrent=False)
 
 
 _PROBES = ("", "x", "7", "\n", "Ab c.", "\u00e4 \u4e16")
-"""Texts with nothing in common: a pattern that is found in all of them is found in any."""
+"""Texts with nothing in common: a pattern that matches all of them is assumed to match every text."""
 
 _REPEATED_GROUP = lazy_pattern(r"\)(?:[*+]|\{\d*,)")
-"""A group that may repeat: without one there is nothing that could grow exponentially."""
+"""A group that may repeat: only these can take exponential time."""
 
 _LETTER = lazy_pattern(r"(?<!\\)[A-Za-z0-9 _.,:;=-]")
 _STRETCH = 40
 _PROBE_S = 0.05
 _LETTERS = 6
-"""Letters of a pattern that are tried; the worst case of a probe is `_PROBE_S` seconds for each."""
+"""Maximum number of a pattern's letters that are probed, each for `_PROBE_S` seconds at worst."""
 
 
 @lru_cache(maxsize=2048)
 def matches_everything(pattern: str, flags: str = "") -> bool:
-    """Whether a pattern that compiles is found in every text, as `.*` is."""
+    """Return whether a pattern that compiles matches every text, as `.*` does."""
     return all(search(compiled(pattern, flags), probe) is not None for probe in _PROBES)
 
 
 @lru_cache(maxsize=2048)
 def backtracks(pattern: str, flags: str = "") -> bool:
-    """Whether a search runs away on a stretch of a letter or two with a wrong end, as `(a|aa)+$` does on `aaaa…!`.
+    """Return whether a search backtracks too long on repeated letters with a wrong end, as `(a|aa)+$` on `aaaa…!`.
 
-    A probe of the engine that will search, not a proof: many a nested repetition, such as `(a+)+$`, it takes in its
-    stride. A pattern that passes may still be slow on another text; its search ends after `TIMEOUT_S` all the same.
+    This probes the engine and is not a proof. The engine handles many nested repetitions, such as `(a+)+$`, quickly.
+    A pattern that passes may still be slow on another text, but its search ends after `TIMEOUT_S`.
     """
     if not _REPEATED_GROUP.search(pattern):
         return False

@@ -1,4 +1,4 @@
-"""The name that somebody meant who misspelt it."""
+"""Suggest the known name that a misspelt one was meant to be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most like this one; None where no one has that share of its letters in place."""
+    """Return the known name most similar to this one, or None if no similarity reaches the cutoff (0..1)."""
     from rapidfuzz.distance import DamerauLevenshtein
     from rapidfuzz.process import extractOne
 

@@ -1,1 +1,1 @@
-"""Prompt library: logs of exams, and the gates of promotions (SPEC section 11)."""
+"""Prompt library: exam logs and promotion gates (SPEC section 11)."""

@@ -1,4 +1,4 @@
-"""Appending a row to a prompt's log. An exam costs money, so every way to save its row is tried."""
+"""Append a row to a prompt's log. An exam costs money, so every way to save its row is tried."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from agentv.prompts.rows import is_object, line_of
 from agentv.user_code.files import store_error
 
 TORN = ".eval.jsonl.torn"
-"""Where what a crash left of a line is set aside."""
+"""File that incomplete lines, left by a crash, are moved to."""
 
 LOCK_TRIES = 200
 LOCK_PAUSE_S = 0.05
-"""Seconds between two tries to lock the log: nobody holds it longer than one write takes, so that ten are plenty."""
+"""Seconds between attempts to lock the log. A lock is only held for one write, so ten seconds in all are plenty."""
 
 _REOPENED = 20
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
@@ -32,7 +32,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Appending:
-    """System calls of an append; tests pass one that fails."""
+    """System calls of an append; tests replace them by failing ones."""
 
     disk: Disk = DISK
     pause: Callable[[float], None] = time.sleep
@@ -45,11 +45,11 @@ def append(directory: str, exam_row: ExamRow, system: Appending = APPENDING) -> 
     """Append an exam to the log of a prompt. The row is on disk when this returns.
 
     Returns:
-        What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had. They call the
-        log by its name alone: whoever tells them says where it is.
+        A sentence on each unusual event: an incomplete line was moved away, or the log could not be locked. The
+        sentences name the log's file without its directory, which the caller adds.
 
     Raises:
-        StoreError: the system refuses; the log is then as it was, as far as that can be had.
+        StoreError: the system refuses; the log is then unchanged, as far as that is possible.
     """
     path = log_path(directory)
     try:
@@ -68,7 +68,7 @@ class _OpenLog:
     """A log that is open for appending.
 
     Attributes:
-        locked: nobody else writes to it, so that what was not written to its end may be cut off again.
+        locked: whether no other process writes to the log, so that an incomplete write may be cut off again.
     """
 
     path: Path
@@ -78,24 +78,24 @@ class _OpenLog:
     notes: list[str] = field(default_factory=list)
 
     def write(self, data: bytes) -> None:
-        """Have it on the disk, or nothing of it."""
+        """Write all data to disk, or nothing of it."""
         size = self.disk.stat(self.descriptor).st_size
         try:
             write_all(self.disk, self.descriptor, data)
             sync_file(self.disk, self.descriptor)
         except OSError:
             if self.locked:
-                with suppress(OSError):  # half a line must not stand before the next one
+                with suppress(OSError):  # the next row must not follow half a line
                     self.disk.truncate(self.descriptor, size)
             raise
 
 
 @contextmanager
 def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
-    """The log, created if missing, and locked if the file system allows it.
+    """Open the log, creating it if it is missing, and lock it if the file system allows that.
 
     Raises:
-        StoreError: something that is no file stands there.
+        StoreError: the path is not a file, or other programs keep replacing it.
     """
     for _ in range(_REOPENED):
         log = _OpenLog(path, system.disk, system.disk.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK))
@@ -107,13 +107,13 @@ def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
                 yield log
                 return
         finally:
-            with suppress(OSError):  # what is written is on the disk already
+            with suppress(OSError):  # the row is already on disk
                 system.disk.close(log.descriptor)
     raise StoreError(f"cannot write {path}: other programs keep replacing it")
 
 
 def _lock(log: _OpenLog, pause: Callable[[float], None]) -> None:
-    """Take the lock. Without it the row is written as well: one call of the system, behind what stands there."""
+    """Take the lock. The row is written even without it, by a single system call that appends."""
     for _ in range(LOCK_TRIES):
         try:
             log.disk.lock(log.descriptor)
@@ -133,7 +133,7 @@ def _lock(log: _OpenLog, pause: Callable[[float], None]) -> None:
 
 
 def _was_replaced(log: _OpenLog) -> bool:
-    """Whether another file was put into the log's place while the lock was waited for, as git does."""
+    """Return whether the log was replaced by another file during the wait for the lock, as git does."""
     ours = log.disk.stat(log.descriptor)
     try:
         there = log.disk.stat_at(log.path)
@@ -143,7 +143,7 @@ def _was_replaced(log: _OpenLog) -> bool:
 
 
 def _before(log: _OpenLog, size: int) -> bytes:
-    """What must stand before the row, so that it is a line of its own; what is left of a torn line is set aside."""
+    """Return the bytes to write before the row so that it is a line of its own; move an incomplete line away."""
     start, tail = _tail(log, size)
     text = tail.removeprefix(BOM) if start == 0 else tail
     if not tail:
@@ -159,7 +159,7 @@ def _before(log: _OpenLog, size: int) -> bytes:
 
 
 def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
-    """Move a torn line out of the log; what stands before the row then."""
+    """Move an incomplete line out of the log; return the bytes to write before the row."""
     broken = f"the last line of {log.path.name} is incomplete, because an exam was stopped while writing it"
     disk, aside = log.disk, log.path.with_name(TORN)
     try:
@@ -178,7 +178,7 @@ def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
 
 
 def _tail(log: _OpenLog, size: int) -> tuple[int, bytes]:
-    """Where what follows the last line end begins, and its bytes."""
+    """Return the position after the last line end, and the bytes from there on."""
     tail, start = b"", size
     while start > 0:
         begin = max(0, start - _CHUNK)

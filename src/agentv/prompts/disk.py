@@ -1,4 +1,4 @@
-"""The system calls by which a prompt's files are written, in one place; and the store of examined texts."""
+"""System calls that write a prompt's files, and the store of examined texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 
 
 class Disk:
-    """The system's own calls. Every method raises OSError as they do; tests replace some of them."""
+    """System calls, which raise OSError; tests replace some of them."""
 
     close = staticmethod(os.close)
     stat = staticmethod(os.fstat)
@@ -32,31 +32,31 @@ class Disk:
     unlink = staticmethod(os.unlink)
 
     def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
-        """A descriptor, which no child process inherits."""
+        """Open a file and return a descriptor that child processes do not inherit."""
         return os.open(path, flags | os.O_CLOEXEC, mode)
 
     def lock(self, descriptor: int) -> None:
         """Take the exclusive lock.
 
         Raises:
-            BlockingIOError: another process has it.
+            BlockingIOError: another process holds the lock.
         """
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def make_directory(self, path: Path) -> None:
-        """A directory, with those above it; one that is there is left alone."""
-        os.makedirs(path.parent, exist_ok=True)  # noqa: PTH103  # as below
-        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103  # the call itself
+        """Create a directory and its parents; an existing directory is left alone."""
+        os.makedirs(path.parent, exist_ok=True)  # noqa: PTH103
+        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
 
 
 DISK = Disk()
 
 
 def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
-    """Write it all: in one call, but where a signal or a full disk cuts that short.
+    """Write all data, in one call unless a signal or a full disk cuts it short.
 
     Raises:
-        OSError: the system refuses; a part may be written.
+        OSError: the system refuses; a part may have been written.
     """
     written = disk.write(descriptor, data)
     while written < len(data):
@@ -66,17 +66,17 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 def put(
     disk: Disk, path: Path, fill: Callable[[int], None], *, mode: int = 0o666, still: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Put a new file into the place of another, whole or not at all; whether that was done.
+    """Create or replace a file atomically; return whether that was done.
 
     Args:
-        disk: writes it, first beside the other.
-        path: of the file that it replaces, or that it becomes.
-        fill: writes what it holds, given a descriptor.
-        mode: its bits as it is made.
-        still: whether it may take its place, asked once it is written.
+        disk: system calls; they write a new file next to the old one and then rename it.
+        path: path of the file.
+        fill: writes the content, given a descriptor.
+        mode: mode bits of the new file.
+        still: returns whether the new file may take its place; called after it is written.
 
     Raises:
-        OSError: the system refuses; nothing is left of the new file then.
+        OSError: the system refuses; the new file is then removed.
     """
     sweep(path.parent, rf"\.{re.escape(path.name)}\.(\d+)\.[0-9a-f]{{8}}")
     new = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -102,10 +102,10 @@ def _remove(disk: Disk, path: Path) -> None:
 
 
 def sync_file(disk: Disk, descriptor: int) -> None:
-    """Have a file on the disk, where its file system knows of that.
+    """Write a file's data to disk, if its file system supports that.
 
     Raises:
-        OSError: the disk refuses, so that what was written may be lost.
+        OSError: the disk refuses, so that written data may be lost.
     """
     try:
         disk.sync(descriptor)
@@ -115,7 +115,7 @@ def sync_file(disk: Disk, descriptor: int) -> None:
 
 
 def sync_directory(disk: Disk, path: Path) -> None:
-    """Write the names in a directory to disk, if the system can; a rename is complete in any case."""
+    """Write the entries of a directory to disk if possible; renames are atomic in any case."""
     with suppress(OSError):
         descriptor = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -125,20 +125,20 @@ def sync_directory(disk: Disk, path: Path) -> None:
 
 
 def texts_directory(home: Path) -> Path:
-    """Directory of the texts; `home` contains `.agentv`, or is the repository's root."""
+    """Return the directory of the texts; `home` contains `.agentv`, or is the repository's root."""
     return home / ".agentv" / "exams"
 
 
 def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
-    """Keep the texts of an exam. One that is kept already is left alone.
+    """Store the texts of an exam. Texts that are already stored are left alone.
 
     Raises:
-        StoreError: the system refuses; each text is kept whole or not at all.
+        StoreError: the system refuses; each text is stored whole or not at all.
     """
     directory = texts_directory(home)
     try:
         disk.make_directory(directory)
-        if not (directory / ".gitignore").exists():  # whoever has changed it wants it so
+        if not (directory / ".gitignore").exists():  # users may have changed it
             _keep(disk, directory / ".gitignore", b"*\n")
         for data in texts.values():
             _keep(disk, directory / hashlib.sha256(data).hexdigest(), data)
@@ -147,8 +147,8 @@ def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
 
 
 def kept(home: Path, sha256: str) -> bytes | None:
-    """A text by its digest; None where it is not kept here, or is damaged."""
-    if not sha256.isalnum():  # it comes out of a log, and is made a path
+    """Return a text by its digest, or None if it is not stored here, or is damaged."""
+    if not sha256.isalnum():  # it comes from a log and becomes part of a path
         return None
     try:
         data = (texts_directory(home) / sha256).read_bytes()
@@ -158,7 +158,7 @@ def kept(home: Path, sha256: str) -> bytes | None:
 
 
 def _keep(disk: Disk, path: Path, data: bytes) -> None:
-    """Write a file, unless it is there as it should be: a power cut, or what is examined, may have left another."""
+    """Write a file, unless it already has this content: a power cut or the examined agent may have changed it."""
     with suppress(FileNotFoundError):
         if disk.stat_at(path).st_size == len(data) and not path.is_symlink() and path.read_bytes() == data:
             return

@@ -1,4 +1,4 @@
-"""Gates of promotion, and the evidence that they ask for: digests of examined texts (SPEC section 11)."""
+"""Promotion gates, and the evidence that they require: digests of examined texts (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from agentv.model.values.formatting import plural
 
 
 def digests(texts: Mapping[str, bytes]) -> dict[str, str]:
-    """Path → sha256, in hexadecimal, of what `Exam.texts` holds."""
+    """Return path → hexadecimal SHA-256 of the texts in `Exam.texts`."""
     return {path: hashlib.sha256(data).hexdigest() for path, data in texts.items()}
 
 
 def prompt_sha256(found: Mapping[str, str]) -> str:
-    """One hash over all digests: that of the JSON of their sorted pairs, `[["a","…"],["b","…"]]`, in ASCII."""
+    """Return one hash of all digests: of their sorted pairs as ASCII JSON, `[["a","…"],["b","…"]]`."""
     return hashlib.sha256(json.dumps(sorted(found.items()), separators=(",", ":")).encode()).hexdigest()
 
 
 def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[TextChange, ...]:
-    """Differences between the digests in a row and the current ones, by path."""
+    """Return the differences between the digests in a row and the current ones, by path."""
     now, found = comparable(recorded, now), []
     for path in sorted(recorded.keys() | now.keys()):
         if path not in recorded:
@@ -38,10 +38,10 @@ def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[TextCh
 
 
 def comparable(recorded: Mapping[str, str], now: Mapping[str, str]) -> Mapping[str, str]:
-    """The current digests that a row can be compared with.
+    """Return the current digests that a row can be compared with.
 
-    A row that records no target, as older ones do, is compared without. A recorded target that cannot be read here,
-    since a variable of the environment is not set, is taken as it was: what names targets is among the texts.
+    An older row, which records no target, is compared without targets. A recorded target that cannot be read here,
+    because an environment variable is not set, counts as unchanged: the files that name targets are among the texts.
     """
     targets = {path: digest for path, digest in recorded.items() if path.startswith(TARGET)}
     if targets:
@@ -50,28 +50,28 @@ def comparable(recorded: Mapping[str, str], now: Mapping[str, str]) -> Mapping[s
 
 
 def is_current(row: ExamRow, now: Mapping[str, str]) -> bool:
-    """Whether a row is about what there is now."""
+    """Return whether a row's exam tested the current texts."""
     return row.prompt_sha256 == prompt_sha256(comparable(row.files, now))
 
 
 def current_digests(
     directory: str, recorded: Mapping[str, str], description: str | None, targets: Mapping[str, str]
 ) -> dict[str, str]:
-    """The digests of today of the files that a row names, without loading the exam; what is gone is left out.
+    """Return the current digests of the files that a row names, without loading the exam; missing files are left out.
 
-    A file that the exam has come to rest on since is not found this way: it is named by one of these, which was edited.
+    A file that the exam depends on only since then is not found, but a file that names it was edited, which is found.
 
     Args:
-        directory: the prompt's.
+        directory: directory of the prompt.
         recorded: `files` of the row.
-        description: of the prompt as it stands.
-        targets: digests of today of recorded targets; others are taken as they were.
+        description: current description of the prompt.
+        targets: current digests of recorded targets; other targets count as unchanged.
     """
     found: dict[str, str] = {}
     for path in recorded:
         if path.startswith(TARGET):
             found[path] = targets.get(path, recorded[path])
-        elif path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # for thousands of prompts
+        elif path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # faster, for thousands of prompts
             found[path] = hashlib.sha256(normalised(data)).hexdigest()
     if description is not None:
         found[DESCRIPTION] = hashlib.sha256(description.encode()).hexdigest()
@@ -79,10 +79,10 @@ def current_digests(
 
 
 def _bytes(path: str) -> bytes | None:
-    """A file's bytes. A row may name anything: what is no plain file may never end, and is not there."""
+    """Return a file's bytes, or None if it is not a regular file, since others may never end."""
     try:
-        # a pipe would wait for somebody who writes into it
-        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:  # as above
+        # opening a pipe would wait for a writer
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             return file.read() if S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
@@ -99,9 +99,9 @@ class GateEvidence:
     """Data that promotion gates check.
 
     Attributes:
-        rows: of the log, the oldest first.
-        now: path → sha256 of all that the exam rests on, as it stands.
-        findings: how many things doctor finds wrong, but for those about status and evidence.
+        rows: rows of the log, oldest first.
+        now: path → current SHA-256 of everything that the exam depends on.
+        findings: number of problems that doctor finds, except those about status and evidence.
     """
 
     rows: Sequence[ExamRow] = ()
@@ -111,7 +111,7 @@ class GateEvidence:
 
 @dataclass(frozen=True, slots=True)
 class GateRefusal:
-    """Why a gate stays shut.
+    """Why a gate refuses a promotion.
 
     Attributes:
         code: a key of `agentv.codes.CODES`.
@@ -128,10 +128,10 @@ class StatusEvidence:
     """Evidence for a prompt's status.
 
     Attributes:
-        edited: its text has changed since the attempt that its status depends on: `ready (edited)`.
-        evidence: the exam attempt that its status depends on, the latest at this exact text if there is one; None: none
-            is recorded.
-        failed_since: a complete attempt at this exact text that did not pass, after the evidence of a ready prompt.
+        edited: whether its text has changed since the attempt that its status depends on: `ready (edited)`.
+        evidence: the exam attempt that its status depends on, if possible the latest with the current text; None if
+            none is recorded.
+        failed_since: a complete attempt with the current text that failed after the evidence of a ready prompt.
     """
 
     edited: bool = False
@@ -140,24 +140,24 @@ class StatusEvidence:
 
 
 def next_status(status: PromptStatus) -> PromptStatus | None:
-    """The next status; None after the last."""
+    """Return the next status, or None after the last."""
     place = STATUSES.index(status) + 1
     return STATUSES[place] if place < len(STATUSES) else None
 
 
 def previous_status(status: PromptStatus) -> PromptStatus | None:
-    """The status that a demotion leads to; None before the first."""
+    """Return the status that a demotion leads to, or None for the first."""
     place = STATUSES.index(status)
     return STATUSES[place - 1] if place else None
 
 
 def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> tuple[GateRefusal, ...]:
-    """Reasons against a promotion; empty if it is allowed. Lower or equal statuses need no evidence.
+    """Return the reasons against a promotion; empty if it is allowed. Lower or equal statuses need no evidence.
 
     Args:
-        status: of the prompt.
-        to: the status that it shall get; from draft to ready both gates must open.
-        evidence: of the prompt as it stands.
+        status: current status of the prompt.
+        to: its new status; from draft to ready, both gates must allow it.
+        evidence: evidence for the current prompt.
     """
     if STATUSES.index(to) <= STATUSES.index(status):
         return ()
@@ -176,17 +176,17 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> 
 
 
 def is_whole(row: ExamRow) -> bool:
-    """Whether a row can be evidence: of the whole exam, judged to its end, on its own model, with its hash."""
+    """Return whether a row can be evidence: of the whole exam, fully judged, on its own model, with its hash."""
     return not row.partial and row.prompt_sha256 is not None and row.total > 0 and not row.errored
 
 
 def status_evidence(meta: PromptMeta, rows: Sequence[ExamRow], now: Mapping[str, str]) -> StatusEvidence:
-    """The evidence for a prompt's status.
+    """Return the evidence for a prompt's status.
 
     Args:
-        meta: of the prompt; a draft rests on nothing.
-        rows: of its log, the oldest first.
-        now: path → sha256 of all that the exam rests on, as it stands.
+        meta: metadata of the prompt; a draft needs no evidence.
+        rows: rows of its log, oldest first.
+        now: path → current SHA-256 of everything that the exam depends on.
     """
     whole = [row for row in rows if is_whole(row)]
     ready = meta.status == "ready"
@@ -205,7 +205,7 @@ def _last(rows: Sequence[ExamRow]) -> ExamRow | None:
 
 
 def _not_attempted(evidence: GateEvidence) -> Iterable[GateRefusal]:
-    """What keeps a prompt from `tested`: a complete attempt at this exact text must be recorded, passed or not."""
+    """Yield why a prompt cannot be `tested`: it needs a complete attempt with the current text, passed or not."""
     whole = [row for row in evidence.rows if is_whole(row)]
     if any(is_current(row, evidence.now) for row in whole):
         return
@@ -218,7 +218,7 @@ def _not_attempted(evidence: GateEvidence) -> Iterable[GateRefusal]:
 
 
 def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
-    """What keeps a prompt from `ready`: its latest attempt must be complete, at this exact text, and passed."""
+    """Yield why a prompt cannot be `ready`: its latest attempt must be complete, with the current text, and passed."""
     if not evidence.rows:
         return
     last = evidence.rows[-1]

@@ -1,4 +1,4 @@
-"""Reading of a prompt's log. Invalid lines are skipped and reported."""
+"""Read a prompt's log. Invalid lines are skipped and reported."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from agentv.prompts.rows import exam_row_of, in_time, is_object, time_at_begin
 from agentv.user_code.files import store_error
 
 LOG = ".eval.jsonl"
-"""The name of the file, in the prompt's directory."""
+"""Name of the log in the prompt's directory."""
 
 BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The exam attempts of a prompt, oldest first by their times, and what is wrong with invalid lines.
+    """The exam attempts of a prompt, oldest first, and diagnostics on invalid lines.
 
-    A torn end is a warning: the next exam moves it away.
+    An incomplete last line is only a warning: the next exam moves it away.
     """
 
     rows: tuple[ExamRow, ...] = ()
@@ -32,15 +32,15 @@ class Log:
 
 
 def log_path(directory: str) -> Path:
-    """Path of a prompt's log."""
+    """Return the path of a prompt's log."""
     return Path(directory) / LOG
 
 
 def read_log(directory: str) -> Log:
-    """The log of a prompt; an empty one if the file is missing.
+    """Return the log of a prompt; an empty one if the file is missing.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the log cannot be read.
     """
     path = log_path(directory)
     rows: list[ExamRow] = []
@@ -60,9 +60,9 @@ def read_log(directory: str) -> Log:
 
 
 def last_exam_row(directory: str) -> ExamRow | None:
-    """The most recent row by its time, or None. What is no row is passed over.
+    """Return the most recent row, or None. Invalid lines are ignored.
 
-    Where all lines begin with their times, few more than that one are read whole.
+    If all lines begin with their times, only a few of them are parsed.
 
     Raises:
         StoreError: the log cannot be read.
@@ -81,7 +81,7 @@ def last_exam_row(directory: str) -> ExamRow | None:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines that hold something: number from 1, without its end, and whether it has one."""
+    """Yield the lines that are not blank: number from 1, bytes without the line end, and whether it has one."""
     *whole, rest = data.removeprefix(BOM).split(b"\n")
     for number, line in enumerate(whole, 1):
         if line and not line.isspace():
@@ -91,10 +91,10 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a log; empty if the file is missing."""
+    """Return the bytes of a log; empty if the file is missing."""
 
     def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | os.O_NONBLOCK)  # a pipe would wait for somebody who writes into it
+        return os.open(name, flags | os.O_NONBLOCK)  # opening a pipe would wait for a writer
 
     try:
         with open(path, "rb", opener=opener) as file:

@@ -1,4 +1,4 @@
-"""A row of `.eval.jsonl`: an exam attempt as one line of JSON, and back (SPEC section 11).
+"""Read and write rows of `.eval.jsonl`: an exam attempt is one line of JSON (SPEC section 11).
 
 Rows are ordered by their times, since a merge that keeps both sides may mix the lines.
 """
@@ -24,7 +24,7 @@ _BEGIN = re.compile(rb'\{\s*"ts"\s*:\s*"([^"\\]*)"')
 
 
 def time_of(ts: str) -> float | None:
-    """Seconds since 1970 of an ISO 8601 time, in UTC where it names no zone; None of any other text, and of a date."""
+    """Return an ISO 8601 time, by default in UTC, as seconds since 1970; None for any other text and for a date."""
     if "T" not in ts and " " not in ts:
         return None
     try:
@@ -35,7 +35,7 @@ def time_of(ts: str) -> float | None:
 
 
 def in_time(rows: Iterable[ExamRow]) -> list[ExamRow]:
-    """Rows sorted by time; rows with the same time keep their order.
+    """Return the rows sorted by time; rows with the same time keep their order.
 
     A row without a time, as eva may write it, stays after the row before it.
     """
@@ -49,14 +49,14 @@ def in_time(rows: Iterable[ExamRow]) -> list[ExamRow]:
 
 
 def time_at_begin(line: bytes) -> float | None:
-    """The time of a line that begins with it, as agentv writes them, without reading the rest; else None."""
+    """Return the time at the beginning of a line, where agentv writes it, or None; the rest is not parsed."""
     found = _BEGIN.match(line)
     return time_of(found[1].decode(errors="replace")) if found else None
 
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 40
-"""Characters of a value that a message quotes."""
+"""Maximum length of a value quoted in a message."""
 
 _MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 
@@ -66,7 +66,7 @@ class InvalidRow:
     """Why a line is not a valid row.
 
     Attributes:
-        column: in characters, from 1.
+        column: column in characters, from 1.
     """
 
     message: str
@@ -75,9 +75,9 @@ class InvalidRow:
 
 
 def line_of(exam_row: ExamRow) -> bytes:
-    """The row as a line, its end included; keys in the order of SPEC section 11.
+    """Return the row as a line with its line end; keys in the order of SPEC section 11.
 
-    Half a character, which UTF-8 cannot say, is written as its escape.
+    With a lone surrogate, which UTF-8 cannot encode, the line is written in ASCII with escapes.
     """
     row = asdict(exam_row) | {"files": dict(exam_row.files)}
     del row["line"]
@@ -88,11 +88,11 @@ def line_of(exam_row: ExamRow) -> bytes:
 
 
 def exam_row_of(line: bytes, number: int) -> ExamRow | InvalidRow:
-    """The exam in a line.
+    """Return the exam attempt in a line, or why the line is invalid.
 
     Args:
-        line: without its end.
-        number: of the line in the log.
+        line: the line without its line end.
+        number: number of the line in the log.
     """
     twice: list[str] = []
     row = _json(line, twice)
@@ -114,12 +114,12 @@ def exam_row_of(line: bytes, number: int) -> ExamRow | InvalidRow:
 
 
 def is_object(line: bytes) -> bool:
-    """Whether a line is a whole JSON object."""
+    """Return whether a line is a complete JSON object."""
     return not isinstance(_json(line, []), InvalidRow)
 
 
 def _json(line: bytes, twice: list[str]) -> dict[str, Any] | InvalidRow:
-    """The object of a line; keys that stand more than once in it, or in one inside, are put into `twice`."""
+    """Return the JSON object in a line; keys that are repeated in it or in a nested object are added to `twice`."""
 
     def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -135,13 +135,13 @@ def _json(line: bytes, twice: list[str]) -> dict[str, Any] | InvalidRow:
         return InvalidRow(f"not UTF-8 (byte {error.start + 1} of the line)")
     except json.JSONDecodeError as error:
         return InvalidRow(f"not JSON: {error.msg}", error.colno)
-    except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+    except (ValueError, RecursionError):  # a number with thousands of digits, or thousands of brackets
         return InvalidRow("not valid JSON")
     return found if isinstance(found, dict) else InvalidRow(f"a row must be a JSON object, found {_shown(found)}")
 
 
 def _contradictions(exam_row: ExamRow) -> Iterator[tuple[str, str]]:
-    """What a row says against itself, by key: nothing but an exam that was passed may look like one."""
+    """Yield each contradiction in a row as key and message, so that a failed exam cannot look like a passed one."""
     if exam_row.passed > exam_row.total:
         yield "all_passed", f"{exam_row.passed} of {exam_row.total} passed"
     if exam_row.all_passed and (exam_row.passed < exam_row.total or exam_row.errored or exam_row.failed_cases):
@@ -193,4 +193,4 @@ _FURTHER: Final[Mapping[str, _Kind]] = {
     "partial": _BOOLEAN,
 }
 _KEYS = {**_NEEDED, **_FURTHER}
-"""Keys of a row → what they hold. Those of newer versions are passed over."""
+"""Key of a row → description and check of its value. Keys of newer versions are ignored."""

@@ -1,7 +1,7 @@
-"""Another status in the text of `meta.yaml`: only the line of the status changes, or one is added.
+"""Change the status in `meta.yaml`: only the line of the status changes, or one is added.
 
-The edit is taken only if the parser reads both texts alike but for the status. So a form of YAML that is not foreseen
-leads to a refusal, never to a damaged file.
+An edit is accepted only if a YAML parser finds no other difference than the status. So an unexpected form of YAML leads
+to a refusal, never to a damaged file.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from agentv.user_code.files import store_error
 _STATUS = re.compile(
     r"""^((?:status|'status'|"status")[ \t]*:)([ \t]*)[^#\r\n]*?([ \t]+#[^\r\n]*)?(?=\r?$)""", re.MULTILINE
 )
-"""The line of the status: its key, the white space before its value, and its comment."""
+"""The line of the status: groups for its key, the white space before its value, and its comment."""
 
 _BOM = "\ufeff"
 
 
 class RewriteError(ValueError):
-    """The text cannot be given another status; says why, in the words of a user."""
+    """The status in a text cannot be changed. The message says why, for users."""
 
 
 def with_status(data: bytes, to: PromptStatus) -> bytes:
-    """The file with a status; the same bytes where it says so already.
+    """Return the file's bytes with this status; the same bytes if it already has it.
 
     Raises:
-        RewriteError: it is no YAML mapping, or changing the status alone is impossible.
+        RewriteError: the file is not a YAML mapping, or the status cannot be changed alone.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -55,10 +55,10 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
 
 
 def _read_mapping(text: str) -> tuple[object, str]:
-    """The status that a mapping says, None if it says none, and the mapping without it.
+    """Return the status in a mapping, or None if it has none, and the mapping without it.
 
     Raises:
-        RewriteError: the text is no YAML, or not one document with a mapping.
+        RewriteError: the text is not valid YAML, or not one document with a mapping.
     """
     import yaml
 
@@ -84,11 +84,11 @@ _CHUNK = 1 << 20
 def write_status(path: Path, to: PromptStatus, disk: Disk = DISK) -> None:
     """Write a status into a `meta.yaml`. Only the bytes of the value change, or one line is added.
 
-    The new text goes to a file beside it, onto the disk, and then takes the place of the old one in one step. A link
-    stays a link: the file that it leads to is written. Mode bits stay, and so does the owner where that is allowed.
+    The new text is written to a file next to it, synced to disk, and renamed over the old one. Symbolic links are
+    followed, not replaced. Mode bits are kept, and so is the owner where the system allows it.
 
     Raises:
-        StoreError: there is no such file, it cannot be written, or its status cannot be changed without changing more.
+        StoreError: the file is missing or cannot be written, or its status cannot be changed alone.
     """
     real = Path(os.path.realpath(path))
     try:
@@ -119,11 +119,11 @@ def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
 
 
 def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> bool:
-    """Put the new text into the file's place; False where the file was changed during the exam, and is left alone."""
+    """Replace the file by the new text; return False, leaving it alone, if it was changed in the meantime."""
 
     def fill(descriptor: int) -> None:
         write_all(disk, descriptor, data)
-        made = disk.stat(descriptor)  # some file systems give all files the same owner and mode bits
+        made = disk.stat(descriptor)  # on some file systems all files have the same owner and mode bits
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
             with suppress(OSError):  # only root may give files away
                 disk.own(descriptor, before.st_uid, before.st_gid)

@@ -1,4 +1,4 @@
-"""Queue of calls that wait until they are admitted or refused. Who may go is decided by whoever owns the queue."""
+"""Queue of calls that wait until they are admitted or refused. The owner of the queue makes the decisions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _numbers = count()
 
 
 QueuePlace = tuple[int, int]
-"""A place in a queue: lower ranks first, in each rank in the order of arrival."""
+"""A place in a queue: lower ranks come first, and within a rank calls keep their order of arrival."""
 
 
 class Wait(NamedTuple):
-    """Not yet. `seconds`: when to decide again; infinite: when something has changed."""
+    """The decision that a call waits. `seconds`: time until the next decision; infinite: until something changes."""
 
     seconds: float = inf
 
 
 def next_place(rank: int = 0) -> QueuePlace:
-    """The position after all others of its rank."""
+    """Return the place after all others of its rank."""
     return rank, next(_numbers)
 
 
@@ -41,11 +41,11 @@ class _Entry(Generic[C, T]):
 
 
 class AdmissionQueue(Struct, Generic[C, T]):
-    """Queue of waiting calls, in the order of their positions. Used from one event loop.
+    """Queue of waiting calls, in the order of their places. Used from one event loop.
 
     Attributes:
         decide: returns a permit or a refusal, or that the call has to wait.
-        give_back: takes back the permit of a call that was cancelled at that moment.
+        give_back: takes back the permit of a call that was cancelled just after its admission.
         in_order: no call overtakes another: if one has to wait, so do all after it.
     """
 
@@ -58,11 +58,11 @@ class AdmissionQueue(Struct, Generic[C, T]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call waits, or none is admitted any more."""
+        """Whether calls are waiting, or the queue is closed."""
         return bool(self._entries) or self._closed is not None
 
     async def wait(self, call: C, place: QueuePlace) -> T:
-        """The decision on the call, once it is made."""
+        """Wait for the decision on a call and return it."""
         if self._closed is not None:
             return self._closed
         entry: _Entry[C, T] = _Entry(place, call, asyncio.get_running_loop().create_future())
@@ -78,7 +78,7 @@ class AdmissionQueue(Struct, Generic[C, T]):
             raise
 
     def look(self) -> None:
-        """Decide about all that wait, since something has changed."""
+        """Decide about all waiting calls, because something has changed."""
         self._forget_timer()
         staying: list[_Entry[C, T]] = []
         soonest = inf
@@ -99,7 +99,7 @@ class AdmissionQueue(Struct, Generic[C, T]):
             self._timer = asyncio.get_running_loop().call_later(soonest, self.look)
 
     def close(self, outcome: T) -> None:
-        """Admit no more calls: all waiting and future ones get this result."""
+        """Admit no more calls: all waiting and future ones get this outcome."""
         self._closed = outcome
         self._forget_timer()
         entries, self._entries = self._entries, []

@@ -1,4 +1,4 @@
-"""One call of a target, over all its attempts: admitted, timed, and made again as `policy` decides."""
+"""One call of a target with all its attempts: admitted, timed, and retried as `retry_policy` decides."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ A = TypeVar("A", TargetResponse, Embeddings)
 
 
 class AttemptReservation(Protocol):
-    """What one attempt after the other can cost, reserved before each."""
+    """Reservation of what an attempt can cost, made before each attempt of a call."""
 
     def try_reserve(self) -> bool:
-        """Reserve without waiting; returns whether that was possible."""
+        """Reserve without waiting; return whether that was possible."""
 
     async def reserve(self, *, first: bool) -> Failure | None:
-        """Wait until the next attempt may be made; why it may not."""
+        """Wait until the next attempt may be made; return a Failure if it may not."""
 
     def give_back(self) -> None:
-        """The attempt was not made."""
+        """Release the reservation, because the attempt was not made."""
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """The attempt has ended."""
+        """Replace the reservation by the cost of the ended attempt."""
 
 
 class AttemptAllowance(NamedTuple):
-    """Limits of one attempt. `number`: number of earlier attempts."""
+    """Limits of one attempt. `number`: number of earlier attempts; `seconds`: its timeout."""
 
     number: int
     seconds: float
 
 
 class RetriedCall(Struct, Generic[A]):
-    """One call.
+    """One call with all its attempts.
 
     Attributes:
         ask: makes one attempt.
-        timeout_s: that one may take.
-        waiter: the call as the gate sees it.
-        reservation: as the budget sees it; None without a budget, or if the call costs nothing.
-        price: of its tokens; None: its outcome says what it costs.
-        attempts: those that failed and were followed by another.
+        timeout_s: timeout of one attempt.
+        waiter: the call's entry in the queue of its server.
+        reservation: the call's reservation in the budget; None without a budget, or if the call costs nothing.
+        price: price of its tokens; None: its outcome says what it costs.
+        attempts: failed attempts that were followed by another.
     """
 
     channel: TargetChannel
@@ -69,10 +69,10 @@ class RetriedCall(Struct, Generic[A]):
     _outer_deadline: Deadline | None = field(default_factory=LIMIT.get)
 
     async def outcome(self, first: A | Failure | Awaitable[A | Failure] | None = None) -> tuple[A | Failure, float]:
-        """The result of the call, and the seconds of its last attempt.
+        """Return the result of the call, and the seconds of its last attempt.
 
         Args:
-            first: what the first attempt gave, where it is made already.
+            first: result of the first attempt, if it was already made.
         """
         channel = self.channel
         failed: tuple[Failure, float, float] | None = None
@@ -90,7 +90,7 @@ class RetriedCall(Struct, Generic[A]):
             if not isinstance(outcome, Failure):
                 return outcome, ended - began
             if isinstance(outcome, CallFailure):
-                self.attempts += outcome.attempts  # made again before it came here, since a worker died
+                self.attempts += outcome.attempts  # retries by the target itself, after a worker died
             limited = is_limited(outcome)
             self._tries = Tries(self._tries.failed + (not limited), self._tries.limited + limited)
             outcome = self._bounded(outcome, ended)
@@ -106,13 +106,13 @@ class RetriedCall(Struct, Generic[A]):
                     return INTERRUPTED, 0.0
 
     async def _admitted(self) -> Permit | Failure | None:
-        """A permit of the limiter, or why the call must not be made; None if there is no limiter."""
+        """Return a permit of the limiter, None if there is no limiter, or a Failure if the call must not be made."""
         reservation = self.reservation
         if reservation is None:
             return await self._admit()
         if not reservation.try_reserve():
             arrived = _now()
-            with self._deadline_paused(limited=True):  # the wait is not the call's time
+            with self._deadline_paused(limited=True):  # the wait does not use up the call's time
                 refused = await reservation.reserve(first=self._outer_deadline is not None)
             if self._ends_at is not None:
                 self._ends_at += _now() - arrived
@@ -166,7 +166,10 @@ class RetriedCall(Struct, Generic[A]):
         return ended
 
     def _bounded(self, failure: Failure, now: float) -> Failure:
-        """A refusal for longer than the call has: asked once more before that is believed, and then nobody asks."""
+        """Return the failure; if the server asks for a longer wait than the call has left, change what follows.
+
+        The first time, the call is retried once soon; when the server insists, its target is stopped.
+        """
         limiter, left_s = self.channel.limiter, self._left_s(now)
         if limiter is None or not isinstance(failure, CallFailure) or not is_limited(failure):
             return failure
@@ -186,7 +189,7 @@ class RetriedCall(Struct, Generic[A]):
         if isinstance(failure, CallFailure) and failure.stops:
             return GiveUp()
         if failure.code == "timeout" and not channel.networked:
-            return GiveUp()  # what runs here and took too long once takes too long again
+            return GiveUp()  # a local target that was too slow once will be again
         left_s = self._left_s(now)
         if self._outer_deadline is not None and not is_limited(failure):
             left_s = min(left_s, self._outer_deadline.left_s(now))
@@ -196,7 +199,7 @@ class RetriedCall(Struct, Generic[A]):
         return self.timeout_s if self._ends_at is None else self._ends_at - now
 
     def _record_attempt(self, failure: Failure, began: float, ended: float, now: float) -> None:
-        """Keep an attempt that is followed by another one."""
+        """Record a failed attempt that is followed by another one."""
         took_ms, waited_ms = round((ended - began) * 1000, 3), round((now - ended) * 1000, 3)
         made = Attempt(failure.code, failure.message, took_ms, waited_ms)
         self.attempts.append(made)
@@ -204,7 +207,7 @@ class RetriedCall(Struct, Generic[A]):
             self._outer_deadline.attempts.append(made)
 
     def _deadline_paused(self, *, limited: bool) -> AbstractContextManager[None]:
-        """Whoever waits for the judge does not blame it for what the server's limits take."""
+        """Return a context that pauses the caller's deadline if the call waits for a limit of the server."""
         return self._outer_deadline.held(_now) if limited and self._outer_deadline is not None else nullcontext()
 
     def _given_up(self, failure: Failure, decision: GiveUp) -> Failure:

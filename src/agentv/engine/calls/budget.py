@@ -1,14 +1,14 @@
 """The budget of a run: whether a call may be made, and the queue of calls that wait for their turn (SPEC section 12).
 
-Before a call its maximum cost is reserved, and settled when it has ended. So a run never exceeds its budget,
+Before a call its maximum cost is reserved, and settled when the call has ended. So a run never exceeds its budget,
 however many calls are running: a call whose worst case does not fit waits until others have ended, and is
 refused if none is running.
 
 The worst case comes from the target's settings (`ProviderSettings.ceiling`). If they do not report it, it is learnt:
 the first call is made while no other is running, and from then on the largest cost of a call of this target
 is reserved. Such a run exceeds its budget at most by the excess of its last calls over the largest one before.
-A target that is taken to be free, such as a server on this machine, may still report a cost: until a call of it has
-been answered, no second one is made.
+A target that is assumed to be free, such as a local server, may still report a cost: until one call of it has been
+answered, no second one is made.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from agentv.model.values.response import CallFailure, Embeddings, Failure, Targe
 from agentv.model.values.usage import UNKNOWN, Amount, BudgetUse, Ceiling, TokenUsage
 
 _UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
-"""Failures of calls that no server worked for."""
+"""Codes of failed calls that no server processed."""
 
 _ROUNDING = 1e-12
 
@@ -37,8 +37,9 @@ class Budget(Struct):
     """Budget of a run. None: not limited.
 
     Attributes:
-        spent: by calls that have ended.
-        held: reserved for running calls.
+        spent: amount used by calls that have ended.
+        held: amount reserved for running calls.
+        underway: number of running calls.
     """
 
     usd: float | None = None
@@ -56,17 +57,17 @@ class Budget(Struct):
         )
 
     def fits(self, need: Amount) -> bool:
-        """Whether a call may be made that takes so much. One that takes nothing always may."""
+        """Return whether a call that needs this amount may be made. A free call always may."""
         left = self.left
         return (not need.usd or need.usd <= left.usd + _ROUNDING) and (not need.tokens or need.tokens <= left.tokens)
 
     def hold(self, need: Amount) -> None:
-        """Reserve it for a call that starts."""
+        """Reserve the amount for a call that starts."""
         self.held += need
         self.underway += 1
 
     def settle(self, need: Amount, taken: Amount) -> None:
-        """A call has ended: replace its reservation by its cost."""
+        """Replace the reservation of an ended call by its cost."""
         self.underway -= 1
         self.held = self.held - need if self.underway else Amount()
         self.spent += taken
@@ -77,9 +78,9 @@ class Experience(Struct):
 
     Attributes:
         usd, tokens: largest amount of one call; None before the first call has ended.
-        silent: amounts that successful calls did not report: `usd`, `tokens`. They count as zero.
-        unpriced: a call used tokens with an unknown price.
-        underway: calls that are running.
+        silent: which of `usd` and `tokens` successful calls did not report; these amounts count as zero.
+        unpriced: whether a call used tokens with an unknown price.
+        underway: number of running calls.
     """
 
     usd: float | None = None
@@ -89,19 +90,21 @@ class Experience(Struct):
     underway: int = 0
 
     def need(self, ceiling: Ceiling, budget: Budget) -> Amount:
-        """Amount to reserve for a call: its ceiling, at least the largest so far; for the first, the whole rest."""
+        """Return the amount to reserve for a call.
+
+        Its ceiling, or the largest amount of a call so far if that is more. With neither, all that is left.
+        """
         left = budget.left
         if budget.usd is not None and ceiling.usd == 0 and self.usd is None and self.underway:
-            return Amount(inf, 0)  # it is not known to be free before a call has been answered
+            return Amount(inf, 0)  # not known to be free until a call has been answered
         usd = 0.0 if budget.usd is None else _needed(ceiling.usd, self.usd, left.usd, alone=not budget.underway)
         known = 0.0 if budget.tokens is None else _needed(ceiling.tokens, self.tokens, left.tokens, not budget.underway)
         return Amount(usd, known)
 
     def taken(self, ceiling: Ceiling, outcome: TargetResponse | Embeddings | Failure | None) -> Amount:
-        """The cost of a call, given its result; None: it was given up.
+        """Return the cost of a call, given its outcome; None: it was cancelled.
 
-        A call that gave no answer counts in full, but where no server worked for it: it was refused with a status of
-        HTTP, or no connection was made.
+        A call that gave no answer counts in full, unless no server processed it (`is_free`).
         """
         if isinstance(outcome, Failure) and is_free(outcome):
             return Amount()
@@ -119,7 +122,7 @@ class Experience(Struct):
         return amount
 
     def _counted(self, name: str, reported: float | None, most: float | None, largest: float | None) -> float:
-        """The reported value; else the maximum that it can be, or has been."""
+        """Return the reported value, or else the maximum that it can be or has been."""
         if reported is not None:
             return reported
         if most is None and not largest:
@@ -127,7 +130,7 @@ class Experience(Struct):
         return most if most is not None else largest or 0.0
 
 
-def _needed(most: float | None, largest: float | None, left: float, alone: bool) -> float:  # one caller
+def _needed(most: float | None, largest: float | None, left: float, alone: bool) -> float:
     if most is not None:
         return max(most, largest or 0.0)
     if largest is not None:
@@ -136,7 +139,7 @@ def _needed(most: float | None, largest: float | None, left: float, alone: bool)
 
 
 def is_free(failure: Failure) -> bool:
-    """Whether no server worked for a call: it was refused with a status of HTTP, or no connection was made."""
+    """Return whether no server processed a call: it was refused with an HTTP error, or no connection was made."""
     status = failure.status if isinstance(failure, CallFailure) else None
     return (status is not None and status >= HTTPStatus.BAD_REQUEST) or failure.code in _UNASKED
 
@@ -145,11 +148,11 @@ def _total(usage: TokenUsage | None) -> int | None:
     if usage is None:
         return None
     parts = None if usage.input is None and usage.output is None else (usage.input or 0) + (usage.output or 0)
-    return max((one for one in (usage.total, parts) if one is not None), default=None)  # a total of 0 is no gift
+    return max((one for one in (usage.total, parts) if one is not None), default=None)  # a total of 0 may be wrong
 
 
 def exhausted(budget: Budget, need: Amount, name: str, *, limited: bool = True) -> str:
-    """Why a call of the target `name` is not made, in words. `limited`: it has a setting `max_tokens`."""
+    """Return why a call of the target `name` is not made. `limited`: the target has a setting `max_tokens`."""
     of_usd = budget.usd is not None and need.usd > budget.left.usd + _ROUNDING
     if of_usd:
         whole, spent, most = (money(one) for one in (budget.usd or 0.0, budget.spent.usd, need.usd))
@@ -168,7 +171,7 @@ Kind = Literal["answers", "vectors"]
 
 
 class TargetSpend(Struct):
-    """The calls of one kind to one target, as the budget sees them. `limited`: it has a setting `max_tokens`."""
+    """Budget accounting of one target's calls of one kind. `limited`: the target has a setting `max_tokens`."""
 
     budget_limiter: BudgetLimiter
     name: str
@@ -177,7 +180,7 @@ class TargetSpend(Struct):
 
 
 class Reservation(Struct):
-    """Reservation of one call: empty, or the amount for its running attempt."""
+    """Reservation of one call: the amount held for its running attempt, if any."""
 
     target_spend: TargetSpend
     ceiling: Ceiling
@@ -185,11 +188,11 @@ class Reservation(Struct):
 
     @property
     def need(self) -> Amount:
-        """Amount that an attempt needs, as currently known."""
+        """The amount that an attempt needs, as far as known now."""
         return self.target_spend.experience.need(self.ceiling, self.target_spend.budget_limiter.budget)
 
     def try_reserve(self) -> bool:
-        """Reserve the amount for the next attempt if possible without waiting; returns whether it was."""
+        """Reserve the amount for the next attempt if possible without waiting; return whether it was."""
         budget_limiter, need = self.target_spend.budget_limiter, self.need
         if budget_limiter.waits or not budget_limiter.budget.fits(need):
             return False
@@ -197,25 +200,25 @@ class Reservation(Struct):
         return True
 
     async def reserve(self, *, first: bool) -> Failure | None:
-        """Wait until the next attempt may be made; returns a failure if it may not.
+        """Wait until the next attempt may be made; return a Failure if it may not.
 
         Args:
-            first: before all waiting calls without this flag.
+            first: go before all waiting calls without this flag.
         """
         return await self.target_spend.budget_limiter.enter(self, first=first)
 
     def hold(self, need: Amount) -> None:
-        """Reserve it."""
+        """Hold this amount for the running attempt."""
         self._held = need
         self.target_spend.experience.underway += 1
         self.target_spend.budget_limiter.budget.hold(need)
 
     def give_back(self) -> None:
-        """The attempt was not made."""
+        """Release the reservation, because the attempt was not made."""
         self._settled(Amount())
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """The attempt has ended, with an answer or a failure; None: it was given up."""
+        """Replace the reservation by the cost of the ended attempt; None: it was cancelled."""
         target_spend = self.target_spend
         taken, budget = target_spend.experience.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
         if target_spend.experience.unpriced and budget.usd is not None and budget.tokens is None:
@@ -223,7 +226,7 @@ class Reservation(Struct):
         self._settled(taken)
 
     def settle_in_full(self) -> None:
-        """The attempt broke off, and may have taken all that was reserved for it."""
+        """Count the whole reservation as spent, because the attempt broke off and its cost is unknown."""
         self._settled(self._held or Amount())
 
     def _settled(self, taken: Amount) -> None:
@@ -234,15 +237,14 @@ class Reservation(Struct):
 
 
 class BudgetLimiter:
-    """The budget of one run.
+    """Admits calls as far as a budget allows.
 
     Attributes:
-        refused: why a call was not made, in words; None as long as all were.
+        refused: message that says why a call was refused; None if none was.
 
     Args:
         budget: what may be spent.
-        largest: name of a target → the most that one call of it took, in earlier processes of the run; without a name
-            that of any.
+        largest: target name → largest amounts of one call in earlier processes of the run; "" → those of any target.
     """
 
     def __init__(self, budget: Budget, largest: Mapping[str, Ceiling] | None = None) -> None:
@@ -257,7 +259,7 @@ class BudgetLimiter:
 
     @property
     def waits(self) -> bool:
-        """Whether a call waits, or none is to be made any more."""
+        """Whether calls are waiting, or no more may be made."""
         return self._queue.is_busy or self._uncounted is not None
 
     @property
@@ -266,10 +268,10 @@ class BudgetLimiter:
         return self._uncounted is not None
 
     def target_spend(self, key: Hashable, spec: TargetSpec, kind: Kind) -> TargetSpend:
-        """Of a target; two that say the same share one."""
+        """Return the accounting of a target's calls; targets with the same key share it."""
         found = self._spends.get((key, kind))
         if found is None:
-            known = UNKNOWN  # of calls that this process has not made; vectors are kept one by one
+            known = UNKNOWN  # from earlier processes; not for embeddings, which are stored one text at a time
             if kind == "answers":
                 known = self._largest.get(spec.name) or self._largest.get("", UNKNOWN)
             experience = Experience(known.usd, known.tokens)
@@ -278,17 +280,17 @@ class BudgetLimiter:
         return found
 
     async def enter(self, reservation: Reservation, *, first: bool) -> Failure | None:
-        """Wait for one's turn; why it never comes."""
+        """Wait until the call is admitted; return a Failure if it is refused."""
         found = await self._queue.wait(reservation, next_place(0 if first else 1))
         return found if isinstance(found, Failure) else None
 
     def settle(self, reserved: Amount, taken: Amount) -> None:
-        """A call has ended."""
+        """Replace the reservation of an ended call by its cost, and decide about waiting calls."""
         self.budget.settle(reserved, taken)
         self._queue.look()
 
     def cannot_count(self, name: str) -> None:
-        """A call used tokens with an unknown price, so a limit in dollars cannot be enforced: make no more calls."""
+        """Make no more calls: one used tokens of unknown price, so that a limit in dollars cannot be enforced."""
         message = f"'{name}' does not report what its calls cost, so a budget in dollars cannot be enforced"
         self._uncounted = self._uncounted or f"{message}; use a budget in tokens (--budget-tokens)"
         self._queue.look()
@@ -298,18 +300,18 @@ class BudgetLimiter:
         self._queue.close(INTERRUPTED)
 
     def use(self) -> BudgetUse:
-        """The usage of the budget so far."""
+        """Return how much of the budget has been used."""
         budget, spent = self.budget, self.budget.spent
         return BudgetUse(budget.usd, budget.tokens, round(spent.usd, 10), int(spent.tokens), self.refused is not None)
 
     def silent(self) -> Iterator[tuple[str, str]]:
-        """The targets whose calls did not report everything that the budget counts: name, and `usd` or `tokens`."""
+        """Yield targets whose calls did not report what the budget counts: name, and `usd` or `tokens`."""
         limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
         for one in self._spends.values():
             yield from ((one.name, name) for name in limited if name in one.experience.silent)
 
     def _decision(self, reservation: Reservation) -> Amount | Failure | Wait:
-        """What is reserved for a call; a refusal where no running call can help it."""
+        """Return the amount reserved for a call, or Wait while others are running, or else a Failure."""
         need = reservation.need
         if self._uncounted is None and self.budget.fits(need):
             reservation.hold(need)
@@ -323,6 +325,6 @@ class BudgetLimiter:
 
 
 def _give_back(reservation: Reservation, found: Amount | Failure) -> None:
-    """Nobody waits any more for the call that was let in just now."""
+    """Release the reservation of a call that was cancelled just after its admission."""
     if not isinstance(found, Failure):
         reservation.give_back()

@@ -1,7 +1,7 @@
-"""Every call of a target goes through here: it waits for its turn, keeps its time, is made again where that may help.
+"""Rate limits, timeouts and retries for every call of a target.
 
-Trials and judges that ask one endpoint share its gate (SPEC sections 10 and 12). What answers at once, such as `echo`,
-takes the shortest way: nothing is waited for, measured or made, and what that takes is not even imported.
+Trials and judges that call one endpoint share its limiter (SPEC sections 10 and 12). Targets that answer at once, such
+as `echo`, take a fast path without any of this, and the modules for it are not even imported.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def by_chance() -> float:
-    """A random number, 0..1."""
+    """Return a random number, 0..1."""
     import random
 
-    return random.random()  # noqa: S311  # it spreads calls, and keeps no secret
+    return random.random()  # noqa: S311  # it spreads calls; no secret depends on it
 
 
 class CallThrottle(Struct):
@@ -43,8 +43,8 @@ class CallThrottle(Struct):
         chance: returns random numbers, 0..1.
         budget_limiter: the budget's limiter; None if there is no budget.
         stops: the stopped targets.
-        news: what the run has not reported yet.
-        agents: that are working.
+        news: news that the run has not reported yet.
+        agents: the agents that are working.
     """
 
     workers: int = DEFAULT_WORKERS
@@ -60,12 +60,12 @@ class CallThrottle(Struct):
     _model_channels: dict[tuple[int, str], TargetChannel] = {}
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
-        """The target, asked through here. It is an `Embedder` if the target is one."""
+        """Return the target with its calls throttled. The result is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", lambda: None)()
-        paced_by_calls = spec.upstream is not None  # a session that held a permit would keep its own calls waiting
+        paced_by_calls = spec.upstream is not None  # a session that held a permit would block its own calls
         answers = vectors = None
         limiter = self.budget_limiter
-        # what an agent's model calls cost is reserved call by call
+        # an agent's cost is reserved for each of its model calls instead
         if limiter is not None and not paced_by_calls and not getattr(spec.settings, "free", False):
             key = self.stops.key_of(spec)
             answers, vectors = limiter.target_spend(key, spec, "answers"), limiter.target_spend(key, spec, "vectors")
@@ -74,12 +74,12 @@ class CallThrottle(Struct):
         return paced(target, channel)
 
     def model_calls(self, spec: TargetSpec, endpoint: str, budget_usd: float | None) -> TrialModelCalls:
-        """The model calls of one trial's agent.
+        """Return the throttled model calls of one trial's agent.
 
         Args:
             spec: the agent.
-            endpoint: of its model's API, whose limits hold for them.
-            budget_usd: what the trial may spend; None: there is no limit but the run's.
+            endpoint: endpoint of its model's API, whose limits apply.
+            budget_usd: what the trial may spend; None: only the run's budget applies.
         """
         from agentv.engine.calls.budget import Budget, BudgetLimiter
         from agentv.engine.calls.model_calls import TrialModelCalls
@@ -121,7 +121,7 @@ class CallThrottle(Struct):
         )
 
     def interrupt(self) -> None:
-        """Let no call wait for another attempt, or for a server, any more, and have agents end their work."""
+        """End all waits for retries and for servers, and have agents end their work."""
         self.agents.interrupt()
         self._sleeper.end()
         if self.budget_limiter is not None:
@@ -135,7 +135,7 @@ class CallThrottle(Struct):
             self.news.stopped.append((spec.name, failure))
 
     def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter:
-        """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
+        """Return the limiter that an endpoint's calls share, or a new one for a target that only has a rate."""
         if endpoint is not None and endpoint in self._limiters:
             return self._limiters[endpoint]
         from agentv.engine.calls.pacing import AdaptiveConcurrency
@@ -150,7 +150,7 @@ class CallThrottle(Struct):
         return made
 
     def limited(self) -> tuple[LimitedTarget, ...]:
-        """The targets whose next call waits for a limit of their server; each server once."""
+        """Return the targets whose next call waits for a limit of their server; each server once."""
         found = ((self._names[id(one)], one.limits()) for one in (*self._limiters.values(), *self._own))
         return tuple(LimitedTarget(name, *limits) for name, limits in found if limits is not None)
 
@@ -171,7 +171,7 @@ class ThrottledTarget:
         self._stop = channel.stop
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """Ask, and ask again where that may help."""
+        """Call the target, with retries where they may help."""
         if not self._is_plain or self._stop.failure is not None:
             return self._send(request, None)
         given = self._answer(request)
@@ -182,7 +182,7 @@ class ThrottledTarget:
         return self._send(request, given)
 
     async def close(self) -> None:
-        """Let go of what the target holds."""
+        """Close the target."""
         await self.wrapped.close()
 
     async def _send(
@@ -214,14 +214,14 @@ class ThrottledTarget:
 
 
 class ThrottledEmbedder(ThrottledTarget):
-    """A paced target that also turns texts into vectors."""
+    """A throttled target that also computes embeddings."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, with retries where they may help."""
+        """Return the vectors of the texts, with retries where they may help."""
         from agentv.engine.calls.attempts import RetriedCall
 
         embedder = self.wrapped
-        assert isinstance(embedder, Embedder)  # noqa: S101  # it was when this was made
+        assert isinstance(embedder, Embedder)  # noqa: S101  # checked by `through`
 
         def ask(turn: AttemptAllowance) -> Awaitable[Embeddings | Failure]:
             return embedder.embed(texts, turn.seconds)
@@ -234,7 +234,7 @@ class ThrottledEmbedder(ThrottledTarget):
 
 
 async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:
-    """An answer in a workspace, which is asked for again only where the agent cannot have begun its work."""
+    """Await an answer in a workspace; a failure may be retried only if the agent cannot have begun its work."""
     from agentv.engine.calls.retry_policy import is_limited
 
     found = given if isinstance(given, TargetResponse | Failure) else await given
@@ -244,7 +244,7 @@ async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Fai
 
 
 def _noted(failure: Failure, channel: TargetChannel) -> Failure:
-    """The failure, or that the target is stopped already where it says nothing new."""
+    """Record the failure and return it, or return that the target was already stopped."""
     if channel.note(failure):
         return failure
     stops = isinstance(failure, CallFailure) and failure.stops
@@ -262,7 +262,7 @@ def _waiter(text: str, channel: TargetChannel) -> Waiter:
 
 
 def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about: object) -> Reservation | None:
-    """What a call has to reserve; settings of a plugin from before there were budgets tell no ceiling."""
+    """Return the reservation of a call, or None without a budget. Settings of older plugins have no ceiling."""
     if account is None:
         return None
     ceiling: Ceiling = getattr(spec.settings, ask, lambda _: UNKNOWN)(about)

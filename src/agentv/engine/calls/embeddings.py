@@ -1,4 +1,4 @@
-"""Texts that were embedded once are not embedded again: in a run, nor in one that resumes it."""
+"""Reuse of embeddings: no text is embedded twice in a run or when it is resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.ports import AnswerLookup, Call, Embedder, TargetRequest
 
 KEPT = 2_000
-"""Embeddings that are remembered: at 3,072 numbers each, 50 MB."""
+"""Maximum number of cached embeddings: 50 MB at 3,072 numbers each."""
 
 _Pending = asyncio.Future[Failure | None]
 
@@ -27,8 +27,8 @@ _Pending = asyncio.Future[Failure | None]
 class EmbeddingCache(Struct):
     """An embedder that caches the vectors of another one.
 
-    Texts that another call is already requesting are waited for. A reused vector costs nothing, so that every
-    token is counted in one grade.
+    If another call is already requesting a text, its result is awaited. A reused vector costs nothing, so that every
+    token is counted in only one grade.
     """
 
     embedder: Embedder
@@ -37,7 +37,7 @@ class EmbeddingCache(Struct):
     _underway: dict[bytes, _Pending] = {}
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in their order."""
+        """Return the vectors of the texts, in their order."""
         wanted = {_key(text): text for text in texts}
         while pending := {self._underway[key] for key in wanted if key in self._underway}:
             await asyncio.wait(pending)
@@ -62,13 +62,13 @@ class EmbeddingCache(Struct):
     async def _shared_result(
         self, keys: Sequence[bytes], texts: Sequence[str], timeout_s: float
     ) -> Embeddings | Failure:
-        """The other call's result; everyone who waits for these texts gets it."""
+        """Embed these texts; all calls that wait for them share the result."""
         pending: _Pending = asyncio.get_running_loop().create_future()
         self._underway.update(dict.fromkeys(keys, pending))
         found: Embeddings | Failure | None = None
         try:
             found = await self.embedder.embed(texts, timeout_s)
-        finally:  # a call that was given up tells nothing: whoever waits asks on its own
+        finally:  # if this call is cancelled, each waiting call makes its own
             for key in keys:
                 del self._underway[key]
             if isinstance(found, Embeddings) and len(found.vectors) == len(keys):
@@ -81,9 +81,9 @@ class EmbeddingCache(Struct):
 
 
 class RecordedEmbedder(Struct):
-    """An embedder whose vectors are kept, each under its text: which texts are sent together depends on the moment.
+    """An embedder that records its vectors, each under its own text, since batches differ from run to run.
 
-    A vector that is found costs nothing.
+    A recorded vector costs nothing.
     """
 
     embedder: Embedder
@@ -92,7 +92,7 @@ class RecordedEmbedder(Struct):
     unanswered: Unanswered | None = None
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in their order."""
+        """Return the vectors of the texts, in their order."""
         calls: list[Call] = []
         found: dict[int, TargetResponse] = {}
         for number, text in enumerate(texts):
@@ -114,9 +114,9 @@ class RecordedEmbedder(Struct):
         if isinstance(embedded, Failure) or len(embedded.vectors) != len(missing):
             return embedded
         fresh = dict(zip(missing, embedded.vectors, strict=True))
-        usage, cost = embedded.token_usage, embedded.cost_usd  # of all of them: it stands at the first
+        usage, cost = embedded.token_usage, embedded.cost_usd  # of the whole batch, recorded with its first vector
         for number, vector in fresh.items():
-            # the numbers as bytes, little-endian and 64 bits each, in base64: short, and exact
+            # little-endian 64-bit floats in base64: short and exact
             written = b64encode(struct.pack(f"<{len(vector)}d", *vector)).decode()
             self.store.keep(calls[number], TargetResponse(written, token_usage=usage, cost_usd=cost))
             usage, cost = None, None if cost is None else 0.0

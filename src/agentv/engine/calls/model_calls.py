@@ -1,4 +1,4 @@
-"""Model calls of agents, which reach us through the gateway: admitted, paced and retried as calls of targets are."""
+"""Model calls of agents that come through the gateway: admitted, paced and retried like calls of targets."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from agentv.model.values.response import CallFailure, Embeddings, Failure, Targe
 from agentv.model.values.usage import Ceiling
 
 REPLY_S = 600.0
-"""Seconds until a reply begins, as the SDKs of OpenAI and Anthropic have it."""
+"""Timeout until a reply begins, in seconds: the default of OpenAI's and Anthropic's SDKs."""
 
 LIMIT_REACHED: Final = "agent-limit"
 """Code of a call that the trial's own budget does not allow."""
 
 
 class JointReservation(Struct):
-    """Reservation of one call in several budgets: in all of them or in none. It comes before calls of new trials."""
+    """Reservation of one call in several budgets: in all of them or in none. It goes before calls of new trials."""
 
     parts: tuple[tuple[Reservation, Literal["budget-spent", "agent-limit"]], ...]
 
     def try_reserve(self) -> bool:
-        """Reserve where that is possible without waiting."""
+        """Reserve without waiting; return whether that was possible."""
         for number, (part, _) in enumerate(self.parts):
             if not part.try_reserve():
                 for other, _ in self.parts[:number]:
@@ -39,7 +39,7 @@ class JointReservation(Struct):
         return True
 
     async def reserve(self, *, first: bool) -> Failure | None:
-        """Wait until the call may be made; why it may not."""
+        """Wait until the call may be made; return a Failure if it may not."""
         del first
         for number, (part, code) in enumerate(self.parts):
             refused: Failure | None = None
@@ -58,11 +58,11 @@ class JointReservation(Struct):
             part.give_back()
 
     def give_back(self) -> None:
-        """The attempt was not made."""
+        """Release the reservations, because the attempt was not made."""
         self._give_back(len(self.parts))
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
-        """The attempt has ended. One that broke off counts in full, whoever ended it: its usage is not known."""
+        """Replace the reservations by the cost of the ended attempt, or keep all of them if it broke off."""
         broke_off = outcome is None or (isinstance(outcome, Failure) and not is_free(outcome))
         for part, _ in self.parts:
             if broke_off:
@@ -72,11 +72,11 @@ class JointReservation(Struct):
 
 
 class TrialModelCalls:
-    """The model calls of one trial. A `ModelCalls` of the gateway.
+    """The model calls of one trial. Implements the gateway's `ModelCalls`.
 
     Args:
-        channel: of the target, with the limiter of the API's endpoint.
-        own: what the trial may spend; None: there is no limit but the run's.
+        channel: channel of the target, with the limiter of the API's endpoint.
+        own: the trial's own budget; None: only the run's budget applies.
     """
 
     def __init__(self, channel: TargetChannel, own: BudgetLimiter | None) -> None:
@@ -86,7 +86,7 @@ class TrialModelCalls:
     async def call(
         self, ask: Callable[[], Awaitable[TargetResponse | Failure]], ceiling: Ceiling, size: int
     ) -> TargetResponse | Failure:
-        """The outcome of a call, once it may be made."""
+        """Make a call once it may be made, and return its outcome."""
         channel = self._channel
 
         def attempt(_: AttemptAllowance) -> Awaitable[TargetResponse | Failure]:
@@ -106,5 +106,5 @@ class TrialModelCalls:
         return found
 
     def stop(self, failure: CallFailure) -> None:
-        """No call of this target can do better."""
+        """Stop the target, because no call of it can succeed."""
         self._channel.note(failure)

@@ -1,8 +1,8 @@
 """Pacing of calls to a server: adaptive concurrency, and a target's own `rate`. Pure: time is an argument.
 
-The number of calls at once adapts: it falls by half when the server has no room, once for all the calls that were under
-way together, and grows by one for each round of calls that succeed (additive increase, multiplicative decrease: Chiu
-and Jain, 1989). It starts wide open, since most servers have room. Calls are also spaced by a learned rate.
+The number of concurrent calls adapts: it is halved when the server is at capacity, once for all calls that were running
+together, and grows by one for each round of calls that succeed (additive increase, multiplicative decrease: Chiu
+and Jain, 1989). It starts at the maximum, since most servers have capacity. Calls are also spaced by a learned rate.
 
 Times are seconds of one monotonic clock.
 """
@@ -16,34 +16,34 @@ from msgspec import Struct, field
 from agentv.model.suite.suite import Rate
 
 RATE_FALL = 0.8
-"""What is left of the rate."""
+"""Factor by which the rate falls when the server is at capacity."""
 
 BACK_S = 10.0
-"""Seconds until the rate is what it was."""
+"""Seconds until the rate is back at its measured value."""
 
 DOUBLES_S = 5.0
-"""Seconds in which it doubles from then on."""
+"""Seconds in which the rate doubles from then on."""
 
 WINDOW_S = 5.0
-"""Seconds over which answers are counted."""
+"""Seconds over which the rate of answers is measured."""
 
 LEAST = 5
-"""Answers without which nothing can be said."""
+"""Minimum number of answers for a measurement of the rate."""
 
 
 class LearnedRate(Struct):
-    """The rate in calls per second; None before the server was at capacity."""
+    """Learned rate of a server, in calls per second; unlimited until the server was at capacity."""
 
     _answers: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
     _reached: float | None = None
     _since: float = 0.0
 
     def answer(self, now: float) -> None:
-        """A call was answered."""
+        """Record that a call was answered."""
         self._answers.append(now)
 
     def limit(self, now: float) -> None:
-        """The server is at capacity, for the first time in a round of calls."""
+        """Lower the rate, because the server is at capacity for the first time in a round of calls."""
         while self._answers and self._answers[0] < now - WINDOW_S:
             self._answers.popleft()
         if len(self._answers) >= LEAST and now > self._answers[0]:
@@ -55,7 +55,7 @@ class LearnedRate(Struct):
             self._reached, self._since = self._reached * RATE_FALL, now
 
     def rate(self, now: float) -> float | None:
-        """Calls a second that may start now; None: as many as like."""
+        """Return how many calls per second may start now; None: any number."""
         if self._reached is None:
             return None
         passed = now - self._since
@@ -65,24 +65,25 @@ class LearnedRate(Struct):
 
 
 FALL = 0.5
-"""What is left of the calls at once when the server has no room."""
+"""Factor by which the number of concurrent calls falls when the server is at capacity."""
 
 _LONG_AGO = 0.0
 
 
 class Permit(Struct, frozen=True):
-    """Permit of a call. `epoch`: number of reductions of the concurrency before it."""
+    """Permit of a call. `epoch`: number of reductions of the concurrency before its admission."""
 
     epoch: int
 
 
 class AdaptiveConcurrency(Struct):
-    """Estimated capacity of one server. `most`: maximum number of concurrent calls.
+    """Estimated capacity of one server.
 
     Attributes:
-        width: current number of concurrent calls; a fraction counts only when it reaches a whole number.
+        most: maximum number of concurrent calls.
+        width: number of concurrent calls currently allowed, rounded down.
         running: number of running calls.
-        paused_until: no call starts before.
+        paused_until: time before which no call starts.
     """
 
     most: int
@@ -97,7 +98,7 @@ class AdaptiveConcurrency(Struct):
         self.width = float(self.most)
 
     def wait_s(self, now: float) -> float | None:
-        """Seconds until one more call may start: 0, now; None: not before one of those under way has ended."""
+        """Return the seconds until one more call may start, or None if a running call must end first."""
         if self.running >= int(self.width):
             return None
         rate = self._learned.rate(now)
@@ -105,28 +106,28 @@ class AdaptiveConcurrency(Struct):
         return max(0.0, self.paused_until - now, next_at - now)
 
     def start(self, now: float) -> Permit:
-        """A call starts."""
+        """Record the start of a call and return its permit."""
         self.running += 1
         self._started = now
         return Permit(self._epoch)
 
     def abandon(self) -> None:
-        """A call ended without information about the server: it was cancelled, or failed for another reason."""
+        """Record the end of a call that tells nothing about capacity: cancelled, or failed for another reason."""
         self.running -= 1
 
     def succeed(self, permit: Permit, now: float) -> None:
-        """A call with this permit was answered."""
+        """Record that a call with this permit was answered."""
         if permit.epoch == self._epoch and self.running >= int(self.width):
             self.width = min(float(self.most), self.width + 1 / self.width)
         self.running -= 1
         self._learned.answer(now)
 
     def is_news(self, permit: Permit) -> bool:
-        """Whether a call that finds no room was let in after the last time that there was none."""
+        """Return whether a refused call was admitted after the last reduction of the concurrency."""
         return permit.epoch == self._epoch
 
     def limit(self, permit: Permit, now: float, retry_after_s: float | None) -> None:
-        """The server is at capacity. If it reports how long, no call starts before."""
+        """Reduce the concurrency, because the server is at capacity, and pause for as long as it asks."""
         if permit.epoch == self._epoch:
             self._epoch += 1
             self.width = max(1.0, min(self.width, self.running) * FALL)
@@ -140,11 +141,11 @@ BURST_S = 1.0
 """Seconds' worth of a rate that may be spent at once."""
 
 CHARACTERS_A_TOKEN = 4
-"""Of English text; only an estimate, which the usage that a provider reports corrects."""
+"""Characters of English text per token: only an estimate, corrected by the usage that a provider reports."""
 
 
 class Bucket(Struct):
-    """Token bucket: it fills with `per_s` up to `size`. It may be overdrawn, and then has to refill first."""
+    """Token bucket that fills by `per_s` up to `size`. It may be overdrawn, and then has to refill first."""
 
     per_s: float
     size: float
@@ -155,12 +156,12 @@ class Bucket(Struct):
         self.level = self.size
 
     def wait_s(self, now: float, amount: float) -> float:
-        """Seconds until an amount may be spent; one larger than the bucket needs a full one."""
+        """Return the seconds until an amount may be spent; one larger than the bucket needs a full bucket."""
         self._fill(now)
         return max(0.0, min(amount, self.size) - self.level) / self.per_s
 
     def spend(self, now: float, amount: float) -> None:
-        """Spend it. A negative amount gives back."""
+        """Spend an amount, or give back a negative one."""
         self._fill(now)
         self.level = min(self.size, self.level - amount)
 
@@ -171,14 +172,14 @@ class Bucket(Struct):
 
 
 class RateLimiter:
-    """The buckets of one target."""
+    """Token buckets for the `rate` of one target."""
 
     def __init__(self, rate: Rate) -> None:
         self._requests = _bucket(rate.requests_per_minute)
         self._tokens = _bucket(rate.tokens_per_minute)
 
     def wait_s(self, now: float, tokens: float) -> float:
-        """Seconds until a call with this many tokens may start."""
+        """Return the seconds until a call with this many tokens may start."""
         return max(
             self._requests.wait_s(now, 1.0) if self._requests else 0.0,
             self._tokens.wait_s(now, tokens) if self._tokens else 0.0,
@@ -192,13 +193,13 @@ class RateLimiter:
             self._tokens.spend(now, tokens)
 
     def correct(self, now: float, estimated: float, used: float) -> None:
-        """A call took another number of tokens than it was estimated to."""
+        """Replace the estimated tokens of a call by the number that it used."""
         if self._tokens:
             self._tokens.spend(now, used - estimated)
 
 
 def _bucket(per_minute: float | None) -> Bucket | None:
-    """A bucket with a small burst; None without a rate."""
+    """Return a bucket with a small burst, or None without a rate."""
     if per_minute is None:
         return None
     per_s = per_minute / 60

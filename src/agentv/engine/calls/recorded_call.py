@@ -1,8 +1,7 @@
 """Recorded answers: looked up before a call is made, and recorded before anything is done with them.
 
-The key of a call covers the role, the target's settings, the request, and the sample.
-Workers, timeouts, attempts and the environment are not part of it; nor are assertions, so that an answer can be graded
-again (SPEC sections 10 and 13).
+The key of a call covers the target and its settings, the request, and the sample. Workers, timeouts, attempts and the
+environment are not part of it; nor are assertions, so that an answer can be regraded (SPEC sections 10 and 13).
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 Given = TargetResponse | Failure | Awaitable[TargetResponse | Failure]
 Unanswered = Callable[[Call], Failure]
-"""Result of a call without a stored answer, when no calls may be made."""
+"""Returns the failure of a call without a stored answer when no calls may be made."""
 
 
 def call_key(spec: TargetSpec, request: TargetRequest) -> str:
-    """The sha256 of what determines an answer, in hex. Texts that are new for each call (`nonces`) are left out.
+    """Return the SHA-256, in hex, of what determines an answer, without texts that are new for each call (`nonces`).
 
-    Attached files count by what they hold, and by their paths from the repository's root: a copy of it asks the same.
+    Attached files enter by their content and by their paths relative to the repository root, so that the key is the
+    same in every checkout.
     """
     facts = (
         spec.name,
@@ -49,14 +49,14 @@ def call_key(spec: TargetSpec, request: TargetRequest) -> str:
         request.schema,
     )
     if request.workspace_key:
-        facts = (*facts, request.workspace_key)  # type: ignore[assignment]  # one fact more
+        facts = (*facts, request.workspace_key)  # type: ignore[assignment]  # a longer tuple
     try:
         written = _encode(facts)
-    except (UnicodeEncodeError, RecursionError):  # half a character, which a function of a user's may be given
+    except (UnicodeEncodeError, RecursionError):  # a lone surrogate or deep nesting in a user's values
         written = repr(facts).encode(errors="surrogatepass")
     for number, nonce in enumerate(request.nonces):
         written = written.replace(nonce.encode(), b"\x00%d" % number)
-        if nonce.upper().encode() in written:  # a judge's earlier reply may shout it, and is kept in small letters
+        if nonce.upper().encode() in written:  # in a judge's earlier reply, which is recorded in lower case
             written = written.replace(nonce.upper().encode(), b"\x00%d" % number)
     return hashlib.sha256(written).hexdigest()
 
@@ -65,10 +65,10 @@ class RecordedCall:
     """One call of a target: answered from a record, or made and recorded before anything is done with the answer.
 
     Args:
-        spec: of the target that is called.
+        spec: spec of the target that is called.
         request: the request.
         store: the store of answers.
-        unanswered: failure of a call without a recorded answer if the target must not be called; None: call it.
+        unanswered: returns the failure of a call without a recorded answer; None: call the target instead.
     """
 
     __slots__ = ("_began", "_call", "_store", "_unanswered")
@@ -82,14 +82,14 @@ class RecordedCall:
         self._began = 0.0
 
     async def found(self) -> TargetResponse | Failure | None:
-        """The recorded answer, or a Failure; None if the call must be made and its answer passed to `record`."""
+        """Return the recorded answer or a Failure, or None if the call must be made and passed to `record`."""
         call = self._call
         recorded = self._store.stored_answer(call)
         if recorded is not None and not isinstance(recorded, TargetResponse):
             recorded = await recorded
         if recorded is not None:
             if recorded.earlier:
-                self._store.keep(call, recorded)  # so that this run can be resumed, and graded again, by itself
+                self._store.keep(call, recorded)  # so that this run can be resumed and regraded on its own
             return _with_nonces(recorded, call.key, call.request)
         if self._unanswered is not None:
             return self._unanswered(call)
@@ -97,11 +97,11 @@ class RecordedCall:
         return None
 
     def begin(self) -> None:
-        """The call begins now."""
+        """Start timing the call."""
         self._began = monotonic()
 
     async def record(self, given: Given) -> TargetResponse | Failure:
-        """Keep what the call gives, which began when `found` said that it is needed; a failure is not kept."""
+        """Await the call's outcome and return it, recording an answer but not a Failure. It was timed from `begin`."""
         answer = given if isinstance(given, TargetResponse | Failure) else await given
         if isinstance(answer, TargetResponse):
             if answer.trace is not None:
@@ -116,13 +116,13 @@ class RecordedCall:
 
 
 def no_answer(_call: Call) -> Failure:
-    """Why a trial of a run that grades another's answers has none."""
+    """Return the failure of a trial for which the run to regrade has no usable answer."""
     why = "the case or its target changed, or the answer contained a secret"
     return Failure("no-kept-answer", f"the run to regrade has no usable answer to this: {why}")
 
 
 class RecordedTarget(Struct):
-    """A target whose answers are kept: a judge."""
+    """A target whose answers are recorded; used for judges."""
 
     wrapped: Target
     spec: TargetSpec
@@ -130,7 +130,10 @@ class RecordedTarget(Struct):
     unanswered: Unanswered | None = None
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
+        """Return the recorded answer, or call the target.
+
+        An answer of an earlier run costs nothing again; an unknown cost stays unknown.
+        """
         call = RecordedCall(self.spec, request, self.store, self.unanswered)
         answer = await call.found()
         if answer is None:
@@ -140,12 +143,12 @@ class RecordedTarget(Struct):
         return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)
 
     async def close(self) -> None:
-        """Let go of what the target holds."""
+        """Close the target."""
         await self.wrapped.close()
 
 
 def _with_names(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
-    """The answer with names in place of the nonces, so that it can be spoken to a request with others."""
+    """Return the answer with placeholders for the nonces, so that it fits a later request with other nonces."""
     output = answer.output
     if output is None:
         return answer
@@ -164,5 +167,5 @@ def _with_nonces(answer: TargetResponse, key: str, request: TargetRequest) -> Ta
 
 
 def _name(key: str, number: int) -> str:
-    """Placeholder of a nonce, derived from the call's own hash, so that no text in the call can contain it."""
+    """Return the placeholder of a nonce, derived from the call's own hash so that no text of the call contains it."""
     return f"[nonce-{number}-{key[:32]}]"

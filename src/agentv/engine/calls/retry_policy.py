@@ -1,9 +1,9 @@
-"""What becomes of a call that failed (SPEC sections 10 and 12): it is made again, and when, or its target is stopped.
+"""Decide whether and when a failed call is retried, or that its target is stopped (SPEC sections 10 and 12).
 
 Backoff is exponential with full jitter: a random share of initial × factor^n, so that calls that failed together do not
-come back together (Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015). A server that says when to
-come back is not asked sooner. What needs a target that no call can get an answer of, as with a refused key or an
-unknown model, is not run.
+retry together (Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015). A server that says when to
+retry is not called sooner. A target that cannot answer any call, because of a refused key or an unknown model, is
+stopped: trials that need it are not run.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure
 
 LIMITED = frozenset({429, 529})
-"""Statuses by which a server says that it gets too many requests: 429 of HTTP, and 529, "overloaded", of Anthropic."""
+"""HTTP statuses of a server that gets too many requests: 429, and Anthropic's 529 ("overloaded")."""
 
 TRUSTED = 3
-"""How often in a row a server is taken at its word when it says how long to wait; then backoff comes on top."""
+"""Number of attempts up to which the wait that a server asks for is used as it is; later ones wait for the longer of it
+and the backoff."""
 
 PROBE_S = 30.0
-"""Seconds after which a server is asked once more that wants a longer wait than a call has: one reply may be wrong."""
+"""Seconds after which a call is retried once if the server asks for a longer wait than the call has left, since one
+reply may be wrong."""
 
 SHORTEST_PATIENCE_S = 120.0
-"""Seconds that a call has beyond its first attempt, however short attempts may be: rate limits are by the minute."""
+"""Minimum time of a call beyond its first attempt, in seconds, because rate limits are per minute."""
 
 
 class Tries(Struct, frozen=True):
-    """Attempts of one call so far: failed ones, and those at which the server was at capacity."""
+    """Numbers of attempts of one call so far: failed ones, and those refused because the server was at capacity."""
 
     failed: int = 0
     limited: int = 0
@@ -50,13 +52,13 @@ class Again(Struct, frozen=True):
 
 
 class GiveUp(Struct, frozen=True):
-    """Make no further call. `why` ends the message of the failure; empty where the failure says it all."""
+    """Make no further attempt. `why` is appended to the failure's message, unless it is empty."""
 
     why: str = ""
 
 
 def is_limited(failure: Failure) -> bool:
-    """Whether the server gets too many requests: it says so, or it is unavailable and says until when."""
+    """Return whether the server gets too many requests: it says so, or it is unavailable and says for how long."""
     if not isinstance(failure, CallFailure):
         return False
     return failure.status in LIMITED or (failure.status == 503 and failure.retry_after_s is not None)
@@ -65,10 +67,10 @@ def is_limited(failure: Failure) -> bool:
 def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: float) -> Again | GiveUp:
     """Decide what to do after an attempt without an answer.
 
-    An attempt at a server without capacity slows the call down but uses no retry; only time limits it.
+    An attempt refused by a server at capacity uses up no retry; only the deadline limits such attempts.
 
     Args:
-        failure: of the last attempt.
+        failure: failure of the last attempt.
         tries: all attempts so far, including the last one.
         retry: the target's settings; `max_retries: 0` means a single attempt.
         left_s: seconds until the call's deadline.
@@ -98,7 +100,7 @@ def decide(failure: Failure, tries: Tries, retry: Retry, left_s: float, chance: 
 
 
 def backoff_s(number: int, retry: Retry) -> float:
-    """The longest wait after the attempt of this number, from 1: min(max, initial × factor^(number − 1)) seconds."""
+    """Return the longest wait after attempt `number`, from 1: min(max, initial × factor^(number − 1)) seconds."""
     longest_s, factor = retry.max_delay_ms / 1000, retry.backoff_factor
     delay_s = retry.initial_delay_ms / 1000
     for _ in range(number - 1):
@@ -109,9 +111,9 @@ def backoff_s(number: int, retry: Retry) -> float:
 
 
 def patience_s(timeout_s: float) -> float:
-    """Seconds from the begin of a call's first attempt to the end of its last.
+    """Return the seconds from the start of a call's first attempt to the end of its last.
 
-    Twice what one may take, and at least two minutes more than that.
+    Twice the timeout of one attempt, and at least two minutes more than that timeout.
     """
     return timeout_s + max(timeout_s, SHORTEST_PATIENCE_S)
 
@@ -122,19 +124,19 @@ UNAFFORDABLE: Final = "budget-spent"
 
 
 class TargetStop(Struct):
-    """Whether a target is stopped, and why. Shared by all that reach the same system with the same key."""
+    """Whether a target is stopped, and why. Shared by all specs of the same system and key."""
 
     failure: CallFailure | None = None
 
     def note(self, failure: Failure) -> bool:
-        """Whether the target is stopped from now on, by this failure: it was not before."""
+        """Stop the target if the failure requires it; return whether it was stopped just now."""
         if self.failure is not None or not isinstance(failure, CallFailure) or not failure.stops:
             return False
         self.failure = failure
         return True
 
     def failure_for(self, name: str) -> Failure | None:
-        """Failure of every later call; None as long as the target is not stopped."""
+        """Return the failure of every later call, or None if the target is not stopped."""
         return None if self.failure is None else Failure(STOPPED, f"'{name}' is stopped: {self.failure.message}")
 
 
@@ -142,20 +144,20 @@ class CircuitBreaker(Struct):
     """The stopped targets of a run."""
 
     _all: dict[Hashable, TargetStop] = {}
-    _kept: list[TargetSpec] = []  # alive, so that their ids stay their own
+    _kept: list[TargetSpec] = []  # kept alive, so that their ids are not reused
 
     def of(self, spec: TargetSpec) -> TargetStop:
-        """Of one target; two specs that say the same are one."""
+        """Return the state of a target; equal specs share it."""
         return self._all.setdefault(self.key_of(spec), TargetStop())
 
     def key_of(self, spec: TargetSpec) -> Hashable:
-        """The same for two specs that say the same."""
+        """Return the key that equal specs share."""
         if not spec.fingerprint:
             self._kept.append(spec)
         return (spec.name, spec.provider, spec.fingerprint or id(spec), spec.secrets)
 
     def why_not(self, trial: Trial) -> Failure | None:
-        """Why a trial need not begin: its target, or a judge that it needs, is stopped."""
+        """Return a Failure if a trial need not begin, because its target or a judge that it needs is stopped."""
         if all(stop.failure is None for stop in self._all.values()):
             return None
         found = (self.of(spec).failure_for(spec.name) for spec in (trial.target, *judges_of(trial)))
@@ -163,17 +165,17 @@ class CircuitBreaker(Struct):
 
 
 def is_stopped(failure: Failure | None) -> bool:
-    """Whether a trial has no verdict since its target, or its judge, was stopped before."""
+    """Return whether a trial has no verdict because its target or judge was already stopped."""
     return _is(failure, STOPPED)
 
 
 def is_interrupted(failure: Failure | None) -> bool:
-    """Whether a trial has no verdict since the run was interrupted."""
+    """Return whether a trial has no verdict because the run was interrupted."""
     return _is(failure, INTERRUPTED.code)
 
 
 def is_unaffordable(failure: Failure | None) -> bool:
-    """Whether a trial has no verdict since a call of it does not fit into the budget."""
+    """Return whether a trial has no verdict because one of its calls did not fit into the budget."""
     return _is(failure, UNAFFORDABLE)
 
 
@@ -182,7 +184,7 @@ def _is(failure: Failure | None, code: str) -> bool:
 
 
 def judges_of(trial: Trial) -> Iterator[TargetSpec]:
-    """The judges that a trial's assertions ask, and the model that plays its user."""
+    """Yield the judges that a trial's assertions call, and the model that plays its user."""
     if trial.user_model is not None:
         yield trial.user_model
     for entry in trial.case.all_assertions():

@@ -1,4 +1,4 @@
-"""Agents that work on trials: what each has done so far, and the interruption that ends them early."""
+"""Agents that work on trials: their progress, and the interruption that ends them early."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from agentv.ports import TargetRequest
 Seen = Callable[[AgentActivity], AgentActivity]
 
 TICK_S = 10.0
-"""Seconds after which agents that do nothing visible are reported again."""
+"""Seconds after which working agents are reported again, even without new activity."""
 
 
 class RunningAgents(Struct):
     """The agents of one run. Used from one event loop; an agent may report from another thread.
 
     Attributes:
-        noticed: called when there is news; None: nobody watches, and no news is kept.
+        noticed: called when there is news; None: progress is not reported, and no news is kept.
     """
 
     noticed: Callable[[], None] | None = None
@@ -36,12 +36,12 @@ class RunningAgents(Struct):
     _is_interrupted: bool = False
 
     def begin(self, trial: Trial, request: TargetRequest, seen: Seen | None = None) -> TargetRequest:
-        """An agent is asked; the request by which it reports what it does, and learns that the run is interrupted.
+        """Register a call of an agent; return the request with its activity callback and its interruption.
 
         Args:
-            trial: of the agent.
-            request: that it is asked.
-            seen: adds what we see of its work to what it reports.
+            trial: the agent's trial.
+            request: the request to the agent.
+            seen: adds what we observe of its work to what it reports.
         """
         if self._interruption is None:
             self._interruption = asyncio.get_running_loop().create_future()
@@ -61,7 +61,7 @@ class RunningAgents(Struct):
         return replace(request, on_activity=self._reporter(first))
 
     def end(self, trial: Trial) -> None:
-        """The call of a trial's agent has ended."""
+        """Record that the call of a trial's agent has ended."""
         last = self._working.pop(_key(trial), None)
         if last is not None:
             self._seen.pop(last.key, None)
@@ -71,7 +71,7 @@ class RunningAgents(Struct):
             self._timer = None
 
     def news(self) -> Iterator[AgentProgress]:
-        """The latest of each agent that changed since the last time."""
+        """Yield the latest progress of each agent that changed since the last call."""
         news, self._news = self._news, {}
         for progress in news.values():
             seen, activity = self._seen.get(progress.key), progress.activity
@@ -87,7 +87,7 @@ class RunningAgents(Struct):
         loop, thread = asyncio.get_running_loop(), get_ident()
 
         def take(activity: AgentActivity) -> None:
-            if first.key in self._working:  # else it reports after its end
+            if first.key in self._working:  # it may still report after its end
                 self._working[first.key] = latest = replace(first, activity=activity)
                 self._report(latest)
 

@@ -1,6 +1,6 @@
 """Queue of calls to one server, first come, first served.
 
-A thin shell around `adaptive_concurrency` and `rate_limiter`, which decide; here is only when to look again.
+A thin layer around `AdaptiveConcurrency` and `RateLimiter`, which decide; this module only schedules the decisions.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from agentv.model.values.usage import TokenUsage
 
 
 class Waiter(Struct):
-    """A call on its way to a server. One that comes back for another attempt keeps its place in the queue.
+    """A call in the queue of a server. A retry keeps the call's place.
 
     Attributes:
-        tokens: that it will take, about.
-        rate_limiter: of its target's own rate; None: it has none.
-        patience_s: seconds that it waits for a server that says how long it has no room; longer, and it gives up.
-        place: in the queue.
+        tokens: estimated number of tokens.
+        rate_limiter: limiter of the target's own rate; None if it has none.
+        patience_s: the longest wait in seconds that a server may ask for; if it asks for more, the call fails.
+        place: place in the queue.
     """
 
     tokens: float = 0.0
@@ -35,10 +35,10 @@ class Waiter(Struct):
 
 
 class ServerLimiter:
-    """The way to one server. Used from one event loop.
+    """Limits the calls to one server. Used from one event loop.
 
     Attributes:
-        retry_at: when the call that was refused last is made again, in the loop's time.
+        retry_at: when the last refused call is retried, in the loop's time.
     """
 
     def __init__(self, pace: AdaptiveConcurrency) -> None:
@@ -50,33 +50,33 @@ class ServerLimiter:
         self.retry_at = 0.0
 
     def limits(self) -> tuple[int | None, float] | None:
-        """The status of the last refusal, and the seconds until the next call; None: no call waits for a limit."""
+        """Return the status of the last refusal and the seconds until the next call; None without a wait."""
         wait_s = max(self.pace.paused_until, self.retry_at) - _now()
         return None if self._last_refusal is None or wait_s <= 0 else (self._last_refusal.status, wait_s)
 
     def is_first_refusal(self) -> bool:
-        """Whether the server has just asked for a long wait for the first time; True only once."""
+        """Return whether the server has just asked for a long wait for the first time; True only once."""
         first, self._reported = self._refusals == 1 and not self._reported, True
         return first
 
     @property
     def is_shut(self) -> bool:
-        """Whether the server has said twice, the second time when it was asked again, that it has no room for long."""
+        """Whether the server has asked for a long wait again when it was retried."""
         return self._refusals > 1
 
     def try_enter(self, waiter: Waiter) -> Permit | None:
-        """A permit, where the call need not wait."""
+        """Return a permit, or None if the call has to wait."""
         now = _now()
         if self._queue.is_busy or self._wait_s(waiter, now) != 0:
             return None
         return self._admit(waiter, now)
 
     async def enter(self, waiter: Waiter) -> Permit | Failure:
-        """Wait for a permit; fail as soon as none can come in time."""
+        """Wait for a permit and return it; return a Failure as soon as none can come in time."""
         return await self._queue.wait(waiter, waiter.place)
 
     def leave(self, permit: Permit, given: object = None, waiter: Waiter | None = None) -> None:
-        """A call has ended, with an answer or a failure; without either where it was given up. Others may have room."""
+        """Record that a call has ended, and admit others. `given`: its answer or failure; None: it was cancelled."""
         now, pace = _now(), self.pace
         if isinstance(given, CallFailure) and is_limited(given):
             patience_s = inf if waiter is None else waiter.patience_s
@@ -102,7 +102,7 @@ class ServerLimiter:
         self._queue.close(INTERRUPTED)
 
     def _decision(self, waiter: Waiter) -> Permit | Failure | Wait:
-        """A permit, or how long the call has to wait, or a Failure if that is too long."""
+        """Return a permit, or how long the call has to wait, or a Failure if that is too long."""
         now = _now()
         if self.pace.paused_until - now > waiter.patience_s:
             last_refusal, wait_s = self._last_refusal, self.pace.paused_until - now
@@ -116,7 +116,7 @@ class ServerLimiter:
         return Wait() if wait is None else Wait(wait)
 
     def _give_back(self, _waiter: Waiter, found: Permit | Failure) -> None:
-        """Nobody waits any more for the call that was let in just now."""
+        """Release the permit of a call that was cancelled just after its admission."""
         if isinstance(found, Permit):
             self.pace.abandon()
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class InterruptibleSleep(Struct):
-    """Those who wait for a time to pass. Used from one event loop."""
+    """Sleeps that end early when the run is interrupted. Used from one event loop."""
 
     _sleeping: set[asyncio.Future[bool]] = set()
     _over: bool = False
 
     async def sleep(self, seconds: float) -> bool:
-        """Wait; returns False if the run was interrupted before the time had passed."""
+        """Sleep; return False if the run was interrupted before the time had passed."""
         if self._over:
             return False
         loop = asyncio.get_running_loop()
@@ -52,12 +52,12 @@ def _wake(future: asyncio.Future[bool], slept: bool) -> None:  # called by the l
 
 
 class CallNews(Struct):
-    """What the calls of one run find out, until the run reports it.
+    """News from the calls of one run, kept until the run reports it.
 
     Attributes:
         stopped: targets that were stopped, with the reason.
-        paused: targets whose server asks for a long wait, with the reason for an earlier retry.
-        limits_calls: a server has refused a call for its limits, since the run last looked.
+        paused: targets whose server asks for a long wait, with the message to report.
+        limits_calls: whether a server has refused a call because of its limits since the last report.
         noticed: called when there is something to report.
     """
 
@@ -82,10 +82,10 @@ class TargetChannel(Struct, frozen=True):
     """Shared state of the calls to one target.
 
     Attributes:
-        limiter: of its server; None: a target on this machine, which needs no limit.
-        networked: it is called over a network, so an attempt that takes too long may be lost.
-        rate_limiter: of its own rate; None if it has none.
-        stop: whether it is stopped.
+        limiter: limiter of its server; None: its calls are not limited, as for a local target.
+        networked: whether it is called over a network, so that an attempt that takes too long may be lost.
+        rate_limiter: limiter of its own rate; None if it has none.
+        stop: whether the target is stopped.
         chance: returns a random number, 0..1.
         answer_spend, embedding_spend: budget of its calls; None if there is no budget, or if they cost nothing.
     """
@@ -102,7 +102,7 @@ class TargetChannel(Struct, frozen=True):
     embedding_spend: TargetSpend | None = None
 
     def note(self, failure: Failure) -> bool:
-        """Whether the target is stopped from now on by this failure, which is then reported."""
+        """Stop the target if the failure requires it, and report that; return whether it was stopped just now."""
         if not self.stop.note(failure):
             return False
         self.news.stopped.append((self.spec.name, failure))
