@@ -33,7 +33,9 @@ from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetReque
 from agentv.registry.fields import Command
 
 CHANGED = "grader-changed"
-_LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
+_DELETE_HINT = (
+    "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
+)
 
 
 class ImportedCode(Struct):
@@ -87,32 +89,32 @@ class SuiteFiles:
     def __init__(self, files: GraderFiles, imported: ImportedCode, own: tuple[str, ...] = ()) -> None:
         self._files = files
         self._loaded = partial(imported.loaded, "grading")
-        self._own = own
+        self._target_directories = own
         self._written: dict[Command, frozenset[str]] = {}
-        self._under_way: Counter[str] = Counter()
-        self._left: dict[str, str | None] = {}
+        self._running: Counter[str] = Counter()
+        self._script_changes: dict[str, str | None] = {}
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
         """Return why the entry must not grade, or None if its files are unchanged or changed only by grading."""
         refused = self._refused(entry)
         if refused is None:
-            self._under_way.update(self._written_by(entry))
+            self._running.update(self._written_by(entry))
         return refused
 
     def end(self, entry: AssertionEntry) -> Failure | None:
         """Check again after grading. A data file that the entry's own script changed meanwhile is accepted."""
         refused = self._refused(entry)
         for path in self._written_by(entry):
-            self._under_way[path] -= 1
+            self._running[path] -= 1
             digest = digest_of(path)
             if digest != self._files.digests.get(path):
-                self._left[path] = digest
+                self._script_changes[path] = digest
         return refused
 
     def notes(self) -> Iterator[str]:
         """Yield a note about files that grading scripts changed."""
-        if self._left:
-            named = ", ".join(sorted(map(shown, self._left)))
+        if self._script_changes:
+            named = ", ".join(sorted(map(shown, self._script_changes)))
             yield f"changed while scripts were grading, so treated as written by them: {named}"
 
     def _written_by(self, entry: AssertionEntry) -> frozenset[str]:
@@ -129,11 +131,13 @@ class SuiteFiles:
         """Whether a file was changed by the entry's own script."""
         if path not in self._written_by(entry):
             return False
-        return self._under_way[path] > 0 or (path in self._left and digest_of(path) == self._left[path])
+        return self._running[path] > 0 or (
+            path in self._script_changes and digest_of(path) == self._script_changes[path]
+        )
 
     def _refused(self, entry: AssertionEntry) -> Failure | None:
-        bearing = [one for one in (entry.assertion, entry.settings) if bears_files(type(one))]
-        found = (path for options in bearing for path in self._changed(options))
+        with_files = [one for one in (entry.assertion, entry.settings) if bears_files(type(one))]
+        found = (path for options in with_files for path in self._changed(options))
         changed = next((path for path in found if not self._is_written(entry, path)), None)
         return None if changed is None else _failure(changed)
 
@@ -141,8 +145,8 @@ class SuiteFiles:
         found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)
         for root, path in found:
             # files that a target writes in its directory are answers, except code that the entry itself names
-            is_answer = path.startswith(self._own) and not (path == root and is_code(root))
-            if not (self._own and is_answer):
+            is_answer = path.startswith(self._target_directories) and not (path == root and is_code(root))
+            if not (self._target_directories and is_answer):
                 yield path
         if self._files.reread:
             yield from (path for path in files_behind(options, self._files.search) if path in self._files.reread)
@@ -189,7 +193,7 @@ def _differs(path: str, known: Mapping[str, str], loaded: Callable[[str], set[st
 
 def _failure(path: str) -> Failure:
     message = f"{shown(path)} was changed during the run and is not used"
-    return Failure(CHANGED, message if is_code(path) else f"{message}; {_LEFT}")
+    return Failure(CHANGED, message if is_code(path) else f"{message}; {_DELETE_HINT}")
 
 
 class UnchangedTarget:

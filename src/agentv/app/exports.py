@@ -145,7 +145,7 @@ def known_suffixes() -> list[str]:
     return [*EXPORTS, *known(EXPORT_FORMATS), *report_suffixes()]
 
 
-_OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
+_RUN_FILES = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
 """Files of a run directory, which an export must not replace."""
 
 
@@ -230,12 +230,12 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
     """
     _renderer(suffix or path.suffix, path)
     inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
-    there = is_directory(str(path.parent))
-    if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
+    parent_exists = is_directory(str(path.parent))
+    if path.name in _RUN_FILES and (inside or (parent_exists and (path.parent / RUN).is_file())):
         raise UsageError(f"{path} is one of the run's own files", "give the export another name")
-    if inside and not there:
+    if inside and not parent_exists:
         return  # the run creates its directory
-    if not there:
+    if not parent_exists:
         raise UsageError(f"cannot write {path}: the directory {path.parent} does not exist", f"mkdir -p {path.parent}")
     check_place(path)
 

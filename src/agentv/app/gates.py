@@ -45,7 +45,7 @@ class _Planned(Struct, frozen=True):
             suite, case = trial.suite, trial.case
             yield (self.base.named(suite.name, self._path(suite)), case.id, case.prompt_id), trial
 
-    def placed(self) -> Iterator[tuple[CaseId, Hashable, Trial]]:
+    def grouped(self) -> Iterator[tuple[CaseId, Hashable, Trial]]:
         """Yield each trial with its case and its group of dependent cases.
 
         A group joins cases of one cluster and cases that depend on each other. A case with several prompts is drawn
@@ -53,33 +53,35 @@ class _Planned(Struct, frozen=True):
         """
         groups = Groups()
         for identity, trial in self.cases():
-            groups.join(cluster_of(TrialCluster.of(trial, self._path(trial.suite))), self._places(identity, trial))
+            groups.join(
+                cluster_of(TrialCluster.of(trial, self._path(trial.suite))), self._dependent_cases(identity, trial)
+            )
         for identity, trial in self.cases():
-            yield identity, groups.of(self._places(identity, trial)[0]), trial
+            yield identity, groups.of(self._dependent_cases(identity, trial)[0]), trial
 
-    def _places(self, identity: CaseId, trial: Trial) -> list[ClusterId]:
+    def _dependent_cases(self, identity: CaseId, trial: Trial) -> list[ClusterId]:
         """Return the case of a trial, and the cases that it depends on."""
         link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
         home = (self._path(trial.suite), trial.suite.name)
         return [("", *home, case) for case in (identity[1], *(link.needs if link is not None else ()))]
 
-    def paired(self) -> dict[CaseId, Bounds]:
+    def base_rates(self) -> dict[CaseId, Bounds]:
         """Return the pass rates in the base of the cases that are unedited since.
 
         Raises:
             UsageError: the runs have different thresholds for a case.
         """
         found: dict[CaseId, Bounds] = {}
-        unlike: list[str] = []
+        differing: list[str] = []
         for identity, trial in self.cases():
             before = self.base.cases.get(identity)
             if identity in found or before is None or before.sha256 != trial.case.sha256:
                 continue
             found[identity] = before.bounds
             if before.threshold != trial.threshold:
-                unlike.append(f"'{trial.case.id}': {before.threshold:g} there, {trial.threshold:g} here")
-        if unlike:
-            what = f"{plural(len(unlike), 'case')} of {self.base.run_id} had another threshold ({unlike[0]})"
+                differing.append(f"'{trial.case.id}': {before.threshold:g} there, {trial.threshold:g} here")
+        if differing:
+            what = f"{plural(len(differing), 'case')} of {self.base.run_id} had another threshold ({differing[0]})"
             raise UsageError(
                 what, "pass rates with different thresholds cannot be compared: use the same threshold in both runs"
             )
@@ -93,7 +95,7 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
     """Return the trials in the random order to run them in, or None without `--against`.
 
     Args:
-        settings: of the run, as returned by `resolved`.
+        settings: of the run, as returned by `with_base_id`.
         plan: the trials to run.
         root: absolute path of the repository root.
         results: the directory that contains `.agentv/results`.
@@ -108,7 +110,7 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
     planned = _Planned(plan, read_base(settings.against, results), root)
     seed = settings.seed if settings.seed is not None else int.from_bytes(os.urandom(4))
     bets = PairedBets(settings.alpha or DEFAULT_ALPHA, settings.margin or 0.0)
-    draws = Draws(planned.placed(), planned.paired(), bets, planned.base.run_id, seed)
+    draws = Draws(planned.grouped(), planned.base_rates(), bets, planned.base.run_id, seed)
     if not draws.cases:
         what = f"{planned.base.run_id} and this run have no unedited case in common"
         suites = sorted({suite for suite, _, _ in planned.base.cases})
@@ -117,7 +119,7 @@ def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Dr
     return draws
 
 
-def resolved(settings: EvalSettings, results: Path) -> EvalSettings:
+def with_base_id(settings: EvalSettings, results: Path) -> EvalSettings:
     """Replace `--against last` by the id of the last run; when this run is resumed, it is the last run itself."""
     if settings.against != "last":
         return settings
@@ -290,7 +292,7 @@ def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int
     """
     minimums = suite.skill_minimums or SkillMinimums()
     found = [one for one in activations if one.suite == suite.name]
-    checked = [shown for one in found for shown in (*_checked(one, minimums), *_undecided(one, minimums))]
+    checked = [shown for one in found for shown in (*_measured(one, minimums), *_untolerated(one, minimums))]
     below = [shown for shown, reached, _ in checked if not reached]
     if not checked or below:
         why = "; ".join(below) or "no query was judged"
@@ -303,7 +305,7 @@ def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int
     return GateResult("activation", suite.name, True, f"every skill reaches {needed}", warning, failed)
 
 
-def _checked(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
+def _measured(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
     """Yield each required measure as text, whether it is reached, and whether the lower end of its interval is, too."""
     who = " ".join(one for one in (found.target, found.variant) if one)
     for skill in found.skills:
@@ -318,7 +320,7 @@ def _checked(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, 
             yield shown, measure.value >= least, measure.interval[0] >= least
 
 
-def _undecided(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
+def _untolerated(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
     """Yield a text, False, False for each kind of mistake that no minimum tolerates."""
     wrong = found.judged - found.right
     missed = sum(skill.false_negatives for skill in found.skills)

@@ -44,7 +44,7 @@ def list_plugins() -> tuple[ListedPlugin, ...]:
 def list_extensions() -> tuple[ListedPlugin, ...]:
     """Return agentv's own extensions, by name."""
     added = owners()
-    shown = [kind for kind in kinds() if kind not in _UNSEEN]
+    shown = [kind for kind in kinds() if kind not in _HIDDEN_KINDS]
     return tuple(
         ListedPlugin(
             "extension",
@@ -62,7 +62,7 @@ def list_extensions() -> tuple[ListedPlugin, ...]:
     )
 
 
-_UNSEEN = {BESIDE_RUNS, COMMAND_SECTIONS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SIGNS}
+_HIDDEN_KINDS = {BESIDE_RUNS, COMMAND_SECTIONS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SIGNS}
 """Kinds whose names users never write."""
 
 

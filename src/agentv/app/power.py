@@ -17,9 +17,9 @@ from agentv.stats.intervals.means import MeanInterval
 from agentv.stats.power import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan, Noise, split
 from agentv.stats.samples.case_samples import mean_disagreement
 
-MOST_APART = 0.98
+MAX_DEVIATION_SHARE = 0.98
 """Largest standard deviation taken from a run, as a share of the maximum for the mean, which `--rate` may change."""
-USUAL_CORRELATION = 0.3
+DEFAULT_CORRELATION = 0.3
 """Intra-cluster correlation to assume if it is not known."""
 
 
@@ -75,7 +75,7 @@ class Pilot(PilotShown, frozen=True):
         return self.pass_rate if 0 < passed < judged else None
 
     @property
-    def nearest_rate(self) -> float:
+    def assumed_rate(self) -> float:
         """The rate to assume if all or none passed: as if half of one additional case had had the other result."""
         return (self.cases + 0.5) / (self.cases + 1) if self.trials[0] else 0.5 / (self.cases + 1)
 
@@ -99,9 +99,9 @@ def plan(request: PlanRequest) -> PlanShown:
     _check(request)
     pilot = None if request.earlier is None else _pilot(request.earlier)
     usual = Assumptions()
-    guessed = usual.rate if pilot is None or pilot.rate is not None else pilot.nearest_rate
-    rate, rate_from = _first(request.rate, pilot.rate if pilot else None, guessed)
-    alike, alike_from = _first(request.alike, pilot.alike if pilot else None, usual.alike)
+    guessed = usual.rate if pilot is None or pilot.rate is not None else pilot.assumed_rate
+    rate, rate_from = _preferred(request.rate, pilot.rate if pilot else None, guessed)
+    alike, alike_from = _preferred(request.alike, pilot.alike if pilot else None, usual.alike)
     shared = usual.shared if request.shared is None else request.shared
     if request.detect is not None and request.detect > max(rate, 1 - rate):
         what = f"--detect {request.detect:g}: a pass rate of {rate:g} cannot drop or rise that far"
@@ -116,7 +116,7 @@ def plan(request: PlanRequest) -> PlanShown:
             f"--deviation below {most:.3g}",
         )
     if deviation is None and pilot is not None and pilot.deviation is not None:
-        deviation = min(pilot.deviation, MOST_APART * most)
+        deviation = min(pilot.deviation, MAX_DEVIATION_SHARE * most)
     size = request.cluster_size
     if size is None:
         size = 1 if pilot is None else round(pilot.cases / pilot.clusters)
@@ -124,7 +124,7 @@ def plan(request: PlanRequest) -> PlanShown:
     if icc is None and pilot is not None:
         icc = pilot.correlation
     if icc is None:
-        icc = USUAL_CORRELATION
+        icc = DEFAULT_CORRELATION
     margin, correlation = request.margin or 0.0, icc if size > 1 else 0.0
     assumed = Assumptions(rate, alike, shared, request.alpha, request.power, margin, size, correlation, deviation)
     planned = ComparisonPlan(cases, repeat, assumed)
@@ -132,7 +132,7 @@ def plan(request: PlanRequest) -> PlanShown:
     return PlanShown(planned, request.detect, pilot, rate_from, alike_from, sized)
 
 
-def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
+def _preferred(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
     """Return the given value, else the one found in a run, else the guess, with its source."""
     if given is not None:
         return given, "given"

@@ -63,7 +63,7 @@ class Examined(Struct, frozen=True):
         suite: its exam; None if it has none or an invalid one.
         log: the rows that can be read.
         diagnostics: all problems, except those with the evidence for its status.
-        unfounded: problems with the evidence for its status.
+        evidence_problems: problems with the evidence for its status.
         now: path → sha256 of the exam's current files and of the targets of its latest evidence; empty if the exam
             cannot be read.
     """
@@ -72,7 +72,7 @@ class Examined(Struct, frozen=True):
     suite: Suite | None
     log: Log
     diagnostics: tuple[Diagnostic, ...]
-    unfounded: tuple[Diagnostic, ...] = ()
+    evidence_problems: tuple[Diagnostic, ...] = ()
     now: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -105,18 +105,18 @@ class Examiner:
             log = read_log(prompt.directory)
         except StoreError as error:
             log = Log(diagnostics=(Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),))
-        own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *log.diagnostics]
+        own = [*prompt.diagnostics, *self._check_files(prompt, exam, suite), *log.diagnostics]
         # comments in these files suppress warnings; for the exam's own, its reader has done so
         marked = {}
         for path in {one.span.file for one in own if one.span is not None and one.severity == "warning"}:
             if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
                 marked[path] = data
-        heard = without_ignored(own, marked, reported=()) if marked else own
-        diagnostics = (*heard, *found)
+        remaining = without_ignored(own, marked, reported=()) if marked else own
+        diagnostics = (*remaining, *found)
         now = self._now(prompt, suite, log.rows)
-        unfounded = tuple(_unfounded(prompt, log.rows, now)) if suite is not None else ()
+        evidence_problems = tuple(_evidence_problems(prompt, log.rows, now)) if suite is not None else ()
         ordered = sorted(diagnostics, key=lambda one: one.order)
-        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), unfounded, now)
+        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), evidence_problems, now)
 
     def _now(self, prompt: LibraryPrompt, suite: Suite | None, rows: Sequence[ExamRow]) -> Mapping[str, str]:
         if suite is None or suite.exam is None:
@@ -134,7 +134,7 @@ class Examiner:
         suite = reader.read()
         return suite, reader.diagnostics
 
-    def _files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
+    def _check_files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
         """Yield problems with missing and unused files."""
         text = prompt_file_of(prompt.directory)
         at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
@@ -148,11 +148,11 @@ class Examiner:
             yield Diagnostic(
                 "missing-file", "this prompt has no exam: there is no eval.yml in its directory", at or None
             )
-            yield from self._text(prompt)
+            yield from self._check_text(prompt)
         if suite is not None and suite.exam is not None:
-            yield from strange_files(prompt.directory, suite.exam.texts)
+            yield from unused_files(prompt.directory, suite.exam.texts)
 
-    def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
+    def _check_text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
         """Yield problems with the text of a prompt without an exam; otherwise, loading the exam reports them."""
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
@@ -174,7 +174,7 @@ def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Dia
     first: dict[str, LibraryPrompt] = {}
     for prompt in prompts:
         own = examiner.examine(prompt)
-        all_found = [*own.diagnostics, *own.unfounded]
+        all_found = [*own.diagnostics, *own.evidence_problems]
         other = first.setdefault(prompt.id, prompt)
         if other is not prompt:
             span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
@@ -196,7 +196,7 @@ def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[
             yield Diagnostic("status-too-low", message, _at_status(prompt))
 
 
-def _unfounded(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _evidence_problems(prompt: LibraryPrompt, rows: Sequence[ExamRow], now: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a prompt's status lacks evidence, or its evidence is outdated."""
     status, at = prompt.meta.status, _at_status(prompt)
     if status == "draft":
@@ -224,12 +224,12 @@ EXAMPLES = "examples"
 """Directory with a subdirectory for each set of inputs."""
 
 _INPUTS = ("inputs.yml", "inputs.yaml")
-_OURS = frozenset({*PROMPT_FILES, *EXAM_FILES, META})
-_PAPERS = ("readme", "license", "licence", "changelog", "notice", "skill.md", "todo", "notes")
+_KNOWN_FILES = frozenset({*PROMPT_FILES, *EXAM_FILES, META})
+_DOCUMENT_NAMES = ("readme", "license", "licence", "changelog", "notice", "skill.md", "todo", "notes")
 """Lowercase beginnings of the names of documents that may lie beside a prompt without a warning."""
 
 
-def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
+def unused_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]:
     """Yield a warning for each file of a prompt that is not read by agentv or the exam, and for unused inputs.
 
     Files in directories other than `examples` are ignored: they belong to the author.
@@ -241,9 +241,14 @@ def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]
     with os.scandir(directory) as entries:
         names = sorted(one.name for one in entries if one.is_file())
     for name in names:
-        if name in _OURS or name in read or name.startswith((".", "_")) or name.lower().startswith(_PAPERS):
+        if (
+            name in _KNOWN_FILES
+            or name in read
+            or name.startswith((".", "_"))
+            or name.lower().startswith(_DOCUMENT_NAMES)
+        ):
             continue
-        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a separate directory"
+        hint = did_you_mean(name, [*_KNOWN_FILES, *_INPUTS]) or "keep your own files in a separate directory"
         at = _top(os.path.join(directory, name))  # noqa: PTH118  # fast, for thousands of prompts
         yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
     yield from _unused_inputs(directory, read)
@@ -382,7 +387,7 @@ def shown_prompt(examined: Examined) -> ShownPrompt:
         cases=(tuple(case.id for case in suite.cases if not case.asks_judge) if suite is not None else ()),
         queries={case.removeprefix("trigger: "): should for case, should in queries.items()},
         exam_rows=examined.log.rows,
-        findings=len(examined.diagnostics) + len(examined.unfounded),
+        findings=len(examined.diagnostics) + len(examined.evidence_problems),
         gate=gate_of(examined),
     )
 

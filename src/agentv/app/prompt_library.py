@@ -267,7 +267,7 @@ PromptFormat = Literal["xml", "md", "txt"]
 
 _SHIPPED = Path(__file__).parent / "new_prompt"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PLACE_OF_ID = "PROMPT_ID"
+_ID_PLACEHOLDER = "PROMPT_ID"
 
 
 def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
@@ -290,7 +290,10 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
             raise UsageError(f"the id '{name}' is already used by {shown(prompt.directory)}", "choose another id")
     files = _files(directory, form)
     return make(
-        {path: (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_PLACE_OF_ID, name) for path, shipped in files}
+        {
+            path: (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_ID_PLACEHOLDER, name)
+            for path, shipped in files
+        }
     )
 
 

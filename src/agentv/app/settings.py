@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The built-in executor, which runs trials on this machine."""
 
-Whole = Annotated[int, Between(1)]
+PositiveInt = Annotated[int, Between(1)]
 
 
 class Subject(RunKeys, frozen=True, kw_only=True):
@@ -75,13 +75,13 @@ class Subject(RunKeys, frozen=True, kw_only=True):
         return f"{type(self).__name__}({', '.join(self.paths)})"
 
     @property
-    def asked_targets(self) -> tuple[str, ...]:
+    def requested_targets(self) -> tuple[str, ...]:
         """Targets from the command line, else the one from the environment."""
         named = self._in_environment("targets")
         return self.targets or ((named,) if named else ())
 
     @property
-    def asked_judge(self) -> str | None:
+    def requested_judge(self) -> str | None:
         """Judge from the command line, else from the environment."""
         return self.judge or self._in_environment("judge") or None
 
@@ -134,11 +134,11 @@ class Selection(Output, frozen=True, kw_only=True):
     exclude_tags: Annotated[
         tuple[str, ...], Resumed(), Flag("--exclude-tag", "Skip cases with this tag. Repeatable.", "TAG")
     ] = ()
-    limit: Annotated[Whole | None, Resumed(), Flag("--limit", "Run at most N cases of each suite.", "N", MOST_USED)] = (
-        None
-    )
+    limit: Annotated[
+        PositiveInt | None, Resumed(), Flag("--limit", "Run at most N cases of each suite.", "N", MOST_USED)
+    ] = None
     sample: Annotated[
-        Whole | None, Resumed(), Flag("--sample", "Run N cases, drawn at random from all suites.", "N")
+        PositiveInt | None, Resumed(), Flag("--sample", "Run N cases, drawn at random from all suites.", "N")
     ] = None
     prompts: Annotated[
         tuple[str, ...], Resumed(), Flag("--prompt", "Run only this prompt, by its id or label. Repeatable.", "NAME")
@@ -164,10 +164,10 @@ class Selection(Output, frozen=True, kw_only=True):
 
     @property
     def narrows(self) -> bool:
-        """Whether `chooses` may exclude a case."""
+        """Whether `selects` may exclude a case."""
         return self.filter is not None or bool(self.tags or self.exclude_tags)
 
-    def chooses(self, case: Case) -> bool:
+    def selects(self, case: Case) -> bool:
         """Whether a case is selected. Cases that one entry expands to can be selected by that entry's id."""
         if self.filter is not None and not any(
             _matches(one, pattern) for one in _names_of(case) for pattern in self.filters
@@ -200,7 +200,7 @@ class Selection(Output, frozen=True, kw_only=True):
             raise UsageError(what, "add --seed S")
 
 
-def shard_of(text: str) -> tuple[int, int]:
+def parse_shard(text: str) -> tuple[int, int]:
     """Parse a shard `I/N` into its two numbers.
 
     Raises:
@@ -247,9 +247,9 @@ class Sampling(Inputs, frozen=True, kw_only=True):
 
     section: ClassVar[str] = STATISTICS
 
-    repeat: Annotated[Whole | None, Resumed(), Flag("--repeat", "Number of samples for each case.", "N", MOST_USED)] = (
-        None
-    )
+    repeat: Annotated[
+        PositiveInt | None, Resumed(), Flag("--repeat", "Number of samples for each case.", "N", MOST_USED)
+    ] = None
     threshold: Annotated[
         float | None, Between(0, 1), Resumed(), Flag("--threshold", "Minimum score for every case to pass.", "X")
     ] = None

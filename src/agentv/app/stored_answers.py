@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.app.planning.answer_sources import answer_cache
 from agentv.app.planning.preparation import Prepared, budget_of, prepare, workers_of
-from agentv.app.planning.resume import as_begun, recorded_settings
+from agentv.app.planning.resume import recorded_settings, with_recorded_settings
 from agentv.app.results.stored import StoredRun
 from agentv.app.settings import EvalSettings, environment_variables
 from agentv.app.wiring import Answers, Connections
@@ -98,7 +98,7 @@ def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None
     )
     in_record = environment_variables().values()  # `run.json` has the values that the run used
     env = {name: value for name, value in settings.process_env.items() if name not in in_record}
-    settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
+    settings = with_recorded_settings(replace(settings, process_env=env), recorded, run.run_id)
     settings = replace(settings, against=None, margin=None, until=None, alpha=None)
     return prepare(settings if settings.sample is not None else replace(settings, seed=None))
 

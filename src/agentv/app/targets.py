@@ -143,12 +143,12 @@ def _checked(
         announce(models, agents)
     outcomes = iter(check_all(called, found.env, request.timeout_s))
     return tuple(
-        replace(target, check=next(outcomes) if spec else _impossible(target, entry))
+        replace(target, check=next(outcomes) if spec else _uncallable(target, entry))
         for target, spec, entry in zip(targets, specs, found.entries, strict=True)
     )
 
 
-def _impossible(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
+def _uncallable(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
     """Return the outcome of a target that cannot be called."""
     if target.problem is not None:
         return CheckOutcome("failed", None, target.problem_code or _EXTRA, target.problem, target.fix)
@@ -176,7 +176,7 @@ def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
 
 
 QUESTION = "Reply with OK."
-FEWEST_TOKENS = 16
+CHECK_TOKENS = 16
 """Maximum tokens of a test call's answer: the smallest limit that every model API accepts."""
 
 _CUT_SHORT = "max_tokens or model output limit"
@@ -217,11 +217,11 @@ async def _check(
     if spec.calls == "nothing":
         return CheckOutcome("untried", message="it answers without a server")
     if spec.is_agent:
-        return await _turn(connections, called, env, timeout_s)
+        return await _check_agent(connections, called, env, timeout_s)
     settings: Any = spec.settings
     known = {one.name for one in fields(settings)}
-    fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
-    cheapest = dataclasses.replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
+    minimal = {"max_tokens": CHECK_TOKENS, "thinking": None}
+    cheapest = dataclasses.replace(settings, **{name: minimal[name] for name in minimal.keys() & known})
     target = connections.target(replace(spec, settings=cheapest, retry=Retry(max_retries=0)))
     began = time.monotonic()
     answer = await _call_target(target, spec, env, timeout_s)
@@ -230,8 +230,12 @@ async def _check(
         spec.allow_empty or answer.messages or shows_text(answer.output or "")
     ):
         answer = no_answer(answer)
-    is_cut = hasattr(spec.settings, "max_tokens")  # the limit can be too small for a reasoning model
-    if isinstance(answer, TargetResponse) or _CUT_SHORT in answer.message or (is_cut and answer.code == "empty-output"):
+    has_token_limit = hasattr(spec.settings, "max_tokens")  # the limit can be too small for a reasoning model
+    if (
+        isinstance(answer, TargetResponse)
+        or _CUT_SHORT in answer.message
+        or (has_token_limit and answer.code == "empty-output")
+    ):
         return CheckOutcome("ok", took)
     return _failed(answer, took, called, env)
 
@@ -242,13 +246,13 @@ def _failed(
     secrets = {*called.spec.secrets, *environment_secrets({**env, **called.spec.env})}
     status = why.status if isinstance(why, CallFailure) else None
     if status in (401, 403):
-        fix: str | None = _of_keys(called)
+        fix: str | None = _key_advice(called)
     else:
-        fix = _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(why.code)
+        fix = _STATUS_FIXES.get(status or 0) or _FIXES.get(why.code)
     return CheckOutcome("failed", took, why.code, Redactor(secrets).redact(why.message), fix, agent)
 
 
-async def _turn(
+async def _check_agent(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
     """Run one turn of an agent as in a run: in an empty workspace, sandboxed, with model calls through the gateway."""
@@ -294,7 +298,7 @@ async def _call_target(
     return await in_time(given, Deadline(timeout_s), code="target-raised", what=what, missing="answer")
 
 
-def _of_keys(called: CheckedTarget) -> str:
+def _key_advice(called: CheckedTarget) -> str:
     """Return what to do when a server answers 401 or 403."""
     settings: Any = called.spec.settings
     if not hasattr(settings, "api_key"):
@@ -311,7 +315,7 @@ def _of_keys(called: CheckedTarget) -> str:
     return f"the key was refused: check {where}, and that 'base_url' is the key's server"
 
 
-_FIXES_OF_STATUS: Mapping[int, str] = {
+_STATUS_FIXES: Mapping[int, str] = {
     404: "no such model or path: check 'model' and 'base_url'",
     429: "the rate limit is reached, or the account has no credit",
 }

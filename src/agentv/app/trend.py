@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.compare.gathering import cases_of, differences
-from agentv.app.compare.matching import ChosenCases, Common, KeyedCases, Matched, match, shared_names
+from agentv.app.compare.matching import ChosenCases, KeyedCases, Matched, SharedValues, match, shared_names
 from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
@@ -117,7 +117,7 @@ def trend(
     for place, run in enumerate(whole[first:], first):
         found.append(series.run(run, whole[place - 1] if found else None, place))
     if not found:
-        raise _nothing(suite, target, runs, left_out, results)
+        raise _no_runs_error(suite, target, runs, left_out, results)
     pinned = [one for one in pinned_runs(results) if one in {run.run_id for run in whole}]
     baseline = pinned[-1] if pinned else found[0].run_id
     return Trend(
@@ -195,7 +195,7 @@ class _Series:
 
     def __init__(self, suite: str, target: str, measure: Followed) -> None:
         self._suite, self._target, self._measure = suite, target, measure
-        self._common = Common()
+        self._common = SharedValues()
         self._read: tuple[_Run, KeyedCases] | None = None
 
     def run(self, run: _Run, before: _Run | None, position: int) -> TrendRun:
@@ -274,12 +274,12 @@ class _Series:
         }
         if parts := ", ".join(f"{number} {what}" for what, number in counts.items() if number):
             yield f"cases: {parts}; these are not compared"
-        if self._set_up(before) != self._set_up(run):
+        if self._target_settings(before) != self._target_settings(run):
             yield "other settings of the target"
         yield from differences(before.record, run.record)
         yield from matched.settings.notes()
 
-    def _set_up(self, run: _Run) -> Any:
+    def _target_settings(self, run: _Run) -> Any:
         named = [one for one in objects_in(run.record.get("suites")) if one.get("name") == self._suite]
         return [one for of in named for one in objects_in(of.get("targets")) if one.get("name") == self._target]
 
@@ -295,7 +295,7 @@ def _only_target(suite: str, runs: Sequence[_Run]) -> str:
     return targets[0]
 
 
-def _nothing(
+def _no_runs_error(
     suite: str, target: str, runs: Sequence[_Run], left_out: Sequence[LeftOutRun], results: Path
 ) -> UsageError:
     where = shown(str(results))

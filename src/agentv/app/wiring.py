@@ -182,8 +182,7 @@ class Connections:
 
         checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
         env = {**suite.env, **spec.env}
-        looks = spec.is_agent
-        timeout_s = spec.timeout_s or (AGENT_JUDGE_TIMEOUT_S if looks else JUDGE_TIMEOUT_S)
+        timeout_s = spec.timeout_s or (AGENT_JUDGE_TIMEOUT_S if spec.is_agent else JUDGE_TIMEOUT_S)
         target = through(checked)
         return TargetJudge(target, spec.name, model=spec.model, timeout_s=timeout_s, env=env, own_env=spec.env)
 
@@ -220,7 +219,7 @@ class Connections:
         """Return notes about changed files, model calls outside the gateway, and failures after the last trial."""
         found = (note for one in self._checks.values() if one is not None for note in one.notes())
         # agents whose model calls could go through the gateway, but do not
-        without = (
+        outside_gateway = (
             f"'{spec.name}': no API key is known, so its model calls do not pass the gateway"
             for spec in self._kept
             if isinstance(spec, TargetSpec) and spec.upstream is None
@@ -229,7 +228,7 @@ class Connections:
         )
         failures = self.works.failures if "works" in vars(self) else ()
         failed = (f"after the last trial: {failure.message} [{failure.code}]" for failure in failures)
-        return tuple(dict.fromkeys((*found, *without, *failed)))
+        return tuple(dict.fromkeys((*found, *outside_gateway, *failed)))
 
     async def close(self) -> None:
         """Close every connection, process and thread."""
@@ -310,7 +309,7 @@ class GuardedTarget:
         """Return the plugin's answer, or a Failure if it raises or returns another type."""
         try:
             given = (
-                self._begun(request) if self._is_coroutine else await self._executor.call(partial(self._begun, request))
+                self._call(request) if self._is_coroutine else await self._executor.call(partial(self._call, request))
             )
             with foreign_code(RAISED, self._what):
                 found: object = await given if inspect.isawaitable(given) else given
@@ -326,7 +325,7 @@ class GuardedTarget:
         returned = f"and returned {type(found).__name__}"
         return Failure("bad-answer", f"{self._what}: answer() must return a TargetResponse or a Failure, {returned}")
 
-    def _begun(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+    def _call(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         with foreign_code(RAISED, self._what):
             return self._target.answer(request)
 

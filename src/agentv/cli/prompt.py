@@ -241,7 +241,7 @@ def promote_command(
         examined = examiner.examine(prompt)
         one = promote(examined, to, dry_run=dry_run)
         if not one.gate.open:
-            own = examined.unfounded if one.gate.to is None else ()
+            own = examined.evidence_problems if one.gate.to is None else ()
             print_diagnostics((*examined.diagnostics, *own))
         done.append(replace(one, evidence=covered_by(examined)) if explain else one)
     _print(done, as_json=as_json)

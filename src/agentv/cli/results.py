@@ -144,7 +144,7 @@ def delete_command(runs: tuple[str, ...], older_than: timedelta | None, keep: in
             "no runs selected: give run ids, or use --older-than and --keep", "list them with agentv results list"
         )
     selected = named_runs(runs) if runs else runs_by_age(older_than, keep or 0, datetime.now(UTC))
-    for why in selected.passed_over:
+    for why in selected.not_deleted:
         click.echo(safe(why), err=True)
     if not selected.paths:
         click.echo("no runs to delete")

@@ -137,7 +137,7 @@ def needs_trust(path: Path, process_env: Mapping[str, str], *, allow_outside: bo
     return False
 
 
-def trusting(head: Mapping[str, Node]) -> dict[str, Node]:
+def with_trust(head: Mapping[str, Node]) -> dict[str, Node]:
     """Return the keys of a suite with `run.trust_data` set."""
     run = head.get(_RUN)
     own = run.items if isinstance(run, MapNode) else {}
@@ -190,7 +190,7 @@ def convert(
         cases=[_moved(case, paths, directory) for case in cases],
     )
     if to == "csv" and _runs_code(authored, source, out, request):
-        authored = replace(authored, head=trusting(authored.head))
+        authored = replace(authored, head=with_trust(authored.head))
         before = replace(before, run=replace(before.run, trust_data=True))
     with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
         try:
@@ -265,12 +265,12 @@ def _moved(case: MapNode, paths: FoundPaths, directory: Path) -> MapNode:
     return moved
 
 
-def _whole(authored: Authored) -> Mapping[str, Node]:
+def _all_nodes(authored: Authored) -> Mapping[str, Node]:
     return {**authored.head, authored.tests: ListNode(list(authored.cases), NOWHERE)}
 
 
 def _yaml(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
-    return {out or stem.with_name(f"{stem.name}.eval.yaml"): yaml_text(_whole(authored))}
+    return {out or stem.with_name(f"{stem.name}.eval.yaml"): yaml_text(_all_nodes(authored))}
 
 
 def _jsonl(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
@@ -296,7 +296,7 @@ def _python(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]
     path = out or stem.with_name(f"{stem.name}{_PYTHON}")
     if not path.name.endswith(_PYTHON):
         raise UsageError(f"{path} must end in {_PYTHON}")
-    return {path: python_text(_whole(authored))}
+    return {path: python_text(_all_nodes(authored))}
 
 
 _WRITERS: Mapping[Format, Callable[[Authored, Path, Path | None], dict[Path, str]]] = {
@@ -379,7 +379,7 @@ def convert_document(
     path = out or source.with_name(_name_for(source))
     moved = paths.moved(heads[-1], path.absolute().parent)
     items = {key: node for key, node in moved.items.items() if key != "exam"} if isinstance(moved, MapNode) else {}
-    items = trusting(items) if trusts else items
+    items = with_trust(items) if trusts else items
     original = source.read_bytes()
     root = read_yaml(str(source.absolute()), original, Report()).value
     text = yaml_text(items)

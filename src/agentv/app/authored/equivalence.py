@@ -48,10 +48,10 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
     """
     messages, reference = _pathless(case.input), _pathless(case.expected_output)
     turns = [
-        (_pathless(turn.input), turn.criteria, _pathless(turn.expected_output), _graded(turn.assertions))
+        (_pathless(turn.input), turn.criteria, _pathless(turn.expected_output), _fingerprints(turn.assertions))
         for turn in case.turns
     ]
-    facts = (messages, reference, case.vars, case.metadata, _graded(case.assertions), turns)
+    facts = (messages, reference, case.vars, case.metadata, _fingerprints(case.assertions), turns)
     bare = structs.replace(
         case,
         input=messages,
@@ -70,7 +70,7 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
     return bare, _encode(facts)
 
 
-def _graded(entries: Iterable[AssertionEntry]) -> list[Any]:
+def _fingerprints(entries: Iterable[AssertionEntry]) -> list[Any]:
     return [fingerprint(entry) for entry in entries]
 
 
@@ -78,12 +78,12 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(
         message
         if isinstance(message.content, str) or not isinstance(message.content, tuple)
-        else structs.replace(message, content=tuple(_found(block) for block in message.content))
+        else structs.replace(message, content=tuple(_with_resolved_path(block) for block in message.content))
         for message in messages
     )
 
 
-def _found(block: Any) -> Any:
+def _with_resolved_path(block: Any) -> Any:
     """Return a block with the resolved path of its file as its value, if it has a file."""
     path = block.path if isinstance(block, FileBlock | ImageBlock | DocumentBlock) else None
     return block if path is None else structs.replace(block, value=path)

@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fewer, write_all
-from agentv.app.planning.default_paths import copied, eval_files_in, project_files, refuse_place
+from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fixed_counts, write_all
+from agentv.app.planning.default_paths import check_output, copy_project, eval_files_in, project_files
 from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.loading.load import check_file, load
@@ -72,9 +72,9 @@ def convert_project(source: Path, out: Path | None, process_env: Mapping[str, st
     with ExitStack() as undo:
         excluded: tuple[str, ...] = ()
         if out is not None:
-            refuse_place(source, out)
-            excluded = copied(source, out, undo)
-        done = _Project(process_env, directory=out or source).converted(excluded, whole=out is None)
+            check_output(source, out)
+            excluded = copy_project(source, out, undo)
+        done = _Project(process_env, directory=out or source).converted(excluded, all_or_nothing=out is None)
         undo.pop_all()
     return done
 
@@ -84,8 +84,8 @@ class _Project(Rewriting, kw_only=True):
 
     directory: Path
 
-    def converted(self, excluded: tuple[str, ...], *, whole: bool) -> ConvertedProject:
-        """Rewrite the files and write them. With `whole`, write nothing if a file is invalid."""
+    def converted(self, excluded: tuple[str, ...], *, all_or_nothing: bool) -> ConvertedProject:
+        """Rewrite the files and write them. With `all_or_nothing`, write nothing if a file is invalid."""
         wrong: list[Diagnostic] = []
         found = eval_files_in(self.directory, self.process_env)
         files = [path for path in found if by_name(path) is None]  # files of other tools have their own spellings
@@ -97,17 +97,17 @@ class _Project(Rewriting, kw_only=True):
         shared = project_files(self.directory)
         for path in shared:
             errors = self.errors(path)
-            self.faults[path] = len(errors)
+            self.error_counts[path] = len(errors)
             wrong += errors
         wrong = [*dict.fromkeys(one for one in wrong if one.severity == "error")]
-        if whole and wrong:
+        if all_or_nothing and wrong:
             count = len(files)
-            invalid = count - len(self.meant)
+            invalid = count - len(self.meanings)
             return ConvertedProject(self.directory, {}, count, invalid, {}, (), (), tuple(wrong), (), written=False)
-        paths = [*self.meant, *shared]
+        paths = [*self.meanings, *shared]
         before = self._renames(paths)
         self.rename_in_place(before)
-        self._restate(paths)
+        self._rewrite_one_by_one(paths)
         dropped = self._drop(paths)
         write_all(self.edits)
         self.known = {}
@@ -115,12 +115,12 @@ class _Project(Rewriting, kw_only=True):
         left = tuple(found for found in after if found.rename is not None)
         return ConvertedProject(
             directory=self.directory,
-            files={self._shown(path): count for path, count in fewer(before, left).items()},
+            files={self._shown(path): count for path, count in fixed_counts(before, left).items()},
             count=len(files),
-            invalid=len(files) - len(self.meant),
+            invalid=len(files) - len(self.meanings),
             dropped=dropped,
             left=left,
-            kept=_once(found for found in after if found.code in _KEPT),
+            kept=_grouped_by_message(found for found in after if found.code in _KEPT),
             wrong=tuple(wrong),
             excluded=excluded,
         )
@@ -143,7 +143,7 @@ class _Project(Rewriting, kw_only=True):
         inside = Path(path).resolve().is_relative_to(self.directory.resolve())
         return inside and path.endswith(REWRITTEN)
 
-    def _restate(self, paths: list[str]) -> None:
+    def _rewrite_one_by_one(self, paths: list[str]) -> None:
         """Rewrite keys that move or whose values change, one at a time, since each changes the lines below it."""
         tried: set[tuple[str, str, str]] = set()
         for _ in range(MOST_REWRITTEN):
@@ -183,7 +183,7 @@ class _Project(Rewriting, kw_only=True):
 _NAMES = re.compile(r"'([^']+)'(?=[,' ]*(?:(?:'[^']+')[, ]*)*(?:has|have) no effect)")
 
 
-def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _grouped_by_message(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the first diagnostic of each message, with a note about the number of others."""
     first: dict[str, Diagnostic] = {}
     counts: Counter[str] = Counter()

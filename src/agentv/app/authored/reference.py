@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parents[2] / "explanations"
 GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
 """Groups of codes, as listed by `agentv explain`."""
 
-_CALLED: Mapping[str, str] = {
+_CALL_PREFIXES: Mapping[str, str] = {
     "judge-": "the judge",
     "embedder-": "the target that computes embeddings",
     "user-": "the model that plays the user",
@@ -41,22 +41,22 @@ def explanation(code: str) -> Explanation:
     known = code.strip()
     if known in CODES:
         return parsed(known, CODES[known], _text(known))
-    whose, of = _called(known)
+    whose, of = _split_code(known)
     if whose and of in RUNS:
         return parsed(known, f"The call to {whose} failed with `{of}`. {RUNS[of]}", _text(of))
     from rapidfuzz.distance import DamerauLevenshtein
     from rapidfuzz.process import extract
 
     near = extract(code, list(CODES), scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5, limit=3)
-    worded = [one for one in CODES if code in one.split("-")]
-    names = list(dict.fromkeys([*(str(one[0]) for one in near), *worded]))[:5]
+    containing = [one for one in CODES if code in one.split("-")]
+    names = list(dict.fromkeys([*(str(one[0]) for one in near), *containing]))[:5]
     hint = f"did you mean {' or '.join(repr(name) for name in names)}?" if names else "'agentv explain' lists all codes"
     raise UsageError(f"no code '{code}'", hint)
 
 
 def explanations(codes: Iterable[str]) -> dict[str, Explanation]:
     """Return code → explanation for the known codes."""
-    return {code: explanation(code) for code in dict.fromkeys(codes) if code in CODES or _called(code)[1] in RUNS}
+    return {code: explanation(code) for code in dict.fromkeys(codes) if code in CODES or _split_code(code)[1] in RUNS}
 
 
 def parsed(code: str, meaning: str, text: str) -> Explanation:
@@ -85,9 +85,9 @@ def _text(code: str) -> str:
     return (FOLDER / f"{code}.md").read_text(encoding="utf-8")
 
 
-def _called(code: str) -> tuple[str | None, str]:
+def _split_code(code: str) -> tuple[str | None, str]:
     """Split `judge-X`, `embedder-X` or `user-X` into the model that was called and the code X."""
-    for prefix, whose in _CALLED.items():
+    for prefix, whose in _CALL_PREFIXES.items():
         if code.startswith(prefix):
             return whose, code.removeprefix(prefix)
     return None, code
@@ -114,7 +114,7 @@ def schema_text(kind: str, directory: str | None = None) -> str:
         types = found.custom(directory, repository_root(directory)).types
         custom = dict.fromkeys(types, "defined in .agentv/assertions")
     schema = json_schema(kind, Vocabulary(found.assertions, found.providers, MAY_OVERRIDE, custom))
-    return _laid_out(schema) + "\n"
+    return _formatted(schema) + "\n"
 
 
 def in_project(directory: str) -> bool:
@@ -123,7 +123,7 @@ def in_project(directory: str) -> bool:
     return any(is_directory(str(Path(one, ".agentv"))) and one != home for one in upwards(directory, ""))
 
 
-def _laid_out(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
+def _formatted(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
     """Format JSON with one line per definition and keyword, so that diffs are readable."""
     indent = " " * (_DEPTH - depth + 1)
     pairs = (f"{indent}{json.dumps(key)}: {_value(value, depth - 1)}" for key, value in schema.items())
@@ -132,4 +132,4 @@ def _laid_out(schema: Mapping[str, Any], depth: int = _DEPTH) -> str:
 
 def _value(value: Any, depth: int) -> str:
     line = json.dumps(value, ensure_ascii=False)
-    return _laid_out(value, depth) if isinstance(value, dict) and depth and len(line) > WIDTH else line
+    return _formatted(value, depth) if isinstance(value, dict) and depth and len(line) > WIDTH else line

@@ -26,23 +26,23 @@ class Rewriting(Struct):
 
     Attributes:
         edits: absolute path → bytes to write.
-        meant: eval file → meaning of its suites before any edit.
+        meanings: eval file → meaning of its suites before any edit.
         reads: eval file → all files that are read for it.
-        faults: other file → number of its errors before any edit.
+        error_counts: other file → number of its errors before any edit.
         known: file → its current diagnostics, as far as computed.
     """
 
     process_env: Mapping[str, str]
     edits: dict[str, bytes] = field(default_factory=dict)
-    meant: dict[str, object] = field(default_factory=dict)
+    meanings: dict[str, object] = field(default_factory=dict)
     reads: dict[str, Collection[str]] = field(default_factory=dict)
-    faults: Counter[str] = field(default_factory=Counter)
+    error_counts: Counter[str] = field(default_factory=Counter)
     known: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     registries: Registries = field(default_factory=registries)
 
     def add(self, path: str, suites: Collection[Suite]) -> None:
         """Record the meaning of an eval file before it is edited; a template has no suites."""
-        self.meant[path] = [meaning(suite) for suite in suites]
+        self.meanings[path] = [meaning(suite) for suite in suites]
         self.reads[path] = {file for suite in suites for file in suite.files}
 
     def request(self, path: str, edits: Mapping[str, bytes] | None = None) -> LoadRequest:
@@ -69,19 +69,19 @@ class Rewriting(Struct):
         if text == self.text(path):
             return False
         edits = {**self.edits, path: text.encode()}
-        is_shared = path not in self.meant
+        is_shared = path not in self.meanings
         try:
-            for one in self.meant:
+            for one in self.meanings:
                 if one == path or path in self.reads[one]:
                     suites = load(self.request(one, edits), self.registries).suites
-                    if [meaning(suite) for suite in suites] != self.meant[one]:
+                    if [meaning(suite) for suite in suites] != self.meanings[one]:
                         return False
         except LoadError:
             return False
-        if path in self.faults and len(self.errors(path, edits)) > self.faults[path]:
+        if path in self.error_counts and len(self.errors(path, edits)) > self.error_counts[path]:
             return False
         self.edits = edits
-        self.known = {} if is_shared else {one: said for one, said in self.known.items() if one != path}
+        self.known = {} if is_shared else {one: diagnostics for one, diagnostics in self.known.items() if one != path}
         return True
 
     def rename_in_place(self, found: Iterable[Diagnostic]) -> None:
@@ -101,7 +101,7 @@ class Rewriting(Struct):
                     kept += group
 
 
-def fewer(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> dict[str, int]:
+def fixed_counts(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> dict[str, int]:
     """Return file → number of its diagnostics that are gone, if any."""
     counts = Counter(one.span.file for one in before if one.span is not None)
     counts.subtract(one.span.file for one in after if one.span is not None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fewer, write_all
+from agentv.app.authored.rewriting import REWRITTEN, Rewriting, fixed_counts, write_all
 from agentv.app.registries import registries
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, check_file, eval_files, load, unused_in
@@ -133,4 +133,4 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     rewriting.rename_in_place(found for found in older if found.span and found.span.file.endswith(REWRITTEN))
     write_all(rewriting.edits)
     left = tuple(found for found in load(request, registries()).diagnostics if found.rename is not None)
-    return Fixed(fewer(older, left), left)
+    return Fixed(fixed_counts(older, left), left)

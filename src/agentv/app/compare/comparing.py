@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.compare.gathering import Parts, cases_of, compared_within, differences, in_order_of_run, planned_cases
-from agentv.app.compare.matching import ChosenCases, Common, KeyedCases, Matched, match, shared_names
+from agentv.app.compare.matching import ChosenCases, KeyedCases, Matched, SharedValues, match, shared_names
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -116,7 +116,7 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
     Raises:
         StoreError: a run cannot be read.
     """
-    common = Common()
+    common = SharedValues()
     try:
         first = _read_one(base, question, common, partial=True)
     except UsageError as error:
@@ -174,7 +174,7 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
         names = in_order_of_run(run.stored.record, by, (getattr(place, by) for place in run.cases.places))
         found[by] = tuple(name for name in names if name is not None)
     for target in targets:
-        _only(run.cases, target, run.stored.run_id)
+        _on_target(run.cases, target, run.stored.run_id)
     if len(targets) > 1:
         found["target"] = tuple(dict.fromkeys(targets))
     asked: Dimension | None = "target" if question.by is None and len(targets) > 1 else question.by  # type: ignore[assignment]  # _compare_parts rejects others
@@ -200,7 +200,7 @@ def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Ru
         )
     if question.by is not None and len(request.runs) > 2:
         raise UsageError("--by compares two runs only", "compare the runs in pairs")
-    given, common = request.targets, Common()
+    given, common = request.targets, SharedValues()
     if len(given) not in (0, 1, len(request.runs)):
         message = f"{len(given)} targets were given for {len(request.runs)} runs"
         raise UsageError(message, "give --target once for all runs, or once per run in the same order")
@@ -211,7 +211,7 @@ def _read(request: CompareRequest, question: ComparisonSettings) -> Iterator[_Ru
 
 
 def _read_one(
-    named: str, question: ComparisonSettings, common: Common, *, target: str | None = None, partial: bool
+    named: str, question: ComparisonSettings, common: SharedValues, *, target: str | None = None, partial: bool
 ) -> _Run:
     place = Path(named)
     stored = open_run(str(place.parent) if place.name == INDEX else named, action="compare", partial=partial)
@@ -220,11 +220,11 @@ def _read_one(
     if not cases:
         raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
     missing = max(0, planned_cases(stored.record) - len(cases))
-    chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
+    chosen = _on_target(ChosenCases(cases, range(len(cases))), target, stored.run_id)
     return _Run(stored, chosen, missing, None if target is None else ("target", target))
 
 
-def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
+def _on_target(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     """Return the cases on a target, or all cases for None."""
     if target is None:
         return cases
@@ -324,8 +324,8 @@ def worst_first(pairs: Sequence[CasePair]) -> list[int]:
     keys = []
     for pair in pairs:
         suite, case_id, prompt, target, variant = pair.after_key
-        way = -1 if pair.broken else 1 if pair.fixed else 0
-        keys.append((way, pair.delta, suite, case_id, prompt or "", target, variant or ""))
+        rank = -1 if pair.broken else 1 if pair.fixed else 0
+        keys.append((rank, pair.delta, suite, case_id, prompt or "", target, variant or ""))
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
@@ -402,9 +402,9 @@ def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> t
     after = _samples(candidate, [pair.after for pair in pairs])
     found = []
     for pair, old_samples, new_samples in zip(pairs, before, after, strict=True):
-        fell = pair.broken or (pair.delta < 0 and not pair.fixed)
-        old = (max if fell else min)(old_samples, key=lambda one: one.score or 0.0)
-        new = (min if fell else max)(new_samples, key=lambda one: one.score or 0.0)
+        got_worse = pair.broken or (pair.delta < 0 and not pair.fixed)
+        old = (max if got_worse else min)(old_samples, key=lambda one: one.score or 0.0)
+        new = (min if got_worse else max)(new_samples, key=lambda one: one.score or 0.0)
         found.append(MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores))))
     return tuple(found)
 
@@ -425,12 +425,12 @@ def _changes(before: Sequence[Score], after: Sequence[Score]) -> Iterator[CheckC
     old, new = dict(_numbered(before)), dict(_numbered(after))
     for name in {**new, **old}:
         one, other = old.get(name), new.get(name)
-        some = other or one
-        if some is None or (one and other and _alike(one, other)):
+        present = other or one
+        if present is None or (one and other and _same_result(one, other)):
             continue
         yield CheckChange(
-            name=some.entry.name,
-            type=some.entry.type,
+            name=present.entry.name,
+            type=present.entry.type,
             before=_score_of(one),
             after=_score_of(other),
             passed_before=_passed(one),
@@ -448,7 +448,7 @@ def _numbered(scores: Iterable[Score]) -> Iterator[tuple[tuple[str, str, int], S
         yield (*name, seen[name]), score
 
 
-def _alike(before: Score, after: Score) -> bool:
+def _same_result(before: Score, after: Score) -> bool:
     if _passed(before) != _passed(after):
         return False
     one, other = _score_of(before), _score_of(after)

@@ -18,11 +18,11 @@ from agentv.app.compare.matching import (
     STATUSES,
     CaseScope,
     ChosenCases,
-    Common,
     KeyedCases,
     Matched,
     NumberedValues,
     RunCases,
+    SharedValues,
     known,
     match,
     shared_names,
@@ -48,7 +48,9 @@ from agentv.store.rows.reading import read_placed_rows, replaced_lines
 _PLACE_BITS = 32
 
 
-def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common: Common | None = None) -> RunCases:
+def cases_of(
+    rows: Iterable[tuple[int, Row]], cluster: str | None = None, common: SharedValues | None = None
+) -> RunCases:
     """Group the rows of a run into cases.
 
     Args:
@@ -56,7 +58,7 @@ def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common
         cluster: metadata key whose equal values make cases dependent; None: the run's own key, else the conversation.
         common: values shared with other runs.
     """
-    gathered = _Gathered(common or Common(), cluster)
+    gathered = _Gathered(common or SharedValues(), cluster)
     for at, row in rows:
         gathered.add(at, row)
     cases = RunCases(gathered.common)
@@ -68,7 +70,7 @@ def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common
 class _Gathered:
     """The trials of a run and the settings of its cases, in columns. All trials of a case have the same settings."""
 
-    def __init__(self, common: Common, cluster: str | None) -> None:
+    def __init__(self, common: SharedValues, cluster: str | None) -> None:
         self.common, self._cluster = common, cluster
         self._known: dict[int, int] = {}  # an int key takes half the memory of a pair
         self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
@@ -85,7 +87,7 @@ class _Gathered:
         identity = common.ids.number(row.test_id) << _PLACE_BITS | place
         case = self._known.setdefault(identity, len(self._known))
         if case == len(self._texts):
-            self._begin(row)
+            self._add_case(row)
         if row.scores:
             self._checks[case] = hash(tuple((one.name, one.type, one.weight, one.required) for one in row.scores))
         self._case_of.append(case)
@@ -98,7 +100,7 @@ class _Gathered:
         for column, one, nothing in zip(self._used, used, (None, None, 0, 0), strict=True):
             column.append(NONE if one is None or one == nothing else one)
 
-    def _begin(self, row: Row) -> None:
+    def _add_case(self, row: Row) -> None:
         common = self.common
         self._texts.append(hash(row.case_sha256))
         self._rules.append(common.rules.number(Rule(row.repeat, row.threshold, row.aggregate or "mean", row.alpha)))
@@ -110,26 +112,26 @@ class _Gathered:
 
     def outcomes(self) -> Iterator[tuple[CaseScope, str, CaseOutcome]]:
         """Yield the cases, in the order of their first rows."""
-        first, following = self._trials()
+        first, next_trial = self._trials()
         for case, identity in enumerate(self._known):
             trials = [first[case]]
-            while following[trials[-1]]:
-                trials.append(following[trials[-1]])
+            while next_trial[trials[-1]]:
+                trials.append(next_trial[trials[-1]])
             place = self.common.places.values[identity & ((1 << _PLACE_BITS) - 1)]
             yield place, self.common.ids.values[identity >> _PLACE_BITS], self._outcome(case, trials)
 
     def _trials(self) -> tuple[array[int], array[int]]:
         """Return the first trial of each case, and for each trial the next one of its case (0 after the last)."""
         first, last = array("I"), array("I")
-        following = array("I", bytes(4 * len(self._case_of)))
+        next_trial = array("I", bytes(4 * len(self._case_of)))
         for trial, case in enumerate(self._case_of):
             if case == len(first):
                 first.append(trial)
                 last.append(trial)
             else:
-                following[last[case]] = trial
+                next_trial[last[case]] = trial
                 last[case] = trial
-        return first, following
+        return first, next_trial
 
     def _outcome(self, case: int, trials: list[int]) -> CaseOutcome:
         rule = self.common.rules.values[self._rules[case]]

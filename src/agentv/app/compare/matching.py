@@ -18,7 +18,7 @@ from agentv.stats.samples.deciding import Rule
 if TYPE_CHECKING:
     from agentv.stats.verdicts import Settings
 
-_Fate = Literal["compared", "edited", "errored", "unfinished"]
+_Category = Literal["compared", "edited", "errored", "unfinished"]
 
 
 class Matched(Struct, frozen=True):
@@ -68,14 +68,14 @@ def match(
     else:
         old, new = _numbered(base.places, candidate.places, lambda place: without(place, within))
     after = {(candidate.case_id(one), new[candidate.place_number(one)]): one for one in candidate.numbers}
-    alone = array("I")
+    only_base = array("I")
     for number in base.numbers:
         other = after.pop((base.case_id(number), old[base.place_number(number)]), None)
         if other is None:
-            alone.append(number)
+            only_base.append(number)
         else:
             matching.add(number, other)
-    return matching.ended(alone, after.values())
+    return matching.result(only_base, after.values())
 
 
 class _Matching:
@@ -83,12 +83,12 @@ class _Matching:
 
     def __init__(self, base: KeyedCases, candidate: KeyedCases, *, edited: bool, errored: Errored) -> None:
         self._base, self._candidate = base, candidate
-        self._takes_edited, self._errored = edited, errored
+        self._include_edited, self._errored = edited, errored
         self._pairs = Pairs(base, candidate, filled=errored == "fail")
         self._uncertain = Pairs(base, candidate)
-        self._left: dict[_Fate, list[CaseKey]] = {"errored": [], "unfinished": []}
+        self._left: dict[_Category, list[CaseKey]] = {"errored": [], "unfinished": []}
         self._changes: dict[CaseKey, tuple[Change, ...]] = {}
-        self._lost: dict[_Fate, dict[CaseKey, Loss]] = {}
+        self._lost: dict[_Category, dict[CaseKey, Loss]] = {}
         from agentv.stats.verdicts import Settings  # imports numpy
 
         self._settings = Settings()
@@ -97,24 +97,24 @@ class _Matching:
     def add(self, before: int, after: int) -> None:
         """Add a pair of cases, given by their numbers."""
         pair = paired(self._base, before, self._candidate, after)
-        fate = _change_of(pair, edited=self._takes_edited, errored=self._errored)
-        if fate == "compared":
+        category = _category_of(pair, edited=self._include_edited, errored=self._errored)
+        if category == "compared":
             pair = self._pairs.add(before, after)
             self._edited += _is_edited(pair)
             self._settings.add(pair)
-        elif fate == "edited":
+        elif category == "edited":
             self._changes[pair.after_key] = tuple(_changes(pair))
         else:
-            self._left[fate].append(pair.after_key)
-        if fate == "errored" and _ran(pair) and self._errored == "bounds":
+            self._left[category].append(pair.after_key)
+        if category == "errored" and _ran(pair) and self._errored == "bounds":
             self._uncertain.add(before, after)
         self._common += 1
-        lost = self._lost.setdefault(fate, {})
+        lost = self._lost.setdefault(category, {})
         status = pair.after.status
         if pair.before.status == "passed" and status != "passed":
             lost[pair.after_key] = status
 
-    def ended(self, only_base: Sequence[int], only_candidate: Iterable[int]) -> Matched:
+    def result(self, only_base: Sequence[int], only_candidate: Iterable[int]) -> Matched:
         """Return the result, given the cases that only one of the runs has."""
         left_out = LeftOut(
             only_base=tuple(map(self._base.key, only_base)),
@@ -131,7 +131,7 @@ class _Matching:
         return Matched(self._pairs, self._uncertain, self._common, self._edited, left_out, lost, self._settings)
 
 
-def _change_of(pair: CasePair, *, edited: bool, errored: Errored) -> _Fate:
+def _category_of(pair: CasePair, *, edited: bool, errored: Errored) -> _Category:
     if _is_edited(pair) and not edited:
         return "edited"
     if _ran(pair) and (not pair.errored or errored == "fail" or (errored == "bounds" and pair.comparable)):
@@ -164,7 +164,7 @@ def places_in_common(
 ) -> tuple[Mapping[int, int], Mapping[int, int]]:
     """Number the places of two runs, so that places whose cases match have the same number."""
     runs = (base.values(), candidate.values())
-    across = all(len({place.target for place in places}) == 1 for places in runs)
+    single_target = all(len({place.target for place in places}) == 1 for places in runs)
     single_variant = all(len({place.variant for place in places}) == 1 for places in runs)
     prompts: list[dict[str, set[str | None]]] = []  # for each run: suite → prompts of its cases
     for places in runs:
@@ -176,7 +176,7 @@ def places_in_common(
 
     def name(place: CaseKey) -> CaseKey:
         return place._replace(
-            target="" if across else place.target,
+            target="" if single_target else place.target,
             prompt=None if place.suite in single_prompt else place.prompt,
             variant=None if single_variant else place.variant,
         )
@@ -309,7 +309,7 @@ class NumberedValues(Generic[T]):
         self._numbers.clear()
 
 
-class Common:
+class SharedValues:
     """Values that the cases of all compared runs share."""
 
     def __init__(self) -> None:
@@ -323,7 +323,7 @@ class Common:
 class RunCases:
     """The cases of a run in columns, each identified by its number: 0, 1, 2, … in the order of addition."""
 
-    def __init__(self, common: Common) -> None:
+    def __init__(self, common: SharedValues) -> None:
         self.common = common
         self._ids, self._places, self._rules, self._tags, self._clusters = (array("I") for _ in range(5))
         self._texts, self._inputs, self._checks = (array("q") for _ in range(3))

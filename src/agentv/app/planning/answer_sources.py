@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentv.store.journal.journal_reader import JournalReader
 
 
-_CACHES = "with --cache, no call is paid for twice"
+_CACHE_HINT = "with --cache, no call is paid for twice"
 
 
 class AnswerSources(Struct, frozen=True):
@@ -56,12 +56,12 @@ class AnswerSources(Struct, frozen=True):
 
     def answers(self, journal: AnswerArchive) -> Answers:
         """Return the store in which answers are looked up and saved."""
-        shelves: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
-        if not shelves:
+        archives: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
+        if not archives:
             return Answers(journal)
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         unanswered = recorded or (no_answer if self.earlier else None)
-        store = LayeredStore(journal, shelves)
+        store = LayeredStore(journal, archives)
         return Answers(store, unanswered, recorded, self.works, exchanges=self.exchanges)
 
     def notes(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class AnswerSources(Struct, frozen=True):
         if (interrupted or cut) and self.records:
             what = "was interrupted" if interrupted else "stopped early"
             why = f"the run {what}, and a cassette requires a complete run"
-            return f"{cassette.path} is not written, because {why}: record it again ({_CACHES})", False
+            return f"{cassette.path} is not written, because {why}: record it again ({_CACHE_HINT})", False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
@@ -187,25 +187,25 @@ class LayeredStore:
 
     Args:
         own: the answers of the run.
-        shelves: other archives, searched in order for answers that the run lacks. Each is given every answer.
+        archives: other archives, searched in order for answers that the run lacks. Each is given every answer.
     """
 
-    def __init__(self, own: AnswerArchive, shelves: Sequence[AnswerArchive]) -> None:
+    def __init__(self, own: AnswerArchive, archives: Sequence[AnswerArchive]) -> None:
         self._own = own
-        self._shelves = shelves
+        self._archives = archives
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Store an answer in the run and in all other archives."""
         self._own.keep(call, answer)
-        for shelf in self._shelves:
-            shelf.keep(call, answer)
+        for archive in self._archives:
+            archive.keep(call, answer)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
         """Return the run's own answer, else the first in another archive, or None."""
         found = self._own.stored_answer(call)
         if found is not None:
-            for shelf in self._shelves:
-                shelf.keep(call, found)
+            for archive in self._archives:
+                archive.keep(call, found)
             return found
-        on_shelf = next((one for shelf in self._shelves if (one := shelf.stored_answer(call)) is not None), None)
-        return None if on_shelf is None else replace(on_shelf, earlier=True)
+        archived = next((one for archive in self._archives if (one := archive.stored_answer(call)) is not None), None)
+        return None if archived is None else replace(archived, earlier=True)

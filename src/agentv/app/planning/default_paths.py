@@ -37,7 +37,7 @@ from agentv.model.values.formatting import plural
 DIRECTORY = "evals"
 """Directory searched for eval files if the configuration does not set `eval_patterns`."""
 
-_HOW = "give a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
+_HINT = "give a file or a directory, or list patterns of eval files as 'eval_patterns' in .agentv/config.yaml"
 
 
 class DefaultPaths(Struct, frozen=True):
@@ -81,7 +81,7 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         if others:
             return DefaultPaths(tuple(others), tuple(f"no path given: using {name}" for name in others))
         what = f"no path given, no configuration sets 'eval_patterns', and there is no {DIRECTORY}/"
-        raise UsageError(what, _HOW)
+        raise UsageError(what, _HINT)
     return DefaultPaths((shown(found),), (f"no path given: using {shown(found)}/",))
 
 
@@ -135,7 +135,7 @@ def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: B
 NOT_COPIED = PASSED_OVER - {".agentv"}
 """Directories that are not copied with a project, such as `.git`."""
 
-_OF_AGENTV = frozenset({"results", "cache", "logs"})
+_WRITTEN_BY_RUNS = frozenset({"results", "cache", "logs"})
 """Directories in `.agentv` that runs write."""
 
 _YAML = (".yaml", ".yml")
@@ -171,7 +171,7 @@ def project_files(directory: Path) -> list[str]:
     return sorted(found)
 
 
-def refuse_place(source: Path, out: Path) -> None:
+def check_output(source: Path, out: Path) -> None:
     """Raise if an output directory cannot be used.
 
     Raises:
@@ -184,7 +184,7 @@ def refuse_place(source: Path, out: Path) -> None:
         raise UsageError(f"{out} and {source} are inside each other", "choose a directory beside the project")
 
 
-def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
+def copy_project(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
     """Copy a project, and return the relative paths that were left out.
 
     Links that lead out of the project are left out, so that nothing outside the copy is ever written. Pipes, sockets
@@ -198,14 +198,14 @@ def copied(source: Path, out: Path, undo: ExitStack) -> tuple[str, ...]:
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         here = Path(folder)
-        out_of = {name for name in names if (here / name).is_symlink() and not _is_portable_link(here / name, home)}
-        runs = _OF_AGENTV if here.name == ".agentv" else frozenset()
-        passed = {name for name in names if name in (NOT_COPIED | runs) and (here / name).is_dir()} | out_of
+        foreign = {name for name in names if (here / name).is_symlink() and not _is_portable_link(here / name, home)}
+        runs = _WRITTEN_BY_RUNS if here.name == ".agentv" else frozenset()
+        skipped = {name for name in names if name in (NOT_COPIED | runs) and (here / name).is_dir()} | foreign
         for path in (here / name for name in names):
             if not (path.is_symlink() or path.is_dir() or path.is_file()):  # pipe, socket or device
-                passed.add(path.name)
-        left.extend(str((here / name).relative_to(source)) for name in sorted(passed))
-        return passed
+                skipped.add(path.name)
+        left.extend(str((here / name).relative_to(source)) for name in sorted(skipped))
+        return skipped
 
     if not out.exists():
         undo.callback(shutil.rmtree, out, ignore_errors=True)

@@ -27,10 +27,10 @@ from agentv.store.files.directory import INDEX, RUN, DamagedRecordError, read_do
 from agentv.store.rows.reading import replaced_lines
 from agentv.store.rows.results import read_results
 
-MOST_RUNS = 100
+MAX_RUNS = 100
 """Maximum number of runs to read."""
 
-NAMED = 10
+MAX_NAMED = 10
 """Maximum number of cases in a note."""
 
 SuiteKey = tuple[str, str]
@@ -63,7 +63,7 @@ def last_failed(plan: Plan, results: Path, root: str, tests_from: str | None = N
     outcomes = _Outcomes.of(plan)
     newest: str | None = None
     notes: list[str] = []
-    for run in islice(reversed(runs_in(results_directory(results))), MOST_RUNS):
+    for run in islice(reversed(runs_in(results_directory(results))), MAX_RUNS):
         if not any(outcomes.open.values()):
             break
         try:
@@ -229,7 +229,7 @@ def _left_out(plan: Plan, known: Container[FailedKey], trials: FailedTrials) -> 
         if key not in known and not taken:
             ids.setdefault(key[:3], case.id)
     if ids:
-        named = ", ".join(islice(ids.values(), NAMED)) + (", …" if len(ids) > NAMED else "")
+        named = ", ".join(islice(ids.values(), MAX_NAMED)) + (", …" if len(ids) > MAX_NAMED else "")
         verb = "is" if len(ids) == 1 else "are"
         yield f"--last-failed: {plural(len(ids), 'case')} without an earlier outcome {verb} left out: {named}"
 

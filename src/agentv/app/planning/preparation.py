@@ -16,7 +16,7 @@ from agentv.app.planning.workspaces import check_workspaces, existing_directory,
 from agentv.app.registries import registries
 from agentv.app.results.place import RESULTS, place_holding, place_of
 from agentv.app.results.stored import find_run
-from agentv.app.settings import LOCAL, EvalSettings, shard_of
+from agentv.app.settings import LOCAL, EvalSettings, parse_shard
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
@@ -84,9 +84,9 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.resume_run is not None:
         return _resumed(settings, suites, diagnostics)
     if settings.against is not None:
-        from agentv.app.gates import resolved
+        from agentv.app.gates import with_base_id
 
-        settings = resolved(settings, results_of(suites))
+        settings = with_base_id(settings, results_of(suites))
     settings = seeded(settings)
     found: tuple[str, ...] = ()
     if settings.last_failed:
@@ -101,7 +101,7 @@ def prepare(settings: EvalSettings) -> Prepared:
             why = "there is no earlier run of these suites" if last.run_id is None else "no case failed in the last run"
             found += (f"--last-failed: {why}; running all {plural(whole.counts()[0], 'case')}",)
     plan = _plan(settings, suites)
-    check_early_ends(settings, plan)
+    check_until(settings, plan)
     return _prepared(settings, suites, plan, diagnostics, found)
 
 
@@ -120,7 +120,7 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
             hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
             raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
     check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
-    chosen = settings.chooses if settings.narrows else everyone
+    chosen = settings.selects if settings.narrows else everyone
     drawn = None
     if settings.sample is not None:
         drawn = draw(suites, chosen, settings.sample, seed=settings.seed or 0, root=root_of(suites))
@@ -130,7 +130,7 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
         timeout_s=settings.timeout_s,
         until=settings.until if settings.against is None else None,
         alpha=settings.alpha if settings.against is None else None,
-        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
+        flagged_targets=bool(settings.requested_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
         sample=drawn,
@@ -141,11 +141,11 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     )
     plan = Plan(suites, plan_settings)
     if not plan.counts()[1]:
-        raise _nothing_chosen(settings, suites)
+        raise _no_case_error(settings, suites)
     patterns, tags = settings.unmatched(case for suite in suites for case in suite.cases)
     if patterns or tags:
-        raise _nothing_chosen(EvalSettings(filter=patterns or None, tags=tags), suites)
-    return plan if settings.shard is None else plan.sharded(*shard_of(settings.shard))
+        raise _no_case_error(EvalSettings(filter=patterns or None, tags=tags), suites)
+    return plan if settings.shard is None else plan.sharded(*parse_shard(settings.shard))
 
 
 def seeded(settings: EvalSettings) -> EvalSettings:
@@ -168,7 +168,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
 
         check_terms(settings, recorded, run.name)
     cluster = settings.cluster
-    flags, settings = resume.flags_of(settings), resume.as_begun(settings, recorded, run.name)
+    flags, settings = resume.flags_of(settings), resume.with_recorded_settings(settings, recorded, run.name)
     if "last_failed" in recorded:
         from agentv.app.planning.last_failed import from_record
 
@@ -176,14 +176,14 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     if settings.cluster != cluster:  # reading assigns cases to clusters
         suites = load(_request(settings), registries()).suites
     settings = seeded(settings)
-    begun = resume.chosen_again(settings, recorded) if flags and recorded else None
-    plan = _plan(begun or settings, suites)
-    check_early_ends(settings, plan)
+    original = resume.original_selection(settings, recorded) if flags and recorded else None
+    plan = _plan(original or settings, suites)
+    check_until(settings, plan)
     chosen = None
-    if begun is not None:
-        shard = None if settings.shard == begun.shard else settings.shard  # already applied to the plan
-        chosen = resume.chosen_of(_plan(replace(settings, shard=shard), suites), plan, run.name, flags)
-    return _prepared(begun or settings, suites, plan, diagnostics, added, chosen)
+    if original is not None:
+        shard = None if settings.shard == original.shard else settings.shard  # already applied to the plan
+        chosen = resume.selected_keys(_plan(replace(settings, shard=shard), suites), plan, run.name, flags)
+    return _prepared(original or settings, suites, plan, diagnostics, added, chosen)
 
 
 def _prepared(
@@ -214,7 +214,7 @@ def _prepared(
 def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Iterator[str]:
     """Yield notes about the plan and about how its files were read."""
     if added := list(plan.added()):
-        yield f"{plural(len(added), 'case')} added as dependencies: {_first(added)}"
+        yield f"{plural(len(added), 'case')} added as dependencies: {_first_names(added)}"
     for suite in plan.suites:
         if suite.exam is not None and next(plan.planned(suite), None) is None:
             yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
@@ -226,29 +226,29 @@ def _notes(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> Ite
     names = [f"'{name}'" for name in (*sorted(of_targets), *sorted(grades))]
     if names and (caches(settings, suites) or settings.replay or settings.resume_run is not None):
         yield (
-            f"agentv caches what {_first(names)} starts by its command text and does not notice changes to the files "
-            "it uses; list those files with 'fingerprint: [globs]'"
+            f"agentv caches what {_first_names(names)} starts by its command text and does not notice changes to the "
+            "files it uses; list those files with 'fingerprint: [globs]'"
         )
     unsearched = sorted({name for suite in suites for name in suite.unsearched})
     if unsearched:  # values that look like ordinary text
         whose, verb = ("the value of", "is") if len(unsearched) == 1 else ("the values of", "are")
         why = f"shorter than {SHORTEST} characters, or a plain word"
-        yield f"{whose} {_first(unsearched)} {verb} not redacted in results: {why}"
+        yield f"{whose} {_first_names(unsearched)} {verb} not redacted in results: {why}"
     for suite in suites:  # a closer file may shadow these later
         if found := [f"'{written}' is {os.path.relpath(path)}" for written, path in sorted(suite.above.items())]:
-            yield f"found in a directory above {os.path.relpath(suite.path)}: {_first(found)}"
+            yield f"found in a directory above {os.path.relpath(suite.path)}: {_first_names(found)}"
     yield from notes_on_workspaces(settings, suites)
 
 
-def _first(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def _request(settings: EvalSettings) -> LoadRequest:
     return LoadRequest(
         paths=settings.paths,
-        targets=settings.asked_targets,
-        judge=settings.asked_judge,
+        targets=settings.requested_targets,
+        judge=settings.requested_judge,
         variables=settings.variables,
         process_env=settings.process_env,
         env_file=settings.env_file,
@@ -273,7 +273,7 @@ _IDS = 5
 """Maximum number of case ids in a message."""
 
 
-def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
+def _no_case_error(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
     chosen_by = [
         *(f"--filter '{pattern}'" for pattern in settings.filters),
         f"--tag {', '.join(settings.tags)}" if settings.tags else "",
@@ -346,7 +346,7 @@ def max_errors_of(prepared: Prepared) -> int | None:
     return requested if requested is not None else min(of_suites, default=None)
 
 
-def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
+def check_until(settings: EvalSettings, plan: Plan) -> None:
     """Raise for options that conflict with `--until decided`.
 
     Raises:
@@ -377,9 +377,9 @@ def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
         if follows is not None:
             what = f"'{follows}' of {where} continues a conversation sample by sample"
             raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
-        rival = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
-        if rival is not None:
-            what = f"'{rival}' of {where} compares the answers of its targets and prompts sample by sample"
+        comparing = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
+        if comparing is not None:
+            what = f"'{comparing}' of {where} compares the answers of its targets and prompts sample by sample"
             raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
 
 
@@ -435,7 +435,7 @@ def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, st
     """
     programs = any(spec.calls == "program" for spec in targets)
     each = PER_PROGRAM if programs else PER_CALL
-    allowed = _raised(workers * each + RESERVE)
+    allowed = _raise_file_limit(workers * each + RESERVE)
     fitting = max(1, (allowed - RESERVE) // each)
     if fitting >= workers:
         return workers, None
@@ -445,7 +445,7 @@ def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, st
     )
 
 
-def _raised(needed: int) -> int:
+def _raise_file_limit(needed: int) -> int:
     """Raise this process's limit on open files as far as needed and allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY

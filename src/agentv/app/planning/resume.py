@@ -22,7 +22,7 @@ from agentv.store.journal.answers import elapsed_in
 if TYPE_CHECKING:
     from agentv.engine.plan import Plan
 
-CHOOSING = {
+SELECTION_FLAGS = {
     **flag_names("filter", "tags", "exclude_tags", "sample", "seed", "limit", "prompts", "shard"),
     "variants": "--variant",
 }
@@ -31,7 +31,7 @@ CHOOSING = {
 _LISTED = 10
 """Maximum number of suites in a message."""
 
-_REPEATED = flag_names("targets", "judge", "tests_from")
+_REPEATED_FLAGS = flag_names("targets", "judge", "tests_from")
 """Settings that a resume must repeat, as the files would choose something else without them → their flags."""
 
 
@@ -85,7 +85,7 @@ def recorded_settings(run: Path) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSettings:
+def with_recorded_settings(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSettings:
     """Fill in the settings that the run started with, unless this command gives others.
 
     Raises:
@@ -95,11 +95,11 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
     if settings.cluster is not None and recorded and settings.cluster != (was := recorded.get("cluster")):
         begun = f"with --cluster {was}" if was else "without --cluster"
         raise UsageError(f"the run {run} started {begun}", "omit --cluster, or start a new run")
-    for name, flag in _REPEATED.items():
+    for name, flag in _REPEATED_FLAGS.items():
         was = recorded.get(name)
         now = {
-            "targets": settings.asked_targets or settings.given_target,
-            "judge": settings.asked_judge or settings.given_judge,
+            "targets": settings.requested_targets or settings.given_target,
+            "judge": settings.requested_judge or settings.given_judge,
             "tests_from": settings.tests_from,
         }[name]
         if was and not now:
@@ -123,16 +123,16 @@ def _is_given(value: object) -> bool:
     return value is not None and value is not False and value != ()
 
 
-def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
+def original_selection(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
     """Return the settings with the run's original selection of cases, or None if this command has the same."""
-    choosing = {name: setting for name, setting in declared_settings().items() if name in CHOOSING}
+    choosing = {name: setting for name, setting in declared_settings().items() if name in SELECTION_FLAGS}
     begun = {name: setting.read(recorded.get(name)) for name, setting in choosing.items()}
     begun |= {name: () for name, setting in choosing.items() if not setting.optional and begun[name] is None}
     found = replace(settings, **begun)
     return None if found == settings else found
 
 
-def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
+def selected_keys(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
     """Return the keys of the trials that a command selects from the run that it resumes.
 
     Args:
@@ -145,11 +145,10 @@ def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]
         UsageError: the command selects trials that are not part of the run, or no trial of this shard.
     """
     chosen, of_run = frozenset(trial.key for trial in narrow), {trial.key for trial in whole}
-    beside = len(chosen - {trial.key for trial in (whole if narrow.settings.shard else whole.unsharded)})
-    if beside:
-        what = (
-            f"{flags} selects {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} not part of the run {run}"
-        )
+    outside = len(chosen - {trial.key for trial in (whole if narrow.settings.shard else whole.unsharded)})
+    if outside:
+        verb = "is" if outside == 1 else "are"
+        what = f"{flags} selects {plural(outside, 'trial')} that {verb} not part of the run {run}"
         raise UsageError(what, "a run keeps its cases: select among those, or start a new run")
     if not chosen & of_run:
         raise UsageError(
@@ -160,7 +159,7 @@ def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]
 
 def flags_of(settings: EvalSettings) -> str:
     """Return the flags of a command that select cases, with their values."""
-    given = ((flag, getattr(settings, name)) for name, flag in CHOOSING.items())
+    given = ((flag, getattr(settings, name)) for name, flag in SELECTION_FLAGS.items())
     return " ".join(
         f"{flag} {', '.join(value) if isinstance(value, tuple) else value}" for flag, value in given if value
     )

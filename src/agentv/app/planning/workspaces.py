@@ -14,7 +14,7 @@ from agentv.model.values.response import Failure
 from agentv.registry.extensions import PORTS, loaded
 from agentv.work_ports import Sandboxes
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Maximum number of variants or targets in a message."""
 
 
@@ -45,7 +45,7 @@ def check_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
 
             hint = did_you_mean(name, known)
             if hint is None and known:
-                hint = f"the variants are {', '.join(known[:MOST_NAMED])}"
+                hint = f"the variants are {', '.join(known[:MAX_NAMED])}"
             elif hint is None:
                 of_skill = any(suite.exam is not None and suite.path.endswith(".json") for suite in suites)
                 where_agents = "the evals of a skill have variants where all targets are agents"
@@ -86,7 +86,7 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
             return
     named = {spec.name for suite in suites if suite.workspaces for spec in suite.targets if not _is_confined(spec)}
     if named:
-        listed = ", ".join(f"'{name}'" for name in sorted(named)[:MOST_NAMED])
+        listed = ", ".join(f"'{name}'" for name in sorted(named)[:MAX_NAMED])
         yield f"{listed} works outside of any sandbox: only programs that agentv starts are confined"
     yield from _notes_on_sandboxes(settings, suites)
 
@@ -94,8 +94,8 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
     sandboxes, chosen = _sandboxes(), _chosen_sandboxes(suites)
     if any(name == wanted[0] == "none" for wanted, name in chosen.items()):
-        said = "flag" if settings.sandbox else "suite"
-        yield f"agents run without a sandbox, as the {said} says. {sandboxes.warning}"
+        origin = "flag" if settings.sandbox else "suite"
+        yield f"agents run without a sandbox, as the {origin} says. {sandboxes.warning}"
     for missing in sorted({wanted[0] for wanted, name in chosen.items() if name == "none" != wanted[0]}):
         why = f"{missing} is not available. {sandboxes.problem(missing)} {sandboxes.warning}"
         yield f"agents run WITHOUT A SANDBOX, since {why}"

@@ -61,13 +61,13 @@ class SelectedRuns(Struct, frozen=True):
 
     Attributes:
         size: total size in bytes.
-        passed_over: messages about selected runs that are not deleted.
+        not_deleted: messages about selected runs that are not deleted.
         refused: some of these runs cannot be deleted for reasons other than being pinned or still written.
     """
 
     paths: tuple[Path, ...]
     size: int
-    passed_over: tuple[str, ...] = ()
+    not_deleted: tuple[str, ...] = ()
     refused: bool = False
 
     def listed(self) -> list[ListedRun]:
@@ -105,7 +105,7 @@ def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Selec
     results = results_directory(place_holding(RESULTS))
     found, pinned = runs_in(results, damaged=True), set(pinned_runs(results))
     chosen = found[: max(len(found) - keep, 0)]
-    old = [path for path in chosen if older_than is None or now - _begun(path) > older_than]
+    old = [path for path in chosen if older_than is None or now - _start_time(path) > older_than]
     kept, refused = dict[Path, str](), dict[Path, str]()
     for path in old:
         try:
@@ -116,9 +116,9 @@ def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Selec
                 kept[path] = f"the run {path.name} was not deleted: it is still being written"
         except StoreError as error:
             refused[path] = str(error)
-    stays = {**kept, **refused}
-    selected = _selected(path for path in old if path not in stays)
-    return replace(selected, passed_over=tuple(stays[path] for path in old if path in stays), refused=bool(refused))
+    reasons = {**kept, **refused}
+    selected = _selected(path for path in old if path not in reasons)
+    return replace(selected, not_deleted=tuple(reasons[path] for path in old if path in reasons), refused=bool(refused))
 
 
 def _selected(paths: Iterable[Path]) -> SelectedRuns:
@@ -126,7 +126,7 @@ def _selected(paths: Iterable[Path]) -> SelectedRuns:
     return SelectedRuns(chosen, sum(map(size_of_run, chosen)))
 
 
-def _begun(path: Path) -> datetime:
+def _start_time(path: Path) -> datetime:
     """Return when a run began, by its id, else by the time of its `run.json`, else of its directory."""
     try:
         return datetime.strptime(path.name.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)

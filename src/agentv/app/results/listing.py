@@ -66,8 +66,8 @@ def listed_run(path: Path) -> ListedRun:
         timing = summary.duration_ms if timed else None
         state: RunState = "finished" if whole else "interrupted"
         if whole:  # suites and targets may not have been selected
-            suites = _ran(began.suites, summary.by_suite)
-            began = replace(began, suites=suites, targets=_ran(began.targets, summary.by_target))
+            suites = _with_results(began.suites, summary.by_suite)
+            began = replace(began, suites=suites, targets=_with_results(began.targets, summary.by_target))
         return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
@@ -84,7 +84,7 @@ def compared_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
-def _ran(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:
+def _with_results(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:
     """Return the names with results, or all names if none has results."""
     return tuple(name for name in names if name in results) or names
 
@@ -135,7 +135,7 @@ def with_matrix(summary: Summary, path: Path, record: JsonObject) -> Summary:
     """
     if summary.matrix is None or summary.matrix.comparisons is not None:
         return summary
-    from agentv.app.compare.gathering import with_comparisons  # imports numpy
+    from agentv.app.compare.gathering import with_comparisons  # imports numpy, for the few runs with several targets
 
     return with_comparisons(summary, path / INDEX, record)
 

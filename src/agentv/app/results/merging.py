@@ -19,7 +19,7 @@ from agentv.app.results.listing import compared_totals_of, listed_run
 from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
 from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.running.run_record import SIGNATURE, gated_suite, signature_of, with_agent_versions
-from agentv.app.settings import shard_of
+from agentv.app.settings import parse_shard
 from agentv.authoring.source.files import repository_root
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.runs import ListedRun
@@ -45,7 +45,7 @@ from agentv.store.rows.reading import is_torn, key_in
 _NAMED = 5
 """Maximum number of files or trials in a message."""
 
-_OF_A_SHARD = frozenset(
+_PER_SHARD_SETTINGS = frozenset(
     {"paths", "workers", "executor", "shard", "timeout_s", "budget_usd", "budget_tokens", "rerun", "cache"}
 )
 """Settings in which shards of one run may differ, as one may have been resumed with other values."""
@@ -76,12 +76,12 @@ class _Shard(Struct, frozen=True):
     @property
     def of(self) -> int:
         """The number of shards."""
-        return shard_of(self.shard or "")[1]
+        return parse_shard(self.shard or "")[1]
 
     @property
     def settings(self) -> dict[str, Json]:
         """Settings that all shards must share, including the seed of `--sample` but not that of `--shuffle`."""
-        found = {name: value for name, value in self.record["settings"].items() if name not in _OF_A_SHARD}
+        found = {name: value for name, value in self.record["settings"].items() if name not in _PER_SHARD_SETTINGS}
         if found.get("sample") is None:
             found.pop("seed", None)
         return {**found, "agentv": self.record.get("agentv")}

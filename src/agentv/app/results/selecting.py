@@ -22,7 +22,7 @@ from agentv.model.run.trial import Status, TrialResult
 from agentv.store.rows.reading import FileOrder, places_in_order
 from agentv.store.totals.tally import STATUSES
 
-_GUESSED_FROM = 10_000
+_MAX_NAMES = 10_000
 """Maximum number of names to search for a misspelt one."""
 
 _FLAGS = {"cases": "--case", "suites": "--suite", "targets": "--target", "tags": "--tag"}
@@ -83,14 +83,14 @@ def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row
     """
     given = {kind: patterns for kind in _FLAGS if (patterns := getattr(selection, kind))}
     unused = {(kind, pattern): None for kind, patterns in given.items() for pattern in patterns}
-    there: dict[str, dict[str, None]] = {kind: {} for kind in given}
+    names_in_run: dict[str, dict[str, None]] = {kind: {} for kind in given}
     chosen = False
     for place, row in run.rows():
         names = {"cases": (row.test_id,), "suites": (row.suite,), "targets": (row.target,), "tags": row.tags}
         matches = True
         for kind, patterns in given.items():
-            if len(there[kind]) < _GUESSED_FROM:
-                there[kind] |= dict.fromkeys(names[kind])
+            if len(names_in_run[kind]) < _MAX_NAMES:
+                names_in_run[kind] |= dict.fromkeys(names[kind])
             used = [one for one in patterns if any(_matches(name, one) for name in names[kind])]
             for one in used:
                 unused.pop((kind, one), None)
@@ -102,7 +102,7 @@ def _named_rows(run: StoredRun, selection: Selection) -> Iterator[tuple[int, Row
     hint = None
     if unused:
         kind, name = next(iter(unused))
-        what, hint = f"{_FLAGS[kind]} '{name}'", did_you_mean(name, there[kind])
+        what, hint = f"{_FLAGS[kind]} '{name}'", did_you_mean(name, names_in_run[kind])
     elif given and not chosen:
         parts = (" or ".join(f"{_FLAGS[kind]} '{name}'" for name in names) for kind, names in given.items())
         what = " and ".join(parts)
@@ -140,7 +140,7 @@ def side_by_side(
             with_status.add(name)
     matching = sorted(with_status, key=firsts.__getitem__)
     if different:
-        disagreeing = _different(_named_rows(run, selection))
+        disagreeing = _disagreeing(_named_rows(run, selection))
         matching = [name for name in matching if name in disagreeing]
     wanted = set(matching[:limit])
     places = [place for place, row in _named_rows(run, selection) if (row.test_id, row.suite) in wanted]
@@ -164,7 +164,7 @@ def side_by_side(
     )
 
 
-def _different(rows: Iterator[tuple[int, Row]]) -> set[tuple[str, str]]:
+def _disagreeing(rows: Iterator[tuple[int, Row]]) -> set[tuple[str, str]]:
     """Return (id, suite) of the cases whose verdicts disagree between columns."""
     cases = cases_of(rows)
     verdicts: dict[tuple[str, str, str | None], set[Status]] = defaultdict(set)

@@ -28,7 +28,7 @@ from agentv.store.files.directory import (
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import places_in_order, read_placed_rows, replaced_lines
 
-_OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
+_ACTIONS_WITH_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions whose commands have `--partial`."""
 
 
@@ -110,8 +110,8 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
     path = find_run(named, place_holding(RESULTS), action=action).absolute()
     if not partial and is_being_written(path):
         what = f"the run {path.name} is still being written, in {shown(str(path))}"
-        or_else = ", or use --partial" if action in _OF_PARTIAL else ""
-        raise UsageError(what, f"wait until it ends{or_else}")
+        alternative = ", or use --partial" if action in _ACTIONS_WITH_PARTIAL else ""
+        raise UsageError(what, f"wait until it ends{alternative}")
     check_rows(path)
     record = read_document(path / RUN)
     stored = stored_summary(path)
@@ -139,7 +139,7 @@ def refuse_decided(run: StoredRun, action: str) -> None:
     raise UsageError(what, f"its result is in {SUMMARY} under `against`; run all cases without --against")
 
 
-_LISTED = 5
+_MAX_LISTED = 5
 """Maximum number of runs in a message."""
 
 
@@ -156,14 +156,14 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
         runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=begun)
         if not runs:
             raise UsageError(f"cannot {action}: {shown(str(results))} has no runs", "`agentv eval` makes one")
-        return _recorded(runs[-1])
+        return _with_record(runs[-1])
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
-            return candidate if action == "delete" else _recorded(candidate)
+            return candidate if action == "delete" else _with_record(candidate)
     from agentv.app.results.listing import listed_run  # imported here, as it reads totals
     from agentv.reports.runs import run_words
 
-    newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
+    newest = [listed_run(path) for path in runs_in(results)[: -_MAX_LISTED - 1 : -1]]
     hint = "there are no runs here yet; `agentv eval` makes one"
     if newest:
         lines = "\n".join(f"  {run.run_id}: {run_words(run)}" for run in newest)
@@ -180,7 +180,7 @@ def whole_or_last(root: Path) -> str:
     return "last"
 
 
-def _recorded(run: Path) -> Path:
+def _with_record(run: Path) -> Path:
     """Return the run, or raise if it has no `run.json`."""
     if (run / RUN).is_file():
         return run

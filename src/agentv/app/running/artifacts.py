@@ -43,14 +43,14 @@ class Artifacts(Struct):
         work = result.work
         if work is None:
             return result
-        stored = StoredWork(work.sandbox, work.agent_version or None, workspace_path=self._shown(work.kept))
-        place = self.directory.path / ARTIFACTS / name_of(result.trial)
+        stored = StoredWork(work.sandbox, work.agent_version or None, workspace_path=self._relative_path(work.kept))
+        place = self.directory.path / ARTIFACTS / directory_name(result.trial)
         try:
             whole = KeptParts()
             if work.changes is not None and work.changes.files:
                 patch = work.changes.patch.encode(errors="replace")
                 written = self._write(place / DIFF, patch)
-                stored = replace(stored, diff_path=self._shown(str(place / DIFF)))
+                stored = replace(stored, diff_path=self._relative_path(str(place / DIFF)))
                 whole = replace(whole, patch=sha256(written).hexdigest() if written == patch else None)
             for name, data in work.logs.items():
                 self._write(place / name, data)
@@ -66,14 +66,14 @@ class Artifacts(Struct):
         """Write a trace; return its paths, and its file's hash or None if a secret was redacted."""
         from agentv.store.files.traces import write  # few runs have traces
 
-        self._make(place)
+        self._make_directory(place)
         clean = self.directory.redactor.redacted(trace)
-        files = write(replace(clean, native=self._bytes(trace.native)), place)
+        files = write(replace(clean, native=self._redacted_bytes(trace.native)), place)
         named = replace(
             stored,
             agent_turns=None if trace.partial else trace.turns or None,
-            trace_path=self._shown(files.trace_path),
-            native_path=self._shown(files.native_path),
+            trace_path=self._relative_path(files.trace_path),
+            native_path=self._relative_path(files.native_path),
         )
         return named, files.sha256 if clean is trace or clean == trace else None
 
@@ -84,28 +84,28 @@ class Artifacts(Struct):
         if work.trace is None and work.changes is None and work.tool_state is None:
             return stored
         data = document(work, whole, self.directory.redactor)
-        self._make(place)
+        self._make_directory(place)
         with os.fdopen(new_private(place / WORK), "wb") as file:
             file.write(data)
-        return replace(stored, work_path=self._shown(str(place / WORK)), work_sha256=sha256(data).hexdigest())
+        return replace(stored, work_path=self._relative_path(str(place / WORK)), work_sha256=sha256(data).hexdigest())
 
     def _write(self, path: Path, data: bytes) -> bytes:
         """Write a file with secrets redacted, and return the written bytes."""
-        self._make(path.parent)
-        clean = self._bytes(data)
+        self._make_directory(path.parent)
+        clean = self._redacted_bytes(data)
         with os.fdopen(new_private(path), "wb") as file:
             file.write(clean)
         return clean
 
-    def _make(self, place: Path) -> None:
+    def _make_directory(self, place: Path) -> None:
         make_private(self.directory.path / ARTIFACTS)
         place.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
 
-    def _shown(self, path: str | None) -> str | None:
+    def _relative_path(self, path: str | None) -> str | None:
         """Return a path relative to the run's directory if it is inside."""
         return None if path is None else path.removeprefix(f"{self.directory.path}/")
 
-    def _bytes(self, data: bytes) -> bytes:
+    def _redacted_bytes(self, data: bytes) -> bytes:
         """Return the bytes with secrets redacted."""
         redactor = self.directory.redactor
         if not redactor:
@@ -114,7 +114,7 @@ class Artifacts(Struct):
         return redactor.redact(text).encode(errors="surrogateescape")
 
 
-def name_of(trial: Trial) -> str:
+def directory_name(trial: Trial) -> str:
     """Return a readable and unique name for the directory of a trial."""
     key, _, sample = trial.key.rpartition("-")
     parts = [trial.case.id, trial.variant_name or "", key[:_KEY_DIGITS], sample]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
+from agentv.app.results.listing import with_matrix
 from agentv.app.results.place import planned_counts
 from agentv.app.results.stored import StoredRun, find_run
 from agentv.app.running.drive import Demand, StopRequests, drive
@@ -159,10 +160,10 @@ def finish(started: StartedRun, finished: RunFinished, counts: tuple[int, int]) 
     journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
     attempts: tuple[ExamAttempt, ...] = ()
     if any(suite.exam is not None for suite in prepared.suites):
-        from agentv.app.running.exam_attempt import record_attempts, why_of_run
+        from agentv.app.running.exam_attempt import record_attempts, why_run_partial
 
         before, cached = run.previous.settings, caches(settings, prepared.suites)
-        why = tuple(why_of_run(settings, before, interrupted=finished.interrupted, cached=cached))
+        why = tuple(why_run_partial(settings, before, interrupted=finished.interrupted, cached=cached))
         attempts = record_attempts(prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
     cassette, failed = run.sources.ended(
         interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
@@ -221,11 +222,7 @@ def _summary(started: StartedRun, finished: RunFinished, counts: tuple[int, int]
         summary = summary.cut_short("decided")
     elif summary.trials.skipped and finished.unstarted and finished.stopped in ("fail-fast", "max-errors"):
         summary = summary.cut_short(finished.stopped)
-    if summary.matrix is None:
-        return summary
-    from agentv.app.compare.gathering import with_comparisons  # imports numpy, for the few runs with several targets
-
-    return with_comparisons(summary, run.directory.path / INDEX, started.record)
+    return with_matrix(summary, run.directory.path, started.record)
 
 
 def _with_gates(started: StartedRun, summary: Summary, *, gated: bool) -> Summary:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.settings import EvalSettings, shard_of
+from agentv.app.settings import EvalSettings, parse_shard
 from agentv.authoring.source.files import is_directory, repository_root, upwards
 from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.model.run.row import Row
 
-_WORST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
+_WORST_FIRST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
 
 
 class ExamAttempt(Struct, frozen=True):
@@ -59,10 +59,10 @@ def record_attempts(
         why: reasons why the whole run is not evidence, such as an interruption.
     """
     given = list(exam_attempts(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
-    return tuple(map(recorded, given))
+    return tuple(map(append_to_log, given))
 
 
-def recorded(attempt: ExamAttempt) -> ExamAttempt:
+def append_to_log(attempt: ExamAttempt) -> ExamAttempt:
     """Append an attempt to its log. A failure to store its texts for `prompt diff` only adds a note."""
     from agentv.prompts import appending, disk
 
@@ -116,7 +116,7 @@ def exam_attempts(
         partial = tuple(dict.fromkeys((*reasons, *why_partial(suite, found, settings))))
         worst: dict[str, Status] = {}
         for trial, status in found:
-            worst[trial.case.id] = min(worst.get(trial.case.id, status), status, key=_WORST.index)
+            worst[trial.case.id] = min(worst.get(trial.case.id, status), status, key=_WORST_FIRST.index)
         failed = tuple(case for case, status in worst.items() if status != "passed")
         files, statuses = digests(exam.texts), [status for _, status in found]
         exam_row = ExamRow(
@@ -149,7 +149,7 @@ def _judges(trial: Trial) -> Iterator[TargetSpec]:
     """Yield the judges that a trial's assertions call."""
     if trial.case.asks_judge:
         yield trial.target
-    for name in asked(trial.case.assertions):
+    for name in judge_names(trial.case.assertions):
         judge = trial.judge_called(name)
         if judge is not None:
             yield judge
@@ -162,7 +162,9 @@ def _names(specs: Iterable[TargetSpec]) -> str | None:
     return ", ".join(dict.fromkeys(names)) or None
 
 
-def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool) -> Iterator[str]:
+def why_run_partial(
+    settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool
+) -> Iterator[str]:
     """Yield the reasons why a whole run is not evidence, from this process and those that it resumes.
 
     Args:
@@ -178,7 +180,7 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         "failed cases ran again (--rerun=failed)": "failed" in (settings.rerun, before.get("rerun")),
         "only cases that had not passed ran (--last-failed)": settings.failed is not None
         or before.get("last_failed") is not None,
-        "one shard of the cases ran (--shard)": settings.shard is not None and shard_of(settings.shard)[1] > 1,
+        "one shard of the cases ran (--shard)": settings.shard is not None and parse_shard(settings.shard)[1] > 1,
         "cases ran again while files were edited (--watch)": settings.watched is not None
         or before.get("watched") is not None,
         "answers may come from the cache (--no-cache calls the target again)": cached or before.get("cache"),
@@ -231,7 +233,7 @@ def _is_other_judge(suite: Suite) -> bool:
     forced = suite.forced_judge
     if forced is None:
         return False
-    of_entries = {name for case in suite.cases for name in asked(case.assertions) if name is not None}
+    of_entries = {name for case in suite.cases for name in judge_names(case.assertions) if name is not None}
     named = [suite.judge, *map(suite.judges.get, of_entries), *(case.judge for case in suite.cases)]
     if not any(named):
         targets = (*suite.targets, *(case.target for case in suite.cases if case.target is not None))
@@ -239,7 +241,7 @@ def _is_other_judge(suite: Suite) -> bool:
     return any(one is not None and one.fingerprint != forced.fingerprint for one in named)
 
 
-def asked(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:
+def judge_names(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:
     """Yield the judge's name (None: the default) of each entry that needs a judge."""
     for entry in (inner for one in entries for inner in one.nested()):
         if getattr(entry.assertion, "needs_judge", False):

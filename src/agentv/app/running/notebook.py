@@ -17,7 +17,7 @@ from agentv.model.run.events import Event, RunStarted, TrialFinished, TrialKept
 from agentv.reports.run.plain import progress_line
 from agentv.reports.run.view import RunView
 
-EVERY_S = 0.2
+UPDATE_INTERVAL_S = 0.2
 """Seconds between two updates of the line."""
 
 
@@ -57,11 +57,11 @@ class CellProgress:
             self._view.add_earlier(event.result)
 
     def draw(self, *, now: bool = False) -> None:
-        """Show the line if it changed and the last update was at least `EVERY_S` seconds ago, or if `now` is set."""
+        """Show the line if it changed and the last update was `UPDATE_INTERVAL_S` seconds ago, or if `now` is set."""
         if not self._view.planned:
             return
         line = progress_line(self._view)
-        if line == self._drawn or not (now or self._clock() >= self._last + EVERY_S):
+        if line == self._drawn or not (now or self._clock() >= self._last + UPDATE_INTERVAL_S):
             return
         self._drawn, self._last = line, self._clock()
         data = {"text/plain": line, "text/html": f"<pre>{escape(line)}</pre>"}
@@ -77,10 +77,10 @@ def cell_progress() -> CellProgress | None:
     shell = ipython.get_ipython() if ipython is not None else None
     if getattr(shell, "kernel", None) is None:
         return None
-    return CellProgress(_shown)
+    return CellProgress(_display_output)
 
 
-def _shown(data: dict[str, str]) -> Any:
+def _display_output(data: dict[str, str]) -> Any:
     from IPython.display import display
 
     return display(data, raw=True, display_id=True)
@@ -88,12 +88,12 @@ def _shown(data: dict[str, str]) -> Any:
 
 T = TypeVar("T")
 
-SHOWN_S = 0.2
+PROGRESS_INTERVAL_S = 0.2
 """Seconds between two calls of the function that shows progress."""
 
 
 def run_in_thread(
-    main: Callable[[], Coroutine[Any, Any, T]], stops: StopRequests, shown: Callable[[], object] | None = None
+    main: Callable[[], Coroutine[Any, Any, T]], stops: StopRequests, show_progress: Callable[[], object] | None = None
 ) -> T:
     """Run a coroutine on a new thread with the caller's context variables, and return its result.
 
@@ -103,7 +103,7 @@ def run_in_thread(
     Args:
         main: makes the coroutine.
         stops: of the run.
-        shown: called on this thread every `SHOWN_S` seconds during the run.
+        show_progress: called on this thread every `PROGRESS_INTERVAL_S` seconds during the run.
 
     Raises:
         BaseException: any exception of the coroutine.
@@ -120,9 +120,9 @@ def run_in_thread(
     first: KeyboardInterrupt | None = None
     while True:
         try:
-            while wait([work], SHOWN_S if shown is not None else None).not_done:
-                if shown is not None:
-                    shown()
+            while wait([work], PROGRESS_INTERVAL_S if show_progress is not None else None).not_done:
+                if show_progress is not None:
+                    show_progress()
         except KeyboardInterrupt as interrupt:
             first = first or interrupt
             stops.request()

@@ -44,7 +44,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
     """
     cases, trials = prepared.counts
     now = timestamp(datetime.now(UTC))
-    works = prepared.settings.regrade is None and any(suite.workspaces for suite in prepared.suites)
+    has_workspaces = prepared.settings.regrade is None and any(suite.workspaces for suite in prepared.suites)
     return {
         "run_id": run_id,
         "started": before.started or now,
@@ -59,7 +59,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "partial": to_builtins(partial_of(prepared)),
         "settings": _settings_record(prepared, before.settings, seed),
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
-        **({"sandboxes": list[Json](sandboxes_of(prepared.suites))} if works else {}),
+        **({"sandboxes": list[Json](sandboxes_of(prepared.suites))} if has_workspaces else {}),
         **({"agent_versions": dict(before.agent_versions)} if before.agent_versions else {}),
     }
 
@@ -108,8 +108,8 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
     }
     record = {
         "paths": list(settings.paths),
-        "targets": list(settings.asked_targets),
-        "judge": settings.asked_judge,
+        "targets": list(settings.requested_targets),
+        "judge": settings.requested_judge,
         "workers": workers_of(prepared),
         "executor": settings.executor,
         "timeout_s": settings.timeout_s,
@@ -133,9 +133,11 @@ def partial_of(prepared: Prepared) -> PartialRun | None:
     (cases, trials), (of, of_trials) = prepared.counts, prepared.plan.whole.counts()
     if trials >= of_trials:
         return None
-    from agentv.app.planning.resume import CHOOSING
+    from agentv.app.planning.resume import SELECTION_FLAGS
 
-    why = [flag.removeprefix("--") for name, flag in CHOOSING.items() if name != "seed" and getattr(settings, name)]
+    why = [
+        flag.removeprefix("--") for name, flag in SELECTION_FLAGS.items() if name != "seed" and getattr(settings, name)
+    ]
     if settings.failed is not None:
         why.append("watch" if settings.watched is not None else "last-failed")
     return PartialRun(cases, of, tuple(why), trials, of_trials)
@@ -157,8 +159,8 @@ def gated_suite(record: JsonObject) -> Suite:
 
 
 def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
-    mark = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
-    gates = _Gates(mark if suite.run.gate is not None else None, suite.judge_minimums, suite.skill_minimums)
+    minimum = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
+    gates = _Gates(minimum if suite.run.gate is not None else None, suite.judge_minimums, suite.skill_minimums)
     required: Json = to_builtins(gates)
     facts = ({"name": one.name, "sha256": one.sha256, "ref": one.ref} for one in suite.variants)
     variants: list[Json] = [{key: value for key, value in one.items() if value is not None} for one in facts]
@@ -214,7 +216,7 @@ def signature_of(record: Mapping[str, Json], root: str, env: Mapping[str, str] =
         env: environment of this process, which can set agentv's home.
     """
     try:
-        return _signed(record, root, _key(agentv_home(env) / _KEY_FILE))
+        return _sign(record, root, _key(agentv_home(env) / _KEY_FILE))
     except (OSError, StoreError, RuntimeError):  # runs work without a home directory
         return None
 
@@ -228,10 +230,10 @@ def is_signed_here(record: JsonObject, root: str, env: Mapping[str, str] = os.en
         key = _read_key(agentv_home(env) / _KEY_FILE)
     except (OSError, StoreError, RuntimeError):
         return False
-    return key is not None and hmac.compare_digest(given, _signed(record, root, key))
+    return key is not None and hmac.compare_digest(given, _sign(record, root, key))
 
 
-def _signed(record: Mapping[str, Json], root: str, key: bytes) -> str:
+def _sign(record: Mapping[str, Json], root: str, key: bytes) -> str:
     signed = {"root": os.path.realpath(root), **{name: record.get(name) for name in _SIGNED}}
     plain = json.loads(to_document(signed))  # normalized, as it will be when it is read again
     return hmac.new(key, json.dumps(plain, sort_keys=True).encode(), "sha256").hexdigest()
@@ -245,14 +247,14 @@ def _key(path: Path) -> bytes:
     make_private(path.parent)
     from secrets import token_bytes, token_hex  # used once per machine
 
-    made = path.with_name(f".{_KEY_FILE}.{token_hex(8)}")
+    temporary = path.with_name(f".{_KEY_FILE}.{token_hex(8)}")
     try:
-        with os.fdopen(new_private(made), "wb") as file:
+        with os.fdopen(new_private(temporary), "wb") as file:
             file.write(token_bytes(_KEY_BYTES))
         with suppress(FileExistsError):
-            os.link(made, path)
+            os.link(temporary, path)
     finally:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     found = _read_key(path)
     if found is None:
         raise StoreError(f"cannot use {path}: it is no key of this user alone")

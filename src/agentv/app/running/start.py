@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from agentv.engine.calls.budget import BudgetLimiter
 
 
-HELD = 5000
+MAX_HELD = 5000
 """Maximum number of pending trials held in memory on resume, which saves going through the whole plan again."""
 
 Sink = Callable[[Event], None]
@@ -208,16 +208,16 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
     results: dict[str, TrialResult | None] = {}
     pending: list[Trial] | None = None
 
-    def again(row: RowHead) -> bool:
+    def must_rerun(row: RowHead) -> bool:
         return rerun is not None and row.status == rerun and row.key in (chosen or ())
 
     def planned(finished: Container[str]) -> Container[str]:
         nonlocal pending, results
-        keys, pending = parted(prepared.plan, finished, HELD)
+        keys, pending = parted(prepared.plan, finished, MAX_HELD)
         results = dict.fromkeys(keys)
         return results
 
-    superseded = journal.take_up(again, planned)
+    superseded = journal.take_up(must_rerun, planned)
     root = root_of(prepared.suites)
     for row in read_rows(index):
         run.totals.add_row(row)
@@ -239,8 +239,8 @@ def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: Se
 
     is_recorded, of_agents = [], set()
     for trial in _pending(run.prepared, earlier, sampler):  # agents start again, as their workspaces are gone
-        begun = trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
-        is_recorded.append(begun)
+        has_answer = trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
+        is_recorded.append(has_answer)
         if trial.has_work:
             of_agents.add(trial.key)
     found = interrupted_trials(run.directory.path, of_agents) if of_agents else {}

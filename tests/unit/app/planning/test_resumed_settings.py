@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from agentv.app.planning.resume import (
     added_suites,
-    as_begun,
-    chosen_again,
-    chosen_of,
     flags_of,
+    original_selection,
     previous_run,
     recorded_settings,
+    selected_keys,
+    with_recorded_settings,
 )
 from agentv.app.settings import EvalSettings
 from agentv.engine.plan import Plan, PlanSettings
@@ -47,31 +47,33 @@ LISTS = {"tags": ("smoke", "slow"), "exclude_tags": ("x",), "variants": ("plain"
 def test_a_resumed_run_keeps_every_setting_that_the_command_does_not_give():
     wrong = []
     for name, (begun, own) in RECORDED.items():
-        found = [getattr(as_begun(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
+        found = [getattr(with_recorded_settings(BLANK, {name: recorded}, "r"), name) for recorded in (begun, own)]
         if found != [begun, own]:  # whole numbers are numbers too
             wrong.append(f"{name}: {begun} or {own} is lost")
-        if getattr(as_begun(replace(BLANK, **{name: own}), {name: begun}, "r"), name) != own:
+        if getattr(with_recorded_settings(replace(BLANK, **{name: own}), {name: begun}, "r"), name) != own:
             wrong.append(f"{name}: the command's own {own} does not win")
-        if getattr(as_begun(BLANK, {name: {"no": "such"}}, "r"), name) is not None:
+        if getattr(with_recorded_settings(BLANK, {name: {"no": "such"}}, "r"), name) is not None:
             wrong.append(f"{name}: a value of another type is taken")
     for name, values in LISTS.items():
-        if getattr(as_begun(BLANK, {name: [*values]}, "r"), name) != values:
+        if getattr(with_recorded_settings(BLANK, {name: [*values]}, "r"), name) != values:
             wrong.append(f"{name}: {values} is lost")
-        if getattr(as_begun(replace(BLANK, **{name: ("own",)}), {name: [*values]}, "r"), name) != ("own",):
+        if getattr(with_recorded_settings(replace(BLANK, **{name: ("own",)}), {name: [*values]}, "r"), name) != (
+            "own",
+        ):
             wrong.append(f"{name}: the command's own does not win")
-        if name != "filter" and getattr(as_begun(BLANK, {name: "smoke"}, "r"), name) != ():
+        if name != "filter" and getattr(with_recorded_settings(BLANK, {name: "smoke"}, "r"), name) != ():
             wrong.append(f"{name}: a text is taken for a list")
     assert wrong == []
-    assert as_begun(BLANK, {}, "r") == BLANK
+    assert with_recorded_settings(BLANK, {}, "r") == BLANK
 
 
 def test_the_seed_is_restored_with_what_is_drawn_by_it_alone():
-    assert as_begun(BLANK, {"seed": 5}, "r").seed is None
-    assert as_begun(BLANK, {"seed": 5, "filter": "a"}, "r").seed is None
+    assert with_recorded_settings(BLANK, {"seed": 5}, "r").seed is None
+    assert with_recorded_settings(BLANK, {"seed": 5, "filter": "a"}, "r").seed is None
     for drawn in ({"sample": 2}, {"against": "old"}):
-        assert as_begun(BLANK, {"seed": 5} | drawn, "r").seed == 5
-        assert as_begun(replace(BLANK, **drawn), {"seed": 5}, "r").seed == 5
-        assert as_begun(replace(BLANK, seed=7), {"seed": 5} | drawn, "r").seed == 7
+        assert with_recorded_settings(BLANK, {"seed": 5} | drawn, "r").seed == 5
+        assert with_recorded_settings(replace(BLANK, **drawn), {"seed": 5}, "r").seed == 5
+        assert with_recorded_settings(replace(BLANK, seed=7), {"seed": 5} | drawn, "r").seed == 7
 
 
 @pytest.mark.parametrize(
@@ -79,13 +81,13 @@ def test_the_seed_is_restored_with_what_is_drawn_by_it_alone():
 )
 def test_another_cluster_is_refused(recorded, begun):
     with pytest.raises(UsageError, match=f"the run r started {begun}$"):
-        as_begun(replace(BLANK, cluster="b"), recorded, "r")
+        with_recorded_settings(replace(BLANK, cluster="b"), recorded, "r")
 
 
 def test_the_same_cluster_is_restored():
-    assert as_begun(BLANK, {"cluster": "a"}, "r").cluster == "a"
-    assert as_begun(replace(BLANK, cluster="a"), {"cluster": "a"}, "r").cluster == "a"
-    assert as_begun(replace(BLANK, cluster="a"), {}, "r").cluster == "a"
+    assert with_recorded_settings(BLANK, {"cluster": "a"}, "r").cluster == "a"
+    assert with_recorded_settings(replace(BLANK, cluster="a"), {"cluster": "a"}, "r").cluster == "a"
+    assert with_recorded_settings(replace(BLANK, cluster="a"), {}, "r").cluster == "a"
 
 
 @pytest.mark.parametrize(
@@ -101,24 +103,24 @@ def test_the_same_cluster_is_restored():
 )
 def test_what_the_command_line_named_is_named_again(recorded, words, named):
     with pytest.raises(UsageError) as refused:
-        as_begun(BLANK, recorded, "r")
+        with_recorded_settings(BLANK, recorded, "r")
     assert f"the run r started with {words}, but this command has none" in str(refused.value)
     settings = replace(BLANK, **named)
-    assert as_begun(settings, recorded, "r") == settings
-    assert as_begun(settings, {}, "r") == settings
+    assert with_recorded_settings(settings, recorded, "r") == settings
+    assert with_recorded_settings(settings, {}, "r") == settings
 
 
 def test_the_choice_of_cases_that_a_run_began_with_is_taken_in_place_of_another():
-    assert chosen_again(BLANK, {}) is None
-    assert chosen_again(BLANK, {"filter": None, "tags": [], "limit": None, "threshold": 0.5}) is None
+    assert original_selection(BLANK, {}) is None
+    assert original_selection(BLANK, {"filter": None, "tags": [], "limit": None, "threshold": 0.5}) is None
     begun: dict[str, Any] = {"limit": 3, "sample": 2, "seed": 5, "filter": "a"} | LISTS
     for name, value in begun.items():
         recorded = {name: [*value] if isinstance(value, tuple) else value}
-        found = chosen_again(BLANK, recorded)
+        found = original_selection(BLANK, recorded)
         assert found is not None, name
         assert found == replace(BLANK, **{name: value})
-        assert chosen_again(found, recorded) is None
-        assert chosen_again(found, {}) == BLANK
+        assert original_selection(found, recorded) is None
+        assert original_selection(found, {}) == BLANK
 
 
 def test_the_flags_that_choose_cases_are_named():
@@ -144,24 +146,24 @@ def planned(*ids: str, shard: tuple[int, int] | None = None) -> Plan:
 
 def test_a_part_of_a_run_is_chosen_among_its_own_trials():
     a, b, *_ = (trial.key for trial in planned(*"abcd"))
-    assert chosen_of(planned(*"ab"), planned(*"abc"), "r", "--filter x") == {a, b}
+    assert selected_keys(planned(*"ab"), planned(*"abc"), "r", "--filter x") == {a, b}
     with pytest.raises(UsageError, match=r"^--filter x selects 1 trial that is not part of the run r$"):
-        chosen_of(planned(*"ad"), planned(*"abc"), "r", "--filter x")
+        selected_keys(planned(*"ad"), planned(*"abc"), "r", "--filter x")
     with pytest.raises(UsageError, match=r"^--filter x selects 2 trials that are not part of the run r$"):
-        chosen_of(planned(*"acd"), planned(*"ab"), "r", "--filter x")
+        selected_keys(planned(*"acd"), planned(*"ab"), "r", "--filter x")
 
 
 def test_a_part_of_a_shard_is_chosen_among_its_own_trials_and_not_cut_again():
     first, second = planned(*"abc", shard=(1, 2)), planned(*"abc", shard=(2, 2))
     _, b, c = (trial.key for trial in planned(*"abc"))
-    assert chosen_of(planned(*"bc"), first, "r", "--filter x") == {c}
-    assert chosen_of(planned(*"bc"), second, "r", "--filter x") == {b}
+    assert selected_keys(planned(*"bc"), first, "r", "--filter x") == {c}
+    assert selected_keys(planned(*"bc"), second, "r", "--filter x") == {b}
     with pytest.raises(UsageError, match=r"^--filter x selects no trial of the run r, which is one shard$"):
-        chosen_of(planned("b"), first, "r", "--filter x")
+        selected_keys(planned("b"), first, "r", "--filter x")
     with pytest.raises(UsageError, match=r"^--filter x selects 1 trial that is not part of the run r$"):
-        chosen_of(planned(*"ad"), first, "r", "--filter x")
+        selected_keys(planned(*"ad"), first, "r", "--filter x")
     with pytest.raises(UsageError, match=r"^--shard 2/2 selects 1 trial that is not part of the run r$"):
-        chosen_of(second, first, "r", "--shard 2/2")
+        selected_keys(second, first, "r", "--shard 2/2")
 
 
 def begun_with(*suites: tuple[str, str], paths: Any = None, **record: Any) -> Path:

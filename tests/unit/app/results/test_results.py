@@ -139,7 +139,7 @@ def test_a_run_that_is_being_written_or_a_link_is_passed_over(results):
     with RunDirectory.open(first):
         meant = runs_by_age(None, 1, NOW)
     assert meant.paths == ()
-    for word, why in zip(("being written", "a symlink", "run.json"), meant.passed_over, strict=True):
+    for word, why in zip(("being written", "a symlink", "run.json"), meant.not_deleted, strict=True):
         assert word in why
     assert (elsewhere / "run.json").exists()
 
@@ -194,7 +194,7 @@ def test_a_pinned_run_stays(results):
     pin(min(path.name for path in results.iterdir() if path.is_dir()))
     found = runs_by_age(None, 1, NOW)
     assert days(found) == [10, 20]
-    assert found.passed_over[0].endswith("was not deleted: it is pinned as a baseline")
+    assert found.not_deleted[0].endswith("was not deleted: it is pinned as a baseline")
     assert not found.refused
 
 

@@ -15,7 +15,7 @@ from agentv.app.running.artifacts import redacted_stream
 from agentv.app.running.drive import drive
 from agentv.app.running.evaluate import Outcome, evaluate, finish
 from agentv.app.running.exam_attempt import ExamAttempt
-from agentv.app.running.notebook import EVERY_S, CellProgress
+from agentv.app.running.notebook import UPDATE_INTERVAL_S, CellProgress
 from agentv.app.running.start import start
 from agentv.app.settings import EvalSettings
 from agentv.cli.listing import listed_cases
@@ -234,7 +234,7 @@ def test_a_thousand_trials_are_one_line_that_changes_a_few_times():
     progress.add(RunStarted(1000))
     result = finished()
     for _ in range(1000):
-        time[0] += EVERY_S / 100
+        time[0] += UPDATE_INTERVAL_S / 100
         progress.add(TrialFinished(result))
         progress.draw()
     progress.draw(now=True)

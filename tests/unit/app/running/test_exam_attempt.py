@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.exam_attempt import exam_attempts, recorded
+from agentv.app.running.exam_attempt import append_to_log, exam_attempts
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
@@ -125,9 +125,9 @@ def test_a_log_that_cannot_be_written_is_told(prepared, monkeypatch):
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(appending, "append", refuse)
-    assert recorded(given).error == "the disk is full"
+    assert append_to_log(given).error == "the disk is full"
     monkeypatch.setattr(appending, "append", lambda directory, exam_row: ("a torn line was set aside",))
-    noted = recorded(given)
+    noted = append_to_log(given)
     assert (noted.error, noted.notes) == (None, ("a torn line was set aside",))
 
 
@@ -135,7 +135,7 @@ def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_pat
     run = prepared()
     given = sat(run, rows(run, "passed", "passed", "passed"))
     (tmp_path / ".agentv" / "exams").write_text("in the way")
-    [note] = recorded(given).notes
+    [note] = append_to_log(given).notes
     assert "; 'agentv prompt diff' cannot show what changed" in note
     assert (tmp_path / "prompts" / "greeter" / ".eval.jsonl").read_text().count("\n") == 1
 
