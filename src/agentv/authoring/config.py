@@ -92,10 +92,10 @@ def read_config(directory: str, reading: Reading) -> Config:
             configs = [_read(path, home) for path in present]
             merged = Config()
             for one in configs:
-                said = {name: value for name, value in asdict(one).items() if value is not None}
-                said |= {"run": over(one.run, merged.run), "path": merged.path or one.path}
-                said |= {"results": (*merged.results, *one.results), "nodes": {**merged.nodes, **one.nodes}}
-                merged = replace(merged, **said)
+                values = {name: value for name, value in asdict(one).items() if value is not None}
+                values |= {"run": over(one.run, merged.run), "path": merged.path or one.path}
+                values |= {"results": (*merged.results, *one.results), "nodes": {**merged.nodes, **one.nodes}}
+                merged = replace(merged, **values)
             return merged
     return Config()
 
@@ -297,20 +297,20 @@ def _move_settings(made: Canonical, reading: Reading) -> None:
         made.items["run"] = translation.run_block(run, reading)
 
 
-def _values(root: MapNode, reading: Reading, passed: dict[str, Place]) -> Iterator[tuple[str, MapNode, str, Node]]:
+def _values(root: MapNode, reading: Reading, ignored: dict[str, Place]) -> Iterator[tuple[str, MapNode, str, Node]]:
     """The values of a config file: outer key ("", `execution` or `defaults`), mapping that holds the key, key, value.
 
-    Keys without an effect are added to `passed` instead.
+    Keys without an effect are added to `ignored` instead.
     """
     for key, written in root.items.items():
         if key in NO_EFFECT and not (key == "results" and _is_server(written)):
-            passed[key] = root.keys[key]
+            ignored[key] = root.keys[key]
             continue
         node = written if key in {"providers", "targets"} else referenced(written, reading)
         if key in {"execution", "defaults"} and isinstance(node, MapNode):
             for inner, value in node.items.items():
                 if key == "execution" and inner in NO_EFFECT_IN_EXECUTION:
-                    passed[f"execution.{inner}"] = node.keys[inner]
+                    ignored[f"execution.{inner}"] = node.keys[inner]
                 else:
                     yield key, node, inner, value
         elif node is not None and key not in {"execution", "defaults"}:
@@ -329,7 +329,7 @@ _ENTRY = lazy_pattern(
 )
 """`NAME=value`. A quoted value may span lines, as private keys and certificates do."""
 
-_IDLE = lazy_pattern(r"[ \t]*(?:\#[^\n]*)?$", re.MULTILINE)
+_BLANK_OR_COMMENT = lazy_pattern(r"[ \t]*(?:\#[^\n]*)?$", re.MULTILINE)
 _ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', r"\\": "\\", r"\$": "$"}
 _ESCAPE = lazy_pattern("|".join(re.escape(one) for one in _ESCAPES))
 
@@ -366,7 +366,7 @@ def _variables(path: str, text: str, report: Report) -> dict[str, str]:
         end = entry.end() if entry else newline if newline >= 0 else len(text)
         if entry:
             found[entry["name"]] = _value(entry)
-        elif not _IDLE.match(text, place):
+        elif not _BLANK_OR_COMMENT.match(text, place):
             line = text.count("\n", 0, place) + 1
             # only a warning: other programs read this file too, and may accept the line
             report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line is not NAME=value; ignored")

@@ -18,8 +18,8 @@ from agentv.authoring.source.files import (
     EXAM_FILES,
     META,
     OF_PROMPTS,
-    PASSED_OVER,
     PROMPT_FILES,
+    SKIPPED_DIRECTORIES,
     DiskReader,
     Places,
     is_directory,
@@ -247,7 +247,7 @@ def prompt_directories(library: str) -> list[str]:
                 found.append(directory)
                 continue
             waiting += (
-                one.path for one in entries if one.name not in PASSED_OVER and one.is_dir(follow_symlinks=False)
+                one.path for one in entries if one.name not in SKIPPED_DIRECTORIES and one.is_dir(follow_symlinks=False)
             )
     except OSError as error:
         raise UsageError(f"{shown(library)} cannot be searched: {error.strerror}: {error.filename}") from None

@@ -12,7 +12,7 @@ from agentv.templating.rendering import JINJA, LITERAL_HINT, UNREADABLE, Languag
 __all__ = ["GLOBAL_NAMES", "JINJA", "LITERAL_HINT", "UNREADABLE", "Language", "RenderError", "Scope"]
 __all__ += ["environment_names", "evaluate", "has_placeholder", "render", "render_around", "render_text", "undeclared"]
 
-_OLDER = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_ENV_PLACEHOLDER = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _ALONE = lazy_pattern(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 _NAMED = lazy_pattern(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _WORDS = ("true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else", "elif")
@@ -35,7 +35,7 @@ def has_placeholder(text: str) -> bool:
 
 def environment_names(text: str) -> tuple[str, ...]:
     """The environment variables that a text names in the older spelling `${{ NAME }}`."""
-    return tuple(_OLDER.findall(text))
+    return tuple(_ENV_PLACEHOLDER.findall(text))
 
 
 def render(text: str, scope: Scope) -> Json:
@@ -64,7 +64,7 @@ def render_text(text: str, scope: Scope) -> str:
     if pieces is None or values is None:
         from agentv.templating import templates
 
-        return str(templates.run(templates.compiled(_modern(text), scope.language), scope))
+        return str(templates.run(templates.compiled(_with_env_names(text), scope.language), scope))
     pieces[1::2] = map(shown, values)
     return "".join(pieces)
 
@@ -87,7 +87,7 @@ def render_around(text: str, scope: Scope, around: Around) -> str:
     from agentv.templating import templates
 
     names: dict[str, Any] = {**scope.names, templates.AROUND: around}
-    compiled = templates.compiled(_modern(text), JINJA, surrounded=True)
+    compiled = templates.compiled(_with_env_names(text), JINJA, surrounded=True)
     return str(templates.run(compiled, Scope(scope.vars, scope.env, names)))
 
 
@@ -114,7 +114,7 @@ def undeclared(text: str, language: Language = JINJA) -> frozenset[str]:
         return frozenset(pieces[1::2])
     from agentv.templating import templates
 
-    return templates.undeclared(_modern(text), language)
+    return templates.undeclared(_with_env_names(text), language)
 
 
 def _run(expression: str, scope: Scope) -> Json:
@@ -124,8 +124,8 @@ def _run(expression: str, scope: Scope) -> Json:
     return templates.run(templates.compiled(source, scope.language), scope, native=True)
 
 
-def _modern(text: str) -> str:
-    return _OLDER.sub(r"{{ env.\1 }}", text) if "${{" in text else text
+def _with_env_names(text: str) -> str:
+    return _ENV_PLACEHOLDER.sub(r"{{ env.\1 }}", text) if "${{" in text else text
 
 
 def _pieces(text: str, language: Language) -> list[str] | None:

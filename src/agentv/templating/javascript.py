@@ -205,19 +205,19 @@ def _attribute(item: Any, path: str | None) -> Any:
     return item
 
 
-def _a(wanted: type, value: Any) -> Any:
+def _typed(wanted: type, value: Any) -> Any:
     if not isinstance(value, wanted):
         raise TypeError(f"the filter needs a {'text' if wanted is str else wanted.__name__}, found {kind(value)}")
     return value
 
 
 def _column(values: Any, name: str | None) -> list[Any]:
-    return [member(one, name) for one in items(values)] if name else _a(list, values)
+    return [member(one, name) for one in items(values)] if name else _typed(list, values)
 
 
 def _of_text(function: _Function) -> _Function:
     """A filter for texts that treats null, undefined and false as empty text."""
-    return lambda value, *given: function(_a(str, "" if value is False or is_nothing(value) else value), *given)
+    return lambda value, *given: function(_typed(str, "" if value is False or is_nothing(value) else value), *given)
 
 
 def _dump(value: Any, space: Any = "", margin: str = "\n") -> Any:
@@ -256,7 +256,7 @@ def _indent(value: str, width: int = 4, first: bool = False) -> str:
 
 def _replace(value: Any, old: Any, new: Any, count: int = -1) -> Any:
     if {kind(old), kind(value)} - {"string", "number"}:
-        return _a(str, value) if isinstance(value, _Safe) else value
+        return _typed(str, value) if isinstance(value, _Safe) else value
     return (text(value) if text(old) else _countable(text(value))).replace(text(old), text(new), count)
 
 
@@ -272,11 +272,13 @@ def _sort(values: Any, reverse: Any = False, case_sensitive: Any = False, attrib
 
 
 def _selected(wanted: bool) -> _Function:
-    return lambda values, test="truthy", *given: [one for one in _a(list, values) if TESTS[test](one, *given) is wanted]
+    return lambda values, test="truthy", *given: [
+        one for one in _typed(list, values) if TESTS[test](one, *given) is wanted
+    ]
 
 
 def _having(wanted: bool) -> _Function:
-    return lambda values, name: [one for one in _a(list, values) if true(member(one, name)) is wanted]
+    return lambda values, name: [one for one in _typed(list, values) if true(member(one, name)) is wanted]
 
 
 def _round(value: Any, digits: Any = 0, method: str = "common") -> float:
@@ -306,7 +308,7 @@ def _length(value: Any) -> Any:
 def _list(value: Any) -> Any:
     if isinstance(value, Mapping):
         return [{"key": key, "value": one} for key, one in entries(value)]
-    return items(value) if isinstance(value, str) else _a(list, value)
+    return items(value) if isinstance(value, str) else _typed(list, value)
 
 
 OPERATORS: Mapping[str, _Function] = {
@@ -377,10 +379,10 @@ FILTERS: Mapping[str, _Function] = {
     "select": _selected(True),
     "selectattr": _having(True),
     "sort": _sort,
-    "string": lambda value: _a(str, value if is_nothing(value) else text(value)),
+    "string": lambda value: _typed(str, value if is_nothing(value) else text(value)),
     "sum": lambda values, name=None, start=0: _add(start, reduce(_add, _column(values, name), 0)),
     "title": _of_text(lambda value: " ".join(word[:1].upper() + word[1:].lower() for word in value.split(" "))),
-    "trim": lambda value: _a(str, value).strip(_SPACE),
+    "trim": lambda value: _typed(str, value).strip(_SPACE),
     "upper": _of_text(str.upper),
 }
 

@@ -14,7 +14,7 @@ from agentv.model.values.formatting import plural
 from agentv.templating.rendering import LITERAL_HINT, Environment, RenderError, refuse_operation
 
 
-class AloneParser(Parser):
+class NoIncludesParser(Parser):
     """A parser for templates that cannot include other files."""
 
     def _refused(self) -> NoReturn:
@@ -23,7 +23,7 @@ class AloneParser(Parser):
     parse_include = parse_import = parse_from = parse_extends = _refused
 
 
-class JinjaParser(AloneParser):
+class JinjaParser(NoIncludesParser):
     """A parser for Jinja templates."""
 
     def parse_concat(self) -> nodes.Expr:

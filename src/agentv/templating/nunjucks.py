@@ -18,7 +18,7 @@ from jinja2.sandbox import safe_range
 from jinja2.visitor import NodeTransformer
 
 from agentv.templating import javascript
-from agentv.templating.jinja import AloneParser, call, functions
+from agentv.templating.jinja import NoIncludesParser, call, functions
 from agentv.templating.rendering import Environment as Variables
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -41,7 +41,7 @@ _SCOPES, _VALUE = "_agentv_scopes", "_agentv_value"
 the value that `set` assigns."""
 
 
-class NunjucksParser(AloneParser):
+class NunjucksParser(NoIncludesParser):
     """A parser for Nunjucks templates, which keeps carriage returns."""
 
     def __init__(self, environment: Environment, source: str) -> None:
@@ -117,7 +117,7 @@ def _respelled(token: tuple[int, str, str]) -> tuple[int, str, str]:
     return line, kind, "elif" if (kind, text) == ("name", "elseif") else text
 
 
-class _Meaning(NodeTransformer):
+class _NunjucksTransformer(NodeTransformer):
     """Changes a tree to JavaScript's conditions and loops, and to Nunjucks' scopes for variables set in them."""
 
     def __init__(self, tree: nodes.Template) -> None:
@@ -192,9 +192,9 @@ class _Meaning(NodeTransformer):
         _refuse(node, "there are no slices: use the method 'slice'")
 
 
-def with_meaning(tree: nodes.Template) -> nodes.Template:
+def as_nunjucks(tree: nodes.Template) -> nodes.Template:
     """Transform a template's tree so that Jinja runs it as Nunjucks would."""
-    return _Meaning(tree).visit(tree)  # type: ignore[no-any-return]  # returns the tree
+    return _NunjucksTransformer(tree).visit(tree)  # type: ignore[no-any-return]  # returns the tree
 
 
 def _refuse(node: nodes.Node, message: str) -> NoReturn:
@@ -238,7 +238,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def become_nunjucks(environment: Environment) -> None:
+def set_up_nunjucks(environment: Environment) -> None:
     """Set up a new environment with the values, filters and tests of Nunjucks."""
     environment.finalize = javascript.shown
     environment.optimized = False  # Jinja would write constants into the generated code, where NaN is invalid

@@ -73,9 +73,9 @@ def compiled(source: str, language: Language, *, surrounded: bool = False) -> Co
         for output in tree.find_all(nodes.Output) if surrounded else ():
             output.nodes = [_surrounded(node) for node in output.nodes]
         if language.nunjucks:
-            from agentv.templating.nunjucks import with_meaning
+            from agentv.templating.nunjucks import as_nunjucks
 
-            tree = with_meaning(tree)
+            tree = as_nunjucks(tree)
         return _environment(language).from_string(tree), repeats
     except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, which has limits of its own
         raise _syntax(error) from None
@@ -129,9 +129,9 @@ def _environment(language: Language) -> Sandbox:
     undefined = EmptyVariable if language.missing_empty else MissingVariable
     made = Sandbox(undefined=undefined, finalize=shown, autoescape=False, keep_trailing_newline=True)
     if language.nunjucks:
-        from agentv.templating.nunjucks import become_nunjucks
+        from agentv.templating.nunjucks import set_up_nunjucks
 
-        become_nunjucks(made)
+        set_up_nunjucks(made)
     else:
         made.comment_start_string, made.comment_end_string = _NEVER, _NEVER[::-1]
         made.filters |= functions({"around": _around, "~": lambda *values: joined(map(shown, values))})

@@ -19,7 +19,7 @@ from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, Boundary, boundary_around
 from agentv.authoring.source.files import (
-    PASSED_OVER,
+    SKIPPED_DIRECTORIES,
     climbs,
     is_directory,
     is_file,
@@ -122,7 +122,7 @@ def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: B
         return
     for relative in matched(written, home):
         path = os.path.normpath(Path(home) / relative)
-        if not PASSED_OVER.isdisjoint(Path(relative).parts):
+        if not SKIPPED_DIRECTORIES.isdisjoint(Path(relative).parts):
             continue
         if not boundary.admits(path):
             reading.report.error(OUTSIDE, node, f"'{pattern}' matches {shown(path)}, which is outside", hint=ALLOW)
@@ -132,7 +132,7 @@ def _matching(pattern: str, base: str, node: Node, reading: Reading, boundary: B
             yield cases_beside(path) or path
 
 
-NOT_COPIED = PASSED_OVER - {".agentv"}
+NOT_COPIED = SKIPPED_DIRECTORIES - {".agentv"}
 """Directories that are not copied with a project, such as `.git`."""
 
 _WRITTEN_BY_RUNS = frozenset({"results", "cache", "logs"})
@@ -150,7 +150,7 @@ def eval_files_in(directory: Path, process_env: Mapping[str, str]) -> list[str]:
     home = directory.absolute()
     found = list(collected(str(directory)))
     for folder, folders, files in os.walk(home):
-        folders[:] = [name for name in folders if name not in PASSED_OVER]
+        folders[:] = [name for name in folders if name not in SKIPPED_DIRECTORIES]
         # JSON Lines files that form a suite with a YAML file beside them
         beside = (cases_beside(str(Path(folder, name))) for name in files if name.endswith(_YAML))
         found += [path for path in beside if path is not None]

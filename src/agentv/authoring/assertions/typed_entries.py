@@ -204,7 +204,7 @@ class AssertionTypes(Struct, frozen=True):
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
         if plugin is not None:
             return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
-        key = None if reading.renders or reading.fed else _key_of(schema, options)
+        key = None if reading.renders or reading.vars_are_data else _key_of(schema, options)
         if key in self._shared:
             return self._shared[key]
         before = reading.report.added

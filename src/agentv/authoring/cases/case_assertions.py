@@ -44,7 +44,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
     reading = reading.with_rubric(context.defaults.options.rubric)
     if any(holds_placeholder(node) for node in nodes):
         return None
-    own = reading.report.beside()
+    own = reading.report.empty_copy()
     reader = structs.replace(reading, report=own, renders=False)
     found = _joined([context.assertions.entries(node, reader) for node in nodes])
     if context.assertions.renders:

@@ -436,7 +436,7 @@ class InputReader(Struct, frozen=True):
         """The suite's prompt, filled in with a case's variables. Errors are reported at the prompt."""
         from agentv.authoring.cases.prompts import filled
 
-        own = reading.of_suite().reporting_to(reading.report.beside()).rendering(prompt.templated)
+        own = reading.of_suite().reporting_to(reading.report.empty_copy()).rendering(prompt.templated)
         messages = filled(prompt.sections, own) if prompt.sections else _question(prompt.node, prompt.node, own)
         for one in own.report.diagnostics:
             of_all = one.code == "unset-environment" or one.message.startswith(UNREADABLE)

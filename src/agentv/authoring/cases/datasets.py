@@ -274,7 +274,7 @@ class CaseSources(Struct):
         if checkout_of(path) is not None:
             places = replace(reading.places, confined=True, _found={})
             reading = replace(reading, places=places)
-        return reading if self.trusted else replace(reading, data=True, fed=True)
+        return reading if self.trusted else replace(reading, data=True, vars_are_data=True)
 
     def _made(self, path: str, name: str | None, node: Scalar) -> None:
         """Add the cases that a function of a file returns."""

@@ -255,7 +255,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
 
 
 def _picture(node: Scalar, path: str, reading: Reading) -> ImageBlock | None:
-    return ImageBlock(node.value, path, reading.digest_of(path)[0]) if reading.shows(path, node) else None
+    return ImageBlock(node.value, path, reading.digest_of(path)[0]) if reading.is_picture(path, node) else None
 
 
 _BLOCKS = {"text": _text, "file": _file, "image": _image}

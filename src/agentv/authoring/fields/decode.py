@@ -109,17 +109,17 @@ class OptionsSchema(Struct, frozen=True):
                     continue
                 extra = extra if suggested else replace(extra, meant=self._only_missing(pairs, extra))
                 suggested = True
-                valid = self._passes_over(key, rule, at, reading, (what, extra)) and valid
+                valid = self._may_ignore(key, rule, at, reading, (what, extra)) and valid
                 continue
             if rule.older:
                 reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
             rendered = reading.rendered(node) if reading.renders and not rule.kind.verbatim else node
             if rendered is None:
                 value = INVALID
-            elif not reading.fed:
+            elif not reading.vars_are_data:
                 value = rule.kind.read(rendered, reading, called.get(key, key) if called else key)
             else:
-                own = reading if rendered is node else reading.of_variables()
+                own = reading if rendered is node else reading.of_rendered_text()
                 value = self._read_data(rule, rendered, own, called.get(key, key), filled=rendered is not node)
             if value is INVALID:
                 valid = False
@@ -132,7 +132,7 @@ class OptionsSchema(Struct, frozen=True):
         if not valid:
             return INVALID
         made = self.cls(**values)
-        return made if not self.checks or self._sound(made, pairs, at, reading) else INVALID
+        return made if not self.checks or self._passes_validation(made, pairs, at, reading) else INVALID
 
     def _read_data(self, rule: OptionRule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
         """Read an option of a case that is data, or of its suite, whose text may contain the case's variables."""
@@ -148,7 +148,7 @@ class OptionsSchema(Struct, frozen=True):
             return INVALID
         return rule.kind.read(node, reading, key)
 
-    def _passes_over(
+    def _may_ignore(
         self, key: str, rule: OptionRule | None, at: MapNode, reading: Reading, words: tuple[str, ExtraKeys]
     ) -> bool:
         """Whether a key that is not read may be ignored; if not, it is reported."""
@@ -196,7 +196,7 @@ class OptionsSchema(Struct, frozen=True):
         rules = self.rules
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
-    def _sound(self, made: Declared, pairs: Mapping[str, Node], at: MapNode, reading: Reading) -> bool:
+    def _passes_validation(self, made: Declared, pairs: Mapping[str, Node], at: MapNode, reading: Reading) -> bool:
         issues = list(made.validate())
         if not issues:
             return True

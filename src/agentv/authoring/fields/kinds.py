@@ -85,11 +85,11 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-def _quoted(node: Node) -> str | None:
+def _quote_hint(node: Node) -> str | None:
     return f'for text, write "{node.text}"' if isinstance(node, Scalar) and node.value is not None else None
 
 
-def _boolean(node: Node) -> str | None:
+def _boolean_hint(node: Node) -> str | None:
     """A hint for a boolean in quotes or in YAML 1.1's spelling, or None."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
@@ -99,7 +99,7 @@ def _boolean(node: Node) -> str | None:
     return f"in YAML 1.2, '{node.value}' is text: write {suggestion}" if suggestion else None
 
 
-def _number(node: Node) -> str | None:
+def _number_hint(node: Node) -> str | None:
     """A hint for a number that is out of bounds, has a unit, or is text because of quotes or a placeholder; or None."""
     if isinstance(node, Scalar) and type(node.value) in (int, float) and not -_LARGEST < node.value < _LARGEST:
         return f"it must be finite and between -{_LARGEST:g} and {_LARGEST:g}"
@@ -353,10 +353,10 @@ JSON = FieldType("any value", _anything, lambda node, _reading, _key: plain(node
 FILE = FieldType("the path of a file", value_is(str), _read_path(directory=False))
 NODE = FieldType("a value", _anything, lambda node, _reading, _key: node, verbatim=True)
 PLAIN: dict[Any, FieldType] = {
-    bool: _scalar("true or false", value_is(bool), _as_is, _boolean),
-    int: _scalar("a whole number", value_is(int), _as_is, _number),
-    float: _scalar("a number", _is_number, float, _number),
-    str: _scalar("text", value_is(str), _as_is, _quoted),
+    bool: _scalar("true or false", value_is(bool), _as_is, _boolean_hint),
+    int: _scalar("a whole number", value_is(int), _as_is, _number_hint),
+    float: _scalar("a number", _is_number, float, _number_hint),
+    str: _scalar("text", value_is(str), _as_is, _quote_hint),
     NoneType: NOTHING,
     Json: JSON,
     declared.Document: FieldType("text, or the path of a file", value_is(str), _read_document, verbatim=True),
@@ -382,7 +382,7 @@ MARKED: dict[type, FieldType] = {
 TARGETS = frozenset({"judge", "embedder"})
 """Options of assertions that name a target."""
 
-_HARMLESS = frozenset({"config", "threshold", "target"})
+_MAY_CONTAIN_DATA = frozenset({"config", "threshold", "target"})
 """Options of assertions that run code which may still contain variables from data."""
 
 
@@ -422,4 +422,4 @@ def refuses_template(text: str, node: Node, report: Report) -> bool:
 
 def fills_code(cls: type, option: str) -> bool:
     """Whether an option of an assertion is code or an address, which must not contain variables from data."""
-    return bool(getattr(cls, "runs_code", False)) and option not in _HARMLESS
+    return bool(getattr(cls, "runs_code", False)) and option not in _MAY_CONTAIN_DATA

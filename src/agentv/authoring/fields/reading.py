@@ -47,7 +47,7 @@ from agentv.templating import (
 KEPT_TEXTS = 256
 """Maximum number of cached file contents: most suites attach the same few files to every case."""
 
-_OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
+_ASSERTION_KEYS = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
 """Keys of assertions that end up in the case if a line is not indented far enough."""
 
 _NOTED_JAVASCRIPT = 2
@@ -65,7 +65,7 @@ FROM_PROJECT = "paths in .agentv/targets.yaml and config.yaml start at the direc
 LONGEST_LINE = 5_000
 """Maximum length of a source line in which a placeholder is located."""
 
-_LOCATED = 100
+_MOST_LOCATED = 100
 """Number of diagnostics above which placeholders are no longer located within their text."""
 
 
@@ -120,7 +120,7 @@ NO_EXTRA_KEYS = ExtraKeys()
 TOP = Chain()
 
 
-def _none_yet(_node: Node, _reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
+def _no_entries_yet(_node: Node, _reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
     raise RuntimeError("assertions are read before their types are known")  # a bug
 
 
@@ -141,7 +141,7 @@ class Reading(Struct, frozen=True):
         unsearched: keys of secrets that look like ordinary text and cannot be redacted.
         checkout: finds a file of a git host on disk.
         data: the current node is data, which must not name code or read the environment.
-        fed: the variables come from data.
+        vars_are_data: the variables come from data.
         rubric: options for rubrics that do not set them.
         above: authored path → the file, for paths found only in a directory above the eval file.
         given: assertion type → the suite's options for assertions that do not set them.
@@ -153,7 +153,7 @@ class Reading(Struct, frozen=True):
     reader: Reader
     places: Places
     scope: Scope
-    entries: Callable[[Node, Reading], Result[tuple[AssertionEntry, ...]]] = _none_yet
+    entries: Callable[[Node, Reading], Result[tuple[AssertionEntry, ...]]] = _no_entries_yet
     renders: bool = False
     chain: Chain = TOP
     strict_env: bool = True
@@ -162,7 +162,7 @@ class Reading(Struct, frozen=True):
     unsearched: set[str] = field(default_factory=set)
     checkout: FindCheckout = no_repositories
     data: bool = False
-    fed: bool = False
+    vars_are_data: bool = False
     rubric: RubricOptions = field(default_factory=dict)
     above: dict[str, str] = field(default_factory=dict)
     given: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
@@ -197,9 +197,9 @@ class Reading(Struct, frozen=True):
         """The same context for text of the suite, which is not data, although the variables may be."""
         return structs.replace(self, data=False) if self.data else self
 
-    def of_variables(self) -> Reading:
+    def of_rendered_text(self) -> Reading:
         """The same context for a rendered text, which is data if the variables are."""
-        return structs.replace(self, data=True) if self.fed and not self.data else self
+        return structs.replace(self, data=True) if self.vars_are_data and not self.data else self
 
     def reporting_to(self, report: Report) -> Reading:
         """The same context with another report."""
@@ -231,8 +231,8 @@ class Reading(Struct, frozen=True):
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
         listed = [*allowed, *extra.listed]
-        hint = _cut_off(key, mapping) or hint or HINTS.get(what, {}).get(key) or _meant(key, listed, extra)
-        hint = hint or _misplaced(key, listed, mapping)
+        hint = _comma_hint(key, mapping) or hint or HINTS.get(what, {}).get(key) or _nearest_hint(key, listed, extra)
+        hint = hint or _foreign_hint(key, listed, mapping)
         hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
@@ -296,7 +296,7 @@ class Reading(Struct, frozen=True):
                 self._digests[path] = found
         return found
 
-    def shows(self, path: str, node: Scalar) -> bool:
+    def is_picture(self, path: str, node: Scalar) -> bool:
         """Whether a file's first bytes may be those of a picture; if not, this is reported."""
         issue = self._pictures.get(path) or self._issue_of_picture(path)
         if len(self._pictures) < KEPT_TEXTS:
@@ -457,7 +457,7 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
 def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
     """Position of a name's placeholder within a text. It is searched for in the source, as lines may be folded."""
     span = span_of(node.at)
-    if name is None or isinstance(node.at, Span) or reading.report.count >= _LOCATED:
+    if name is None or isinstance(node.at, Span) or reading.report.count >= _MOST_LOCATED:
         return node.at
     try:
         lines = reading.reader.read(span.file).decode("utf-8-sig").splitlines()
@@ -490,13 +490,13 @@ def _placeholder(name: str, lines: Sequence[str], within: Span) -> Span | None:
     return None
 
 
-def _meant(key: str, listed: list[str], extra: ExtraKeys) -> str | None:
+def _nearest_hint(key: str, listed: list[str], extra: ExtraKeys) -> str | None:
     """A hint with the canonical name of the known key most similar to a misspelt one, or None."""
     found = nearest(key, [*listed, *extra.hinted])
     return None if found is None else f"did you mean '{extra.older.get(found, found)}'?"
 
 
-def _cut_off(key: str, mapping: MapNode) -> str | None:
+def _comma_hint(key: str, mapping: MapNode) -> str | None:
     """A hint if a comma in a flow mapping ended a text, so that its rest became a key without a value; or None."""
     own, alone = span_of(mapping.keys[key]), span_of(mapping.items[key].at)
     if (alone.line, alone.column) != (own.end_line, own.end_column):
@@ -509,12 +509,12 @@ def _cut_off(key: str, mapping: MapNode) -> str | None:
     return f"quote the value of '{before}': inside {{ }}, a comma ends an unquoted text"
 
 
-def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
+def _foreign_hint(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
     """A hint for a key that other tools use, or that belongs to an assertion; or None."""
     suggestion = MEANT.get(key)
     if suggestion is not None and suggestion in listed:
         return f"did you mean '{suggestion}'?"
-    if key in _OF_ENTRIES and "assert" in mapping.items:
+    if key in _ASSERTION_KEYS and "assert" in mapping.items:
         return f"'{key}' belongs to an assertion: indent it like its 'type'"
     return None
 

@@ -73,8 +73,8 @@ class AuthoredRetry(Declared, Struct, frozen=True):
 
     def over(self, base: Retry) -> Retry:
         """These settings, with those that are not set taken from the base."""
-        said = {key.removeprefix("retry_"): value for key, value in asdict(self).items() if value is not None}
-        return replace(base, **said)
+        given = {key.removeprefix("retry_"): value for key, value in asdict(self).items() if value is not None}
+        return replace(base, **given)
 
 
 class AuthoredRate(Declared, Struct, frozen=True):

@@ -149,20 +149,20 @@ class _Translation(Struct):
             at = node.keys[key]
             inside = spellings.nested.get(key)
             if key in spellings.not_yet:
-                self._postpone(key, at)
+                self._report_not_yet(key, at)
             elif inside is None:
                 self._put(spellings.older.get(key, key), key, value, at)
             elif isinstance(value, MapNode):
-                self._dissolve(key, value, inside)
+                self._flatten(key, value, inside)
             elif not is_empty(value):
                 self.reading.report.unfit(value, f"'{key}' must be a mapping")
 
-    def _dissolve(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
+    def _flatten(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
         for key, item in value.items.items():
             at = value.keys[key]
             canonical = inside.get(key)
             if canonical in self.spellings.not_yet:
-                self._postpone(f"{outer}.{key}", at)
+                self._report_not_yet(f"{outer}.{key}", at)
             elif canonical is not None:
                 self._put(canonical, f"{outer}.{key}", item, at)
             elif f"{outer}.{key}" in self.spellings.no_effect:
@@ -170,7 +170,7 @@ class _Translation(Struct):
             elif not key.startswith("x-"):
                 self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)
 
-    def _postpone(self, written: str, at: Place) -> None:
+    def _report_not_yet(self, written: str, at: Place) -> None:
         """Report a key that is not supported yet."""
         tolerated = self.spellings.tolerates and not self.reading.strict_env
         add = self.reading.report.warning if tolerated else self.reading.report.error
@@ -234,8 +234,8 @@ _PROGRAMS = (".ts", ".js", ".mts", ".mjs")
 def translated_target(node: MapNode, providers: Registry[Provider], reading: Reading) -> Canonical:
     """Translate the mapping of a target; mistakes in its keys are reported."""
     flat = _with_provider(_flattened(node, providers, reading.report), providers, reading)
-    said = flat.get("provider")
-    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    authored = flat.get("provider")
+    provider = providers.find(provider_name(authored.text)) if isinstance(authored, Scalar) else None
     taken = shape_of(provider.settings).rules.keys() if provider is not None else frozenset()
     older = {old: new for old, new in SETTINGS.items() if new in taken and old not in taken}
     made = translated(flat, replace(TARGET, older={**TARGET.older, **older}), reading, None)
@@ -298,8 +298,8 @@ def _flattened(node: MapNode, providers: Registry[Provider], report: Report) -> 
 
 def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
     """Whether `config` is a setting of the provider: it declares one, and its main setting is not in this mapping."""
-    said = node.get("provider") or node.get("id")
-    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
+    authored = node.get("provider") or node.get("id")
+    provider = providers.find(provider_name(authored.text)) if isinstance(authored, Scalar) else None
     return (
         provider is not None
         and "config" in shape_of(provider.settings).rules
@@ -324,8 +324,8 @@ def _with_provider(flat: MapNode, providers: Registry[Provider], reading: Readin
 
     For the provider `agentv`, the model names the provider. A script `.agentv/providers/NAME.ts` becomes `cli`.
     """
-    said = flat.get("provider")
-    rendered = reading.rendered(said) if said is not None else None
+    authored = flat.get("provider")
+    rendered = reading.rendered(authored) if authored is not None else None
     if not isinstance(rendered, Scalar) or not isinstance(rendered.value, str):
         return flat
     items, keys = dict(flat.items), dict(flat.keys)

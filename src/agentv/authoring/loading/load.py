@@ -21,7 +21,7 @@ from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.source.files import (
     INPUT_FILES,
     META,
-    PASSED_OVER,
+    SKIPPED_DIRECTORIES,
     TABLES,
     is_directory,
     is_exam,
@@ -161,7 +161,7 @@ def _absolute(path: Path) -> str:
 def _walk(directory: Path) -> Iterator[Path]:
     for path in directory.iterdir():
         if path.is_dir():
-            if path.name not in PASSED_OVER and not path.is_symlink():
+            if path.name not in SKIPPED_DIRECTORIES and not path.is_symlink():
                 yield from _walk(path)
         elif any(fnmatch(path.name, one) for one in COLLECTED) or by_name(path.name) or is_exam(str(path)):
             yield path

@@ -34,7 +34,7 @@ TABLES = (*PARQUET, *ARROW, *EXCEL)
 KEPT_PATHS = 4096
 """Cached path lookups. The cache is bounded so that memory does not grow with the number of cases."""
 
-PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
+SKIPPED_DIRECTORIES = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Names of directories that are not searched for eval files."""
 
 MARK = b"agentv: ignore"

@@ -72,7 +72,7 @@ def _read(text: str, at: Span, report: Report) -> Any:
     try:
         if not text.startswith("\ufeff"):
             return _DECODER.decode(text)
-    except _TwiceError:
+    except _DuplicateKeyError:
         pass
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,16 +90,16 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not valid JSON")
 
 
-class _TwiceError(Exception):
+class _DuplicateKeyError(Exception):
     """A key appears twice in one object."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise _TwiceError
+        raise _DuplicateKeyError
     return made
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=WrittenFloat)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=WrittenFloat)
 """Fast decoder for valid records. A record with a duplicate key is decoded again, to report the key."""

@@ -21,16 +21,16 @@ from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.templating import has_placeholder
 
 MASK = "[redacted]"
-_NOTHING = (None, "")
+_EMPTY = (None, "")
 
-_ALWAYS = lazy_pattern(
+_KEY_NAME = lazy_pattern(
     r".*(?:api|access|private|subscription)[_-]?key|(?:.*[_-])?token|.*(?:secret|authorization|password|passphrase)",
     re.IGNORECASE,
 )
 _SECRET_HEADER = lazy_pattern(r".*(?:key|token|secret|auth|signature|credential).*|cookie", re.IGNORECASE)
 _CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS = lazy_pattern(r"[^a-z0-9]+")
-_OF_SECRETS = lazy_pattern(
+_SECRET_WORD = lazy_pattern(
     r"""
     \w*(?:api|access|secret|private|subscription|auth|encryption|signing|master|admin|account)keys?
     | \w*token | (?:access|refresh|auth|api)tokens
@@ -41,10 +41,10 @@ _OF_SECRETS = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_LAST = frozenset({"pass", "key"})
+_SECRET_LAST_WORDS = frozenset({"pass", "key"})
 """Words that denote a secret only at the end of a name: `DB_PASS`, but not `pass_threshold`."""
 
-_NO_SECRETS = lazy_pattern(r"git_config_key_\d+|(?:old)?pwd|(?:fail|pass)_to_pass")
+_HARMLESS_NAME = lazy_pattern(r"git_config_key_\d+|(?:old)?pwd|(?:fail|pass)_to_pass")
 """Names that look like secrets but are not: git settings, the shell's working directory, SWE-bench's lists of tests."""
 
 _BEFORE_KEY = frozenset(
@@ -55,7 +55,7 @@ _BEFORE_KEY = frozenset(
 )
 """Words after which `key` denotes a secret anywhere in a name: `API_KEY_OF_PROD`, but not `PRIMARY_KEY_FIELD`."""
 
-_OF_OTHERS = frozenset(
+_HARMLESS_LAST_WORDS = frozenset(
     """
     usage limit limits count counts type url uri endpoint host port name budget threshold file files dir directory
     path sock socket home length size format algorithm algo alg mode method scheme provider ttl expiry enabled disabled
@@ -73,7 +73,7 @@ _USERINFO = lazy_pattern(r"(?<=://)([^/@\s:]*:)?([^/@\s]+)@")
 """The user (optional) and the password or token before the host of a URL."""
 
 _QUERY = lazy_pattern(r"(?<=[?&;])([^=&;#?\s\"'<>]+)=([^&;#\s\"'<>]+)")
-_OPEN_QUERIES = frozenset(
+_SAFE_QUERIES = frozenset(
     """
     api-version version v model deployment format lang language locale region stream limit page sort order mode type
     """.split()  # noqa: SIM905
@@ -104,7 +104,7 @@ def without_keys(settings: Mapping[str, Any], within: str = "") -> dict[str, Any
         within: the key that contains them.
     """
     return {
-        key: MASK if is_key(key, within) and one not in _NOTHING else _without_keys(one, key)
+        key: MASK if is_key(key, within) and one not in _EMPTY else _without_keys(one, key)
         for key, one in settings.items()
     }
 
@@ -121,7 +121,7 @@ def is_key(key: str, within: str = "") -> bool:
     """Whether a name always denotes a secret."""
     if within == "headers" and _SECRET_HEADER.fullmatch(key):
         return True
-    return _ALWAYS.fullmatch(_CAMEL.sub("_", key)) is not None
+    return _KEY_NAME.fullmatch(_CAMEL.sub("_", key)) is not None
 
 
 def secrets_in(value: Any, *, hide: bool = False, within: str = "") -> Iterator[str]:
@@ -140,7 +140,7 @@ def secrets_in(value: Any, *, hide: bool = False, within: str = "") -> Iterator[
             yield from _in_command([one for one in value if isinstance(one, str)])
         for one in value:
             yield from secrets_in(one, hide=hide, within=within)
-    elif hide and value not in _NOTHING:
+    elif hide and value not in _EMPTY:
         yield from _parts(str(value))
     elif isinstance(value, str):
         yield from _in_text(value, within)
@@ -166,17 +166,17 @@ def _in_urls(value: str) -> Iterator[str]:
             basic = f"{unquote(user[:-1])}:{unquote(password)}" if user else f"{unquote(password)}:"
             yield b64encode(basic.encode(errors="replace")).decode()  # as HTTP sends it
         for name, text in _QUERY.findall(url):
-            if not _is_open(name, text):
+            if not _is_harmless(name, text):
                 yield from (text, unquote_plus(text))
 
 
-def _is_open(name: str, value: str) -> bool:
+def _is_harmless(name: str, value: str) -> bool:
     """Whether a query parameter is not a secret: a placeholder, a known name, a number, or a plain word."""
     if value.startswith(("{{", "${{")):
         return True
     if is_secret(name):
         return False
-    return name.lower() in _OPEN_QUERIES or value.replace(".", "").isdecimal() or not is_searched(unquote_plus(value))
+    return name.lower() in _SAFE_QUERIES or value.replace(".", "").isdecimal() or not is_searched(unquote_plus(value))
 
 
 def _in_body(value: str) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _split(command: str) -> list[str]:
 def _in_command(words: Iterable[str]) -> Iterator[str]:
     """The secrets among a program's arguments: `--token X`, `--token=X`, `-H 'Cookie: X'`, `NAME=X`, `-pX`."""
     before, words = "", list(words)
-    glued = any(_OF_PASSWORDS.fullmatch(word.rpartition("/")[2]) for word in words)
+    glued = any(_PASSWORD_PROGRAM.fullmatch(word.rpartition("/")[2]) for word in words)
     for word in words:
         name, equals, value = word.partition("=")
         header, colon, rest = word.partition(":")
@@ -220,15 +220,15 @@ def _in_command(words: Iterable[str]) -> Iterator[str]:
                 yield from _parts(rest.strip())  # may contain `=` too, as base64 does
             option, attached = word[:2], word[2:]  # as in `mysql -pX` and `curl -uNAME:X`
             password = option in ("-p", "-P") and (glued or (is_searched(attached) and _PASSWORD.fullmatch(attached)))
-            if attached and (password or (option in _BASIC and ":" in attached[1:])):
+            if attached and (password or (option in _USER_OPTIONS and ":" in attached[1:])):
                 yield from _parts(attached)
             if " -" in word:
                 yield from _in_command(_split(word))  # a nested command: `sh -c '…'`
         alone = word.startswith("-") and not equals and is_secret(word.lstrip("-"))
-        before = word if alone or word in _BASIC else ""
+        before = word if alone or word in _USER_OPTIONS else ""
 
 
-_OF_PASSWORDS = lazy_pattern(
+_PASSWORD_PROGRAM = lazy_pattern(
     r"(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?|rar|unrar|zip|unzip|mosquitto_(?:pub|sub)|ldap\w+"
 )
 """Programs whose option `-p` or `-P` takes a password."""
@@ -236,15 +236,15 @@ _OF_PASSWORDS = lazy_pattern(
 _PASSWORD = lazy_pattern(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[^/=:{]+")
 """A likely password after `-p` of other programs: `-pHunter2hunter2`, but not `-p8080:80` or `-profile`."""
 
-_FOUND_WITHIN = 4
+_SHORTEST_INSIDE = 4
 """Minimum length of a secret to mask inside a longer text; a shorter one may be part of a word."""
 
-_BASIC = frozenset({"-u", "--user", "--proxy-user"})
+_USER_OPTIONS = frozenset({"-u", "--user", "--proxy-user"})
 """Options of curl and similar programs whose value is `user:password`."""
 
 
 def _masked(value: Any, within: str, *, hide: bool = False) -> Any:
-    if value in _NOTHING:
+    if value in _EMPTY:
         return value
     if hide and not isinstance(value, (bool, int, float)):
         return MASK
@@ -253,17 +253,17 @@ def _masked(value: Any, within: str, *, hide: bool = False) -> Any:
     if not isinstance(value, (str, list)):
         return value
     found = sorted({one for one in secrets_in(value, within=within) if one}, key=len, reverse=True)
-    return _without(value, found, within)
+    return _with_masked(value, found, within)
 
 
-def _without(value: Any, found: list[str], within: str) -> Any:
+def _with_masked(value: Any, found: list[str], within: str) -> Any:
     if isinstance(value, list):
-        return [_without(one, found, within) for one in value]
+        return [_with_masked(one, found, within) for one in value]
     if isinstance(value, Mapping):
         return mask(value, within)
     if isinstance(value, str):
         for one in found:
-            value = value.replace(one, MASK) if len(one) >= _FOUND_WITHIN or one == value else value
+            value = value.replace(one, MASK) if len(one) >= _SHORTEST_INSIDE or one == value else value
     return value
 
 
@@ -276,12 +276,12 @@ def is_secret(key: str, within: str = "") -> bool:
     if is_key(key, within):
         return True
     words = [word for word in _WORDS.split(_CAMEL.sub("_", key).lower()) if word]
-    if not words or words[-1] in _OF_OTHERS or _NO_SECRETS.fullmatch("_".join(words)):
+    if not words or words[-1] in _HARMLESS_LAST_WORDS or _HARMLESS_NAME.fullmatch("_".join(words)):
         return False
     return (
-        words[-1] in _LAST
+        words[-1] in _SECRET_LAST_WORDS
         or any(one == "key" and before in _BEFORE_KEY for before, one in pairwise(words))
-        or any(_OF_SECRETS.fullmatch(word) for word in words)
+        or any(_SECRET_WORD.fullmatch(word) for word in words)
     )
 
 
@@ -326,10 +326,10 @@ def _parts(value: str) -> Iterator[str]:
             yield password
             yield b64encode(word.encode(errors="replace")).decode()
     if words[0:1] and words[0].lower() == "basic":
-        yield from _of_basic(words[-1])
+        yield from _in_basic_credential(words[-1])
 
 
-def _of_basic(encoded: str) -> Iterator[str]:
+def _in_basic_credential(encoded: str) -> Iterator[str]:
     """`user:password`, and the password alone, of an encoded HTTP Basic credential (RFC 7617)."""
     try:
         pair = b64decode(encoded, validate=True).decode()
@@ -362,7 +362,7 @@ _KEY = lazy_pattern(
 )
 """Any of these keys, at the start of a word or after an ANSI color sequence, which ends with `m`."""
 
-_BEGINNING = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
+_KEY_START = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
 """The first characters of each of these keys."""
 
 _OWNERS = tuple(_KEYS)
@@ -370,7 +370,7 @@ _OWNERS = tuple(_KEYS)
 
 def _keys_in(text: str) -> Iterator[re.Match[str]]:
     done = 0
-    for begun in _BEGINNING.finditer(text):  # much faster than trying the whole pattern at each character
+    for begun in _KEY_START.finditer(text):  # much faster than trying the whole pattern at each character
         found = _KEY.match(text, begun.start()) if begun.start() >= done else None
         if found is not None:
             done = found.end()
@@ -408,20 +408,20 @@ def mask_keys_in(text: str) -> str:
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
     """Report a target's settings that hold a secret in plain text instead of a placeholder, by their keys."""
-    for key, scalar in _inside(MapNode(dict(items), {}, NOWHERE), "", ""):
+    for key, scalar in _texts_under_secrets(MapNode(dict(items), {}, NOWHERE), "", ""):
         if scalar.at is not NOWHERE and not (report.hints and any(_keys_in(scalar.text))):
             report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)
 
 
-def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]]:
+def _texts_under_secrets(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]]:
     """The texts in a node under a secret's key, each with that key."""
     if isinstance(node, MapNode):
         for key, one in node.items.items():
             hides = is_secret(key, within)
-            yield from _inside(one, key if hides else secret, within if hides else key)
+            yield from _texts_under_secrets(one, key if hides else secret, within if hides else key)
     elif isinstance(node, ListNode):
         for one in node.items:
-            yield from _inside(one, secret, within)
+            yield from _texts_under_secrets(one, secret, within)
     elif secret and isinstance(node.value, str) and node.value and not has_placeholder(node.value):
         # a name that only may denote a secret is reported only if the value looks like one
         yield from [(secret, node)] if is_key(secret, within) or is_searched(node.value) else ()

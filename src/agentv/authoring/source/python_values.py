@@ -105,9 +105,9 @@ def traced(value: Any, file: str) -> tuple[Node, Mapping[Span | None, str]]:
 def _traced(value: Any, path: str, place: Any) -> Node:
     if isinstance(value, Mapping):
         at = place(path)
-        ways = {key: f"{path}.{key}" if path else key for key in value}
-        items = {key: _traced(item, ways[key], place) for key, item in value.items()}
-        keys: dict[str, Place] = {key: place(way) for key, way in ways.items()}
+        paths_of_keys = {key: f"{path}.{key}" if path else key for key in value}
+        items = {key: _traced(item, paths_of_keys[key], place) for key, item in value.items()}
+        keys: dict[str, Place] = {key: place(key_path) for key, key_path in paths_of_keys.items()}
         return MapNode(items, keys, at)
     if isinstance(value, list):
         at = place(path)

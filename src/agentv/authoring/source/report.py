@@ -139,7 +139,7 @@ class Report(Struct, eq=False):
         else:
             self.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
 
-    def beside(self) -> Report:
+    def empty_copy(self) -> Report:
         """An empty report with the same spellings, for diagnostics that may be discarded."""
         other = Report(hints=self.hints)
         other.findings.spelled = self.findings.spelled

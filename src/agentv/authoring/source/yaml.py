@@ -143,7 +143,7 @@ def read_yaml(
     if report.hints:
         check_keys(path, data, report)
     if _PAIR.search(data):
-        data = _with_whole_characters(data, path)
+        data = _without_surrogates(data, path)
     try:
         return Result(_Composer(path, data, report, stream).compose(), not report.failed)
     except YAMLError as error:
@@ -185,7 +185,7 @@ _PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
-def _with_whole_characters(data: bytes, path: str) -> bytes:
+def _without_surrogates(data: bytes, path: str) -> bytes:
     """Replace JSON's surrogate-pair escapes, which YAML does not have, by YAML's escapes of the whole character.
 
     The data is changed only if the parser stops at such an escape, and only in double quotes: elsewhere it is text.
@@ -197,16 +197,16 @@ def _with_whole_characters(data: bytes, path: str) -> bytes:
         while not isinstance(parser.get_event(), StreamEndEvent):
             pass
     except YAMLError as error:
-        return _QUOTED.sub(_with_whole, data) if "character escape" in str(error) else data
+        return _QUOTED.sub(_escaped_pairs, data) if "character escape" in str(error) else data
     return data
 
 
-def _with_whole(quoted: re.Match[bytes]) -> bytes:
+def _escaped_pairs(quoted: re.Match[bytes]) -> bytes:
     last_line = quoted[0].rpartition(b"\n")[2]
-    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(_PAIR.findall(last_line))  # keeps the columns that follow
+    return _PAIR.sub(_escaped_pair, quoted[0]) + b"  " * len(_PAIR.findall(last_line))  # keeps the columns that follow
 
 
-def _whole(pair: re.Match[bytes]) -> bytes:
+def _escaped_pair(pair: re.Match[bytes]) -> bytes:
     return b"\\U%08x" % ord(bytes.fromhex((pair[1] + pair[2]).decode()).decode("utf-16-be"))
 
 
@@ -250,7 +250,7 @@ class _Open(Struct, eq=False):
     pending: Node | None = None
     size: int = 1
     depth: int = 1
-    twice: list[Any] | None = None
+    duplicates: list[Any] | None = None
 
 
 class _Composer:
@@ -316,13 +316,13 @@ class _Composer:
             else:
                 raise _RefusedError("bad-yaml", event, "this document is empty")
             if top is None:
-                return self._placed(node)
+                return self._relocated(node)
             top.size += size
             if top.keys is None:
                 if top.sink is None:
                     top.items.append(node)
                 else:
-                    self._hand_on(top, node)
+                    self._emit(top, node)
                 if top.of_cases:
                     count = 0
             elif top.merges is None:
@@ -331,13 +331,13 @@ class _Composer:
             else:
                 self._value(top, node)
 
-    def _placed(self, root: Node) -> Node:
+    def _relocated(self, root: Node) -> Node:
         """The root, with the place of an empty one corrected: libyaml puts it below a last line without a line end."""
         if isinstance(root, Scalar) and not root.text and span_of(root.at).line > 1:
             root.at = span_at(self._path, self._data, len(self._data))
         return root
 
-    def _hand_on(self, top: _Open, node: Node | None) -> None:
+    def _emit(self, top: _Open, node: Node | None) -> None:
         """Pass the previous item to the sink. The latest one is held back, as a syntax error may have cut it short."""
         if top.pending is not None and top.sink is not None:
             top.sink(top.pending)
@@ -376,7 +376,7 @@ class _Composer:
         elif top.keys is not None:
             first = top.keys.get(key)
             if first is not None:
-                top.twice = [*(top.twice or ()), (first, event)]
+                top.duplicates = [*(top.duplicates or ()), (first, event)]
             top.keys[key] = event
         top.key = key
 
@@ -392,7 +392,7 @@ class _Composer:
     def _close(self, closed: _Open) -> Node:
         node: Node
         if closed.keys is None:
-            self._hand_on(closed, None)
+            self._emit(closed, None)
             node = ListNode(closed.items, closed.at)
         else:
             if closed.merges:
@@ -405,12 +405,12 @@ class _Composer:
                             closed.items.setdefault(key, value)
                             if closed.keys is not None:
                                 closed.keys.setdefault(key, source.keys[key])
-            if closed.twice:
-                first, event = closed.twice[0]
+            if closed.duplicates:
+                first, event = closed.duplicates[0]
                 place, here = span_of(first), span_of(event)
                 where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
                 message = f"'{event.value}' appears twice in one mapping; the first is at {where}"
-                notes = [f"again '{other.value}' at line {span_of(other).line}" for _, other in closed.twice[1:]]
+                notes = [f"again '{other.value}' at line {span_of(other).line}" for _, other in closed.duplicates[1:]]
                 dash = place.line != here.line and (notes or event.value == "id")
                 hint = "start a new list entry with '- '" if dash else None
                 self._report.error("duplicate-key", event, message, hint=hint, notes=notes)

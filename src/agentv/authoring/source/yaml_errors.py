@@ -11,7 +11,7 @@ from agentv.authoring.source.nodes import LINE_END, span_at
 from agentv.errors import Diagnostic
 from agentv.model.values.values import Span, lazy_pattern
 
-_AT_ITS_BEGIN = {
+_REPORTED_AT_START = {
     "found unexpected end of stream": "the quote that starts here is never closed",
     "could not find expected ':'": "expected a key, but no ':' follows",
 }
@@ -21,13 +21,13 @@ _AT_ITS_BEGIN = {
 def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
     """The diagnostic for the parser's error, at its position."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    began = getattr(error, "context_mark", None)
+    context_mark = getattr(error, "context_mark", None)
     mark = getattr(error, "problem_mark", None)
-    if began is not None and (message := _AT_ITS_BEGIN.get(problem)):
-        span = _span(path, data, began)
+    if context_mark is not None and (message := _REPORTED_AT_START.get(problem)):
+        span = _span(path, data, context_mark)
         return Diagnostic("bad-yaml", f"not YAML: {message}", span, hint=hint_at(data, span, problem))
-    if began is not None and (message := _never_closed(problem, mark, data)):
-        return Diagnostic("bad-yaml", f"not YAML: {message}", _span(path, data, began))
+    if context_mark is not None and (message := _never_closed(problem, mark, data)):
+        return Diagnostic("bad-yaml", f"not YAML: {message}", _span(path, data, context_mark))
     if mark is not None:
         span = _span(path, data, mark)
     else:
@@ -77,8 +77,8 @@ def _context(error: YAMLError, span: Span) -> str:
     if not context:
         return ""
     mark = getattr(error, "context_mark", None)
-    began = f" that starts at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
-    return f" {context}{began}"
+    where = f" that starts at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
+    return f" {context}{where}"
 
 
 _PASSED_OVER = lazy_pattern(r"\s*(?:#.*)?")

@@ -236,7 +236,7 @@ def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Cont
     if not isinstance(entry, MapNode):
         reading.report.unfit(entry, "a target must be a mapping")
         return {}
-    own = reading.reporting_to(reading.report.beside())  # what is wrong counts where the target is used
+    own = reading.reporting_to(reading.report.empty_copy())  # what is wrong counts where the target is used
     made = translated_target(entry, registry.providers, own)
     if "name" not in made.items:
         _mend_name(made, reading)
@@ -288,7 +288,7 @@ class SuiteTargets(Struct, frozen=True):
         Two of one name are reported: their rows could not be distinguished. The targets that the eval file spells out
         can be named from now on, on the command line and in its cases.
         """
-        unread = reading.reporting_to(reading.report.beside())  # what is wrong counts where a target is read
+        unread = reading.reporting_to(reading.report.empty_copy())  # what is wrong counts where a target is read
         for item, own in () if node is None or is_empty(node) else entries_of(node, unread):
             if not isinstance(item, MapNode):
                 continue
@@ -390,7 +390,7 @@ class SuiteTargets(Struct, frozen=True):
         """Where an inline target says its name, else all of it."""
         if not isinstance(node, MapNode):
             return node
-        made = translated_target(node, self.registry.providers, reading.reporting_to(reading.report.beside()))
+        made = translated_target(node, self.registry.providers, reading.reporting_to(reading.report.empty_copy()))
         return made.get("name") or node
 
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> TargetSpec | None:

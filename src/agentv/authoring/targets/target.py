@@ -63,10 +63,10 @@ def read_target(
     here, beside = reading.places, reading.places.beside
     if beside is None or beside == here.suite:
         return _read_spared(node, providers, reading, retry)
-    own, report = reading.report.beside(), reading.report
+    own, report = reading.report.empty_copy(), reading.report
     spec = _read_spared(node, providers, reading.reporting_to(own), retry)
     if any(one.code == "missing-file" and one.severity == "error" for one in own.diagnostics):
-        other = report.beside()
+        other = report.empty_copy()
         there = structs.replace(here, suite=beside, beside=here.suite, _found={})
         found = _read_spared(node, providers, structs.replace(reading, report=other, places=there), retry)
         own, spec = (own, spec) if found is None or other.failed else (other, found)
@@ -82,11 +82,11 @@ def _read_spared(at: Canonical, providers: Registry[Provider], reading: Reading,
     """The target; None if it cannot be used. Where it is not called, what the environment lacks is noted in it."""
     if not reading.spares:
         return _read(at, providers, reading, retry)
-    first = reading.report.beside()  # to see what is missing; then the target is read as if that were set
+    first = reading.report.empty_copy()  # to see what is missing; then the target is read as if that were set
     _read(at, providers, reading.reporting_to(first), retry)
     if not first.unset:
         return _read(at, providers, reading, retry)
-    own, scope = reading.report.beside(), reading.scope
+    own, scope = reading.report.empty_copy(), reading.scope
     env = {**scope.env, **{name: f"unset-{name}" for name in first.unset}}
     spec = _read(at, providers, structs.replace(reading, report=own, scope=replace(scope, env=env)), retry)
     for one in first.diagnostics if spec is None else own.diagnostics:

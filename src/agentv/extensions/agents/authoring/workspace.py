@@ -144,7 +144,7 @@ def _refuses(written: MapNode, rendered: MapNode, reading: Reading) -> bool:
         if key is not None:
             refuse_data(written.items[key], reading.report, f"say '{key}' of a workspace, which runs code or opens it")
         return key is not None
-    if not reading.fed:
+    if not reading.vars_are_data:
         return False
     for key, node in rendered.items.items():
         if node is not written.items[key] and (key not in _FROM_DATA or _names_other(node, written.items[key])):
@@ -266,7 +266,7 @@ def read_environment(node: Node, copies: CopyReader, reading: Reading) -> Parts:
         return {}
     node, reading = found
     rendered = reading.rendered(node)
-    if reading.data or (reading.fed and rendered is not node):
+    if reading.data or (reading.vars_are_data and rendered is not node):
         refuse_data(node, reading.report, "set up an environment, which runs commands")
         return {}
     if not isinstance(rendered, MapNode):
