@@ -171,16 +171,16 @@ def _finding(one: Judgement, found: Comparison) -> str:
         fewest = fewest_moved(found.question.alpha)
         if one.clusters < fewest:
             return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
-        more = _more(one, units)
-        return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
+        more = _power_note(one, units)
+        return f"{_possible_differences(one, units)} ({certainty(one.score)}){_margin_note(one, found)}{more}"
     if one.verdict == "equivalent":
         return f"{sure} confident that any difference is at most {margin:g}; {difference}"
     if one.verdict == "non-inferior":
         return f"{sure} confident that the loss is at most {margin:g}; {difference}"
-    return f"{difference}{beyond}{_other(one)}"
+    return f"{difference}{beyond}{_other_measure(one)}"
 
 
-def _other(one: Judgement) -> str:
+def _other_measure(one: Judgement) -> str:
     """The other measure, if the pass rate decided alone or the two differ in direction."""
     if one.rate is None:
         return ""
@@ -197,7 +197,7 @@ def _difference(one: MeasureResult) -> str:
     return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
 
 
-def _possible(one: Judgement, units: str) -> str:
+def _possible_differences(one: Judgement, units: str) -> str:
     shown, (low, high) = one.score, one.score.interval
     possible = f"anything from {ends_text(shown.interval, shown.measure)} is possible"
     if shown.delta == 0:
@@ -213,7 +213,7 @@ def _possible(one: Judgement, units: str) -> str:
     return f"{_difference(shown)}, but {possible}"
 
 
-def _beside(one: Judgement, found: Comparison) -> str:
+def _margin_note(one: Judgement, found: Comparison) -> str:
     """What is missing for a verdict at a margin."""
     question = found.question
     if not question.margin:
@@ -247,7 +247,7 @@ def _size(difference: float) -> str:
     return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two significant digits
 
 
-def _more(one: Judgement, units: str) -> str:
+def _power_note(one: Judgement, units: str) -> str:
     """The smallest difference that this many cases can show, unless the number needed is reported."""
     if one.needed is not None or one.detectable is None:
         return ""
@@ -418,7 +418,12 @@ _LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
 def render_matrix(found: Matrix) -> str:
     """The runs, the difference between every two of them, and the cases whose scores differ most."""
     names = ["base", *(f"run {number}" for number in range(2, len(found.runs) + 1))]
-    blocks = (runs_lines(found.runs, names), _differences(found, names), _apart(found, names), _cases(found, names))
+    blocks = (
+        runs_lines(found.runs, names),
+        _differences(found, names),
+        _base_notes(found, names),
+        _cases(found, names),
+    )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
 
@@ -448,7 +453,7 @@ def _cell(found: Matrix, column: int, row: int) -> str:
     return f"{_MARKS[whole.verdict]} {difference_text(shown.delta, shown.measure)}{measure} ({sure})"
 
 
-def _apart(found: Matrix, names: list[str]) -> Iterator[str]:
+def _base_notes(found: Matrix, names: list[str]) -> Iterator[str]:
     """Notes and excluded cases of each comparison with the base."""
     for (base, candidate), one in found.comparisons.items():
         if base == 0:

@@ -31,7 +31,7 @@ _INSIDE = re.compile(r"[;|\t\r\n][ \xa0\"']*(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d
 
 _GUARDED_INSIDE = re.compile(r"([;|\t\r\n][ \xa0\"']*)'(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
 
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters except tabs and line ends: a CSV reader may stop at one, and a terminal may act on one."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -79,7 +79,7 @@ def _rated(result: TrialResult, ratings: Ratings) -> list[Cell]:
 
 
 class _Line:
-    """Holds the latest line that a `csv.writer` wrote."""
+    """A file for a `csv.writer` that keeps only the latest line."""
 
     text = ""
 
@@ -91,7 +91,7 @@ def guarded(cell: Cell) -> Cell:
     """The cell, escaped so that no spreadsheet runs it as a formula."""
     if not isinstance(cell, str):
         return cell
-    text = _NO_TEXT.sub("\ufffd", cell)
+    text = _CONTROL.sub("\ufffd", cell)
     inside = _INSIDE.sub(r"\g<0>'", text)
     return f"'{inside}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(text) else inside
 
@@ -110,21 +110,21 @@ def _failed_checks(result: TrialResult) -> str:
 
 def scores_of(result: TrialResult) -> dict[str, Json]:
     """The name of each assertion → its score, or None if it errored."""
-    return _of_grades(result, lambda grade: grade.score)
+    return _by_assertion(result, lambda grade: grade.score)
 
 
 def passes_of(result: TrialResult) -> dict[str, Json]:
     """The name of each assertion → whether it passed, or None if it errored."""
-    return _of_grades(result, lambda grade: grade.passed)
+    return _by_assertion(result, lambda grade: grade.passed)
 
 
 def needs_of(result: TrialResult) -> dict[str, Json]:
     """The name of each assertion with a threshold → the score from which it passes."""
-    found = _of_grades(result, lambda grade: grade.needs)
+    found = _by_assertion(result, lambda grade: grade.needs)
     return {name: needs for name, needs in found.items() if needs is not None}
 
 
-def _of_grades(result: TrialResult, read: Callable[[Grade], Json]) -> dict[str, Json]:
+def _by_assertion(result: TrialResult, read: Callable[[Grade], Json]) -> dict[str, Json]:
     """A value for each assertion by name; repeated names are numbered."""
     found: dict[str, Json] = {}
     for score in result.scores:
@@ -163,7 +163,7 @@ def _filled(value: dict[str, Json] | list[Json]) -> str:
     return _json(value) if value else ""
 
 
-def _of_work(name: str) -> Callable[[TrialResult, str], Cell]:
+def _stored_field(name: str) -> Callable[[TrialResult, str], Cell]:
     """Column for a field of an agent's stored work."""
     return lambda result, _: getattr(result.stored, name, None)
 
@@ -199,7 +199,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "metadata": lambda result, _: _json(result.metadata) if result.metadata else "",
     "timestamp": lambda result, _: result.timestamp,
     "variant": lambda result, _: result.trial.variant_name,
-    **{name: _of_work(name) for name in ("sandbox", "agent_version", "trace_path", "diff_path")},
+    **{name: _stored_field(name) for name in ("sandbox", "agent_version", "trace_path", "diff_path")},
     "finish_reason": lambda result, _: result.finish_reason,
     "note": lambda result, _: cut_words(result),
     "passes": lambda result, _: _filled(passes_of(result)),

@@ -80,7 +80,7 @@ def count_of(found: Iterable[Diagnostic]) -> str:
 
 
 class _DiagnosticRenderer:
-    """Renders single diagnostics, and caches the lines of the last file."""
+    """A renderer of single diagnostics, which caches the lines of the last file."""
 
     def __init__(self, source: Source, here: str, *, color: bool) -> None:
         self._source = source
@@ -186,7 +186,7 @@ class Explanation(Struct, frozen=True):
     right: tuple[ExampleFile, ...]
 
     @property
-    def mended(self) -> tuple[ExampleFile, ...]:
+    def fixed_files(self) -> tuple[ExampleFile, ...]:
         """The fixed files that differ from the wrong ones."""
         return tuple(file for file in self.right if file not in self.wrong)
 
@@ -198,7 +198,7 @@ def render_explanation(one: Explanation) -> str:
         parts += ["Wrong:", *_files(one.wrong)]
     if one.message:
         parts += ["Output:", indent(one.message, _INDENT)]
-    parts += ["The fix:", one.fix, *_files(one.mended)]
+    parts += ["The fix:", one.fix, *_files(one.fixed_files)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -207,7 +207,7 @@ def render_markdown(one: Explanation) -> str:
     parts = [one.meaning, one.why, *_blocks(one.wrong)]
     if one.message:
         parts.append(f"```text\n{one.message}\n```")
-    parts += [f"**Fix.** {one.fix}", *_blocks(one.mended)]
+    parts += [f"**Fix.** {one.fix}", *_blocks(one.fixed_files)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -79,14 +79,14 @@ class _TestSuite(Struct):
     def of(cls, name: str, path: str, root: str) -> _TestSuite:
         return cls(name, shown_from(path, root) if path else "")
 
-    def lack(self, run: JUnitRun) -> None:
+    def add_not_run(self, run: JUnitRun) -> None:
         """Add one test that stands for all trials that did not run."""
         attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
         error = _attributes({"type": "not-run", "message": _NOT_RUN})
         self.counts["errored"] += 1
         self.cases.append(f"<testcase{_attributes(attributes)}><error{error}/></testcase>\n")
 
-    def decide(self, gate: GateResult) -> None:
+    def add_gate(self, gate: GateResult) -> None:
         """Add a test for a gate of the suite."""
         attributes = _attributes({"name": f"gate: {gate.title}", "classname": one_line(self.name, LONGEST)})
         self.counts["passed" if gate.passed else "failed"] += 1
@@ -120,10 +120,10 @@ def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]
         suites[key].add(result, run)
     for gate in run.summary.gates if run.summary is not None else ():
         own = next((suite for suite in suites.values() if suite.name == gate.suite), None)
-        (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).decide(gate)
+        (own or suites.setdefault((gate.suite, ""), _TestSuite.of(gate.suite, "", run.root))).add_gate(gate)
     if run.not_run:
         suites["not run", ""] = _TestSuite("not run", "")
-        suites["not run", ""].lack(run)
+        suites["not run", ""].add_not_run(run)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield from _document(list(suites.values()), run)
 

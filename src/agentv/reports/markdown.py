@@ -103,12 +103,12 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     if shown := view.trials("shown"):
         page.add("\n| case | what happened | check |\n| --- | --- | --- |\n")
         listed = page.fill((_row(trial, words) for trial in shown), _TABLE_ENDS)
-        _count_left(page, len(shown) - listed + view.omitted("shown"), "more")
+        _add_omitted(page, len(shown) - listed + view.omitted("shown"), "more")
     page.add("\n")
     trials = [trial for kind in _LISTED for trial in view.trials(kind)]
     answered = [one for one in (*trials, *view.trials("noted")) if one.findings or one.output is not None]
     sections = page.fill((_details(trial, here, words) for trial in answered), page.room)
-    _count_left(page, len(answered) - sections, "more with their answers")
+    _add_omitted(page, len(answered) - sections, "more with their answers")
     return f"{page.text}\nResults: {code(results, _WHY)}\n"
 
 
@@ -119,7 +119,7 @@ def _add_failures(page: _MarkdownPage, view: RunView, words: FailureWords) -> No
         return
     page.add("\n| | what happened | cases |\n| --- | --- | --- |\n")
     listed = page.fill((_cause_row(group, words) for group in groups), _TABLE_ENDS)
-    _count_left(page, len(groups) - listed, "more causes" if len(groups) - listed > 1 else "more cause")
+    _add_omitted(page, len(groups) - listed, "more causes" if len(groups) - listed > 1 else "more cause")
     options = view.rerun
     commands = [found for group in groups if options is not None and (found := options.rerun(group)) is not None]
     lines = [f"{found.command}\n" for found in commands[:COMMANDS]]
@@ -158,7 +158,7 @@ class _MarkdownPage:
 
     def add(self, piece: str) -> bool:
         """Add a piece of whole lines if it fits, and return whether it did. Workflow commands of GitHub are escaped."""
-        piece = _COMMAND.sub(_no_command, piece)
+        piece = _COMMAND.sub(_escaped_command, piece)
         size = len(piece.encode("utf-8", "replace"))
         if self._size + size > self.room:
             return False
@@ -176,7 +176,7 @@ class _MarkdownPage:
         return added
 
 
-def _count_left(page: _MarkdownPage, number: int, what: str) -> None:
+def _add_omitted(page: _MarkdownPage, number: int, what: str) -> None:
     if number:
         page.add(f"\nand {number:,} {what}, in the results\n")
 
@@ -273,7 +273,7 @@ def _finding(finding: Finding, here: str) -> str:
     return f"- {finding.state}: {code(check(finding), LONGEST)}{evidence}{at}"
 
 
-def _no_command(found: re.Match[str]) -> str:
+def _escaped_command(found: re.Match[str]) -> str:
     r"""A workflow command with its first character escaped: `\x3a:error`."""
     indent = found["indent"]
     return r"\x23" if indent is None else rf"{indent}\x3a"

@@ -15,16 +15,16 @@ from agentv.model.values.values import Json
 from agentv.reports.run.rates import interval_words
 from agentv.reports.text import one_line, percent
 from agentv.stats.intervals.means import MeanInterval
-from agentv.stats.power import NOTHING, Advice, ComparisonPlan, Noise, Way
+from agentv.stats.power import NEGLIGIBLE, Advice, ComparisonPlan, Noise, Way
 
 Source = Literal["given", "run", "assumed"]
 NONE_SEEN = "none"
 """Cell for a number of cases that cannot show any difference."""
 LEAST_SHOWN = 0.0001
 """Smallest variance that is nonzero with four decimal places."""
-ABOUT = 0.02
+POWER_TOLERANCE = 0.02
 """How far a simulated power may be below the requested one and still count as enough."""
-SURE = 0.9999
+HIGHEST_PROBABILITY = 0.9999
 """Highest probability that is reported; assumptions are never more certain."""
 
 
@@ -145,7 +145,7 @@ def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[
         yield f"Not enough: {_runs(plan)} cannot show a difference, whatever the results."
     elif sized:
         chances = {way: plan.chance(detect, way) for way in ways}
-        enough = "Enough" if min(chances.values()) >= plan.assumed.power - ABOUT else "Not enough"
+        enough = "Enough" if min(chances.values()) >= plan.assumed.power - POWER_TOLERANCE else "Not enough"
         shown = " and ".join(f"{named[way]} {_often(chances[way])} of the time" for way in ways)
         yield f"{enough}: {_runs(plan)} show {shown}."
     for way in ways:
@@ -199,9 +199,9 @@ def _table(plan: ComparisonPlan) -> Iterator[str]:
 
 def _often(chance: float) -> str:
     """A probability in percent, never 0% or 100%."""
-    if chance > SURE:
-        return f"more than {SURE:.2%}"
-    return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
+    if chance > HIGHEST_PROBABILITY:
+        return f"more than {HIGHEST_PROBABILITY:.2%}"
+    return percent(chance) if chance >= 1 - HIGHEST_PROBABILITY else f"less than {1 - HIGHEST_PROBABILITY:.2%}"
 
 
 def _runs(plan: ComparisonPlan) -> str:
@@ -249,7 +249,7 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
         interval = interval_words(found.interval)
         yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
     noise = pilot.scores
-    if all((part or 0.0) <= NOTHING for part in (noise.cases, noise.target, noise.judge)):
+    if all((part or 0.0) <= NEGLIGIBLE for part in (noise.cases, noise.target, noise.judge)):
         yield _without_noise(noise)
         return
     cases, answers, votes = noise.counts
@@ -288,7 +288,7 @@ def _mean(pilot: PilotShown) -> str:
 def _part(part: float | None, whole: float, unknown: str) -> str:
     if part is None:
         return f"not known: {unknown}"
-    if part <= NOTHING:
+    if part <= NEGLIGIBLE:
         return "no variance observed"
     shown = f"{part:.4f}" if part >= LEAST_SHOWN else f"{part:.1e}"
     return f"variance {shown} ({percent(part / whole)})"

@@ -82,7 +82,7 @@ def _of_trials(summary: Summary) -> str:
     """` of 28 trials`, or ` over 60 trials` for cases with several samples; empty if each case has one trial."""
     if summary.trials.total == summary.cases.total or summary.early_stops is not None:
         return ""
-    word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is no share of trials
+    word = "of" if summary.rule_pass_rate is None else "over"  # a mean over cases is not a share of trials
     return f" {word} {plural(summary.judged, 'trial', ',')}"
 
 

@@ -81,7 +81,7 @@ def render_case(case: CaseAnswers, found: SideBySide, options: ShowOptions) -> s
 
 
 def render_rest(found: SideBySide) -> str:
-    """How many cases are shown; empty if all are."""
+    """How many of the cases are shown, or an empty string if all are."""
     if not found.matching:
         return "no matching trials in this run"
     if len(found.cases) >= found.matching:
@@ -236,8 +236,8 @@ def _cell(samples: Sequence[TrialResult]) -> Cell:
         words.append(one_line(one.error.code))
     elif scores:
         words.append(f"{sum(scores) / len(scores):.2f}")
-    said = one.output or (one.error.message if one.error is not None else "")
-    return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[verdict]
+    answer = one.output or (one.error.message if one.error is not None else "")
+    return f"{' '.join(words)}  {one_line(' '.join(answer[:1000].split()))}".rstrip(), STYLES[verdict]
 
 
 def _place_label(found: SideBySide, place: Place) -> str:

@@ -17,7 +17,7 @@ from agentv.model.values.message import Message, reference_text
 from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.run.trial_view import STATUS_WORDS, case_words, costs_of, cut_words, needed
 from agentv.reports.runs import what_of
-from agentv.reports.text import TAB, apart, one_line, paint, safe, shown_from
+from agentv.reports.text import TAB, distinct_decimals, one_line, paint, safe, shown_from
 
 LONGEST_DIFF = 200_000
 """Total characters above which two texts are not compared, since the time is quadratic in their lines."""
@@ -93,16 +93,16 @@ def render_trial(result: TrialResult, options: ShowOptions) -> str:
 def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     word = paint(STATUS_WORDS[result.status], STYLES[result.status], color=options.color)
     yield f"{word} {paint(_label(result), 'bold', color=options.color)}: {_verdict(result)}"
-    yield from _titled("", [", ".join(_facts(result, options))])
-    yield from _titled("input", _transcript(result.input, options))
+    yield from _section("", [", ".join(_facts(result, options))])
+    yield from _section("input", _transcript(result.input, options))
     if result.output is not None:
-        yield from _titled("thoughts (not graded)", _text(result.thoughts.strip(), options) if result.thoughts else ())
-        yield from _titled("answer", _text(result.output, options))
-    yield from _titled("retrieved", _retrieved(result, options))
+        yield from _section("thoughts (not graded)", _text(result.thoughts.strip(), options) if result.thoughts else ())
+        yield from _section("answer", _text(result.output, options))
+    yield from _section("retrieved", _retrieved(result, options))
     if result.error is not None:
-        yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, options)])
-    yield from _titled("checks", (line for score in result.scores for line in _score(score, options)))
-    yield from _titled("reference", _reference(result, options))
+        yield from _section("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, options)])
+    yield from _section("checks", (line for score in result.scores for line in _score(score, options)))
+    yield from _section("reference", _reference(result, options))
 
 
 def _retrieved(result: TrialResult, options: ShowOptions) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _verdict(result: TrialResult) -> str:
         return one_line(result.error.code)
     if result.score is None:
         return "not checked" if result.status == "shown" else "no score"
-    score, needed = apart(result.score, result.trial.threshold)
+    score, needed = distinct_decimals(result.score, result.trial.threshold)
     return f"score {score}, needs {needed}"
 
 
@@ -172,7 +172,7 @@ def _work(stored: StoredWork) -> Iterator[str]:
             yield f"{name} {one_line(path)}"
 
 
-def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+def _section(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
     """A title and its indented lines, or nothing if there are no lines."""
     first = True
     for line in lines:
@@ -216,7 +216,7 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
     state = "errored" if grade.error is not None else "passed" if grade.passed else "failed"
     place = f"  {one_line(shown_from(entry.span.file, options.here))}:{entry.span.line}" if entry.span else ""
     verdict = paint(state, STYLES[state], color=options.color)
-    yield f"{verdict} {one_line(entry.name, NAME)}{_weighed(score)}{paint(place, 'dim', color=options.color)}"
+    yield f"{verdict} {one_line(entry.name, NAME)}{_score_note(score)}{paint(place, 'dim', color=options.color)}"
     if grade.error is not None:
         lines = _text(f"{grade.error.code}: {grade.error.message}", options)
         yield from (f"  {line}" for line in lines)
@@ -230,20 +230,20 @@ def _score(score: Score, options: ShowOptions) -> Iterator[str]:
             yield f"  {mark} {first}"
             yield from (f"    {line}" for line in rest)
         if check.evidence:
-            yield from _after("evidence: ", check.evidence, options)
+            yield from _labelled("evidence: ", check.evidence, options)
     if grade.reason and grade.error is None:
-        yield from _after("reason: ", grade.reason, options)
+        yield from _labelled("reason: ", grade.reason, options)
     if grade.details and options.full:
-        yield from _after("details: ", _json(grade.details), options)
+        yield from _labelled("details: ", _json(grade.details), options)
 
 
-def _after(word: str, text: str, options: ShowOptions) -> Iterator[str]:
+def _labelled(word: str, text: str, options: ShowOptions) -> Iterator[str]:
     first, *rest = _text(text, options)
     yield f"    {word}{first}"
     yield from (f"    {' ' * len(word)}{line}" for line in rest)
 
 
-def _weighed(score: Score) -> str:
+def _score_note(score: Score) -> str:
     """The score unless it is 0 or 1 like the verdict, and `required` and `weight` unless they have their defaults."""
     grade, settings = score.grade, score.entry.settings
     needs = needed(grade)

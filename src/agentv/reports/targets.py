@@ -38,7 +38,7 @@ def render_targets(listing: TargetsListing, *, here: str, width: int | None = No
         if listing.file and any(one.place for one in listing.targets):
             lines.append((f"targets of {one_line(shown_from(listing.file, here))}", "dim"))
         lines += aligned(_targets(listing, here), color=color)
-        lines += (*_roles(listing.targets), *_agents(listing.targets), *_wrongs(listing.targets), "")
+        lines += (*_roles(listing.targets), *_agents(listing.targets), *_problems(listing.targets), "")
     else:
         where = f"{shown_from(listing.file, here)} has no targets" if listing.file else "no .agentv/targets.yaml here"
         lines += (f"{one_line(where)}; none is needed: use the names under TARGET", "")
@@ -47,7 +47,7 @@ def render_targets(listing: TargetsListing, *, here: str, width: int | None = No
             *(_safe(_provider(one)) for one in (*listing.models, *listing.others)),
         ]
         lines += (*aligned(rows, width, color=color), "")
-    lines += (*listing.sandboxes, *_besides(listing))
+    lines += (*listing.sandboxes, *_hints(listing))
     shown = (line if isinstance(line, str) else paint(*line, color=color) for line in lines)
     return "\n".join(shown).rstrip("\n")
 
@@ -155,7 +155,7 @@ def _agents(targets: Sequence[ListedTarget]) -> Iterator[Cell]:
         yield f"{one_line(one.name)}: {'; '.join(part for part in parts if part)}", None
 
 
-def _wrongs(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
+def _problems(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
     """The problem of each unusable target, with its fix."""
     for one in targets:
         check = one.check
@@ -181,7 +181,7 @@ def _provider(one: ListedProvider) -> list[Cell]:
     return [(one.example, None), keys, (one.summary, "dim")]
 
 
-def _besides(listing: TargetsListing) -> Iterator[str]:
+def _hints(listing: TargetsListing) -> Iterator[str]:
     """A hint: targets that work without configuration with the keys that are set, or how to set a key."""
     providers = (*listing.models, *listing.others)
     usable = [one.example for one in providers if one.usable and one.keys]

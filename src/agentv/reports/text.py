@@ -69,7 +69,7 @@ def isolated(text: str) -> str:
     return f"\u2068{text}\u2069"
 
 
-def apart(score: float, mark: float) -> tuple[str, str]:
+def distinct_decimals(score: float, mark: float) -> tuple[str, str]:
     """Both numbers with two decimal places, or with as many as needed to distinguish them."""
     places = next((places for places in range(2, PLACES) if f"{score:.{places}f}" != f"{mark:.{places}f}"), 2)
     return f"{score:.{places}f}", f"{mark:.{places}f}"

@@ -52,14 +52,14 @@ class Clusters:
         sums, sizes: sum of the differences and number (or weight) of the cases, for each kind of cluster.
         counts: number of clusters of each kind.
         reach: how far an unseen case may move, 0..1.
-        together: how many unseen cases move together.
+        unseen_size: how many unseen cases move together.
     """
 
     sums: Numbers
     sizes: Numbers
     counts: Numbers
     reach: float
-    together: float
+    unseen_size: float
 
     def above(self, null: float) -> float:
         """One-sided p-value of the hypothesis that the mean difference is at most `null`."""
@@ -72,7 +72,7 @@ class Clusters:
     def _tail(self, values: Numbers, null: float) -> float:
         if null <= -1:
             return 0.0  # no mean is below -1
-        unseen = -self.together * (self.reach + null)
+        unseen = -self.unseen_size * (self.reach + null)
         order = np.argsort(values, kind="stable")
         kept = order[values[order] != 0]
         return not_above_zero(np.append(values[kept], unseen), np.append(self.counts[kept], 1.0))
@@ -125,10 +125,10 @@ class Differences:
             found = Counter(zip(sums.tolist(), sizes.tolist(), strict=True))
         kinds = np.array(sorted(found))
         counts = np.array([found[total, size] for total, size in kinds.tolist()], dtype=np.float64)
-        ways = [fsum(column) for column in zip(*self._ways, strict=True)]
+        terms = [fsum(column) for column in zip(*self._terms, strict=True)]
         squares, largest = fsum(one * one for one in self._sums[0]), max(self._sums[1])
-        reach, together = unseen(np.array([ways]), *(np.array([one]) for one in (squares, self.moved, largest)))
-        return Clusters(kinds[:, 0], kinds[:, 1], counts, float(reach[0]), float(together[0]))
+        reach, size = unseen(np.array([terms]), *(np.array([one]) for one in (squares, self.moved, largest)))
+        return Clusters(kinds[:, 0], kinds[:, 1], counts, float(reach[0]), float(size[0]))
 
     def p(self, null: float = 0.0) -> float:
         """Two-sided p-value of the hypothesis that the mean difference is `null`."""
@@ -166,7 +166,7 @@ class Differences:
         return [one if abs(one) > ROUNDING else 0.0 for one in sums], sizes
 
     @property
-    def _ways(self) -> Iterator[tuple[float, ...]]:
+    def _terms(self) -> Iterator[tuple[float, ...]]:
         """The terms that `unseen` needs summed, for each case that moved."""
         weights = self.weights if self.weights is not None else [1.0] * len(self.values)
         yield (0.0,) * 6
@@ -175,7 +175,7 @@ class Differences:
                 yield 1.0, old, old * old, new, new * new, weight * by * by
 
 
-def unseen(ways: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) -> tuple[Numbers, Numbers]:
+def unseen(terms: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) -> tuple[Numbers, Numbers]:
     """For each row, how far an unseen case may move, and how many unseen cases move together.
 
     The first is 1 for verdicts. For scores, it is the mean distance to the end of the range over the cases that moved,
@@ -185,17 +185,17 @@ def unseen(ways: Numbers, squares: Numbers, moved: Numbers, largest: Numbers) ->
     differences), averaged with one cluster that moves as a whole. Cases without a difference affect neither.
 
     Args:
-        ways: number of cases that moved, and over these the sums of the values before, of their squares, of the values
+        terms: number of cases that moved, and over these the sums of the values before, of their squares, of the values
             after, of their squares, and of the squared differences.
         squares: sum of the squared cluster sums.
         moved: number of clusters that moved.
         largest: number of cases, or weight, of the largest cluster.
     """
-    count, *sides, own = ways.T
-    reach = np.zeros(len(ways))
+    count, *sides, own = terms.T
+    reach = np.zeros(len(terms))
     for one, square in (sides[:2], sides[2:]):
-        for total, way in ((one, square), (count - one, count - 2 * one + square)):
-            reach = np.maximum(reach, np.divide(way, total, out=np.zeros_like(total), where=total > ROUNDING))
+        for total, distance in ((one, square), (count - one, count - 2 * one + square)):
+            reach = np.maximum(reach, np.divide(distance, total, out=np.zeros_like(total), where=total > ROUNDING))
     shown = np.divide(squares, own, out=np.zeros_like(own), where=own > 0)
     return np.where(count > 0, reach, 1.0), (moved * shown + largest) / (moved + 1)
 
@@ -236,7 +236,7 @@ STEP = 0.2
 """Step of the trapezoidal rule, in the argument of sinh."""
 AT_ONCE = 16
 """Nodes to evaluate before checking whether the rest is negligible."""
-NOTHING = 1e-17
+NEGLIGIBLE = 1e-17
 NEWTON = 60
 NEAR = 0.03
 """Relative distance to a level within which an approximate p-value is computed exactly."""
@@ -273,7 +273,7 @@ def _below(values: Numbers, counts: Numbers) -> float:
     deviation = curve**-0.5
     parts = scaled / (1 - point * scaled)
     area, begin, last = -0.5, 0, 1.0  # the first node has the value 1 and half the weight
-    while last > NOTHING:
+    while last > NEGLIGIBLE:
         steps = np.arange(begin, begin + AT_ONCE) * STEP
         up = deviation * np.sinh(steps)  # distance from the saddle point
         turns = up[:, None] * parts

@@ -72,43 +72,45 @@ class Assumptions:
 
     def population(self, repeat: int, difference: float) -> Population:
         """Simulated pairs of cases with this mean difference, candidate minus base."""
-        chance = np.random.Generator(np.random.PCG64(0))
+        rng = np.random.Generator(np.random.PCG64(0))
         clusters, mean = POOL // self.cluster_size, min(1.0, max(0.0, self.rate + difference))
-        own, other, turns = (self._places(chance, clusters) for _ in range(3))
-        also = np.where(turns < self.shared, own, other)
-        before, passed_before = self._sampled(chance, self.rate, own, repeat)
-        after, passed_after = self._sampled(chance, mean, also, repeat)
+        before_quantiles, new_quantiles, draws = (self._case_quantiles(rng, clusters) for _ in range(3))
+        after_quantiles = np.where(draws < self.shared, before_quantiles, new_quantiles)
+        before, passed_before = self._sampled(rng, self.rate, before_quantiles, repeat)
+        after, passed_after = self._sampled(rng, mean, after_quantiles, repeat)
         if self.deviation is None:
             return Population.drawn([("mean score", before, after)]).tilted(difference)
         measures: list[tuple[Measure, Numbers, Numbers]] = [("mean score", before, after)]
         return Population.drawn([*measures, ("pass rate", passed_before, passed_after)]).tilted(difference)
 
-    def _places(self, chance: np.random.Generator, clusters: int) -> Numbers:
+    def _case_quantiles(self, rng: np.random.Generator, clusters: int) -> Numbers:
         """Uniform numbers in 0..1, one per case, correlated within clusters."""
-        drawn = chance.standard_normal((clusters, self.cluster_size))
-        common = chance.standard_normal((clusters, 1))
+        drawn = rng.standard_normal((clusters, self.cluster_size))
+        common = rng.standard_normal((clusters, 1))
         places: Numbers = special.ndtr(sqrt(self.correlation) * common + sqrt(1 - self.correlation) * drawn)
         return places
 
-    def _sampled(self, chance: np.random.Generator, mean: float, hard: Numbers, repeat: int) -> tuple[Numbers, Numbers]:
+    def _sampled(
+        self, rng: np.random.Generator, mean: float, quantiles: Numbers, repeat: int
+    ) -> tuple[Numbers, Numbers]:
         """Mean score of each case's samples, and the share of them that passed."""
         if self.deviation is None:
-            rates = np.clip(_rates(mean, self.alike, hard), 0.0, 1.0)
-            passed = chance.binomial(repeat, rates) / repeat
+            rates = np.clip(_rates(mean, self.alike, quantiles), 0.0, 1.0)
+            passed = rng.binomial(repeat, rates) / repeat
             return passed, passed
-        noise = chance.standard_normal((*hard.shape, repeat))
-        places = sqrt(self.alike) * special.ndtri(hard)[..., None] + sqrt(1 - self.alike) * noise
+        noise = rng.standard_normal((*quantiles.shape, repeat))
+        places = sqrt(self.alike) * special.ndtri(quantiles)[..., None] + sqrt(1 - self.alike) * noise
         scores = np.interp(special.ndtr(places), *_quantiles(mean, self.deviation**2))
         return scores.mean(axis=-1), (scores >= self.threshold).mean(axis=-1)
 
 
-def _rates(mean: float, alike: float, hard: Numbers) -> Numbers:
+def _rates(mean: float, alike: float, quantiles: Numbers) -> Numbers:
     """True pass rates of cases with these quantiles, if a share `alike` of a verdict's variance is between cases."""
     if mean in {0.0, 1.0} or alike == 0:
-        return np.full(hard.shape, mean)
+        return np.full(quantiles.shape, mean)
     if alike == 1:
-        return (hard > 1 - mean).astype(np.float64)
-    return np.interp(hard, *_quantiles(mean, alike * mean * (1 - mean)))
+        return (quantiles > 1 - mean).astype(np.float64)
+    return np.interp(quantiles, *_quantiles(mean, alike * mean * (1 - mean)))
 
 
 @lru_cache(maxsize=64)
@@ -189,7 +191,7 @@ class ComparisonPlan:
     def _population(self, difference: float, way: Way) -> Population:
         """The population with the difference, mirrored if it is a drop, so that the candidate is always better."""
         population = self.assumed.population(self.repeat, -difference if way == "drop" else difference)
-        return population.turned if way == "drop" else population
+        return population.swapped if way == "drop" else population
 
 
 POWER = 0.8
@@ -218,7 +220,7 @@ class Population:
         measures: one or two measures.
         sums: sum of the differences of each kind (rows) and measure (columns).
         sizes: number of cases of each kind.
-        ways: terms that `unseen` needs summed, for each kind and measure.
+        terms: terms that `unseen` needs summed, for each kind and measure.
         shares: relative frequency of each kind; they sum to 1.
         observed: number of clusters from which the kinds are estimated.
     """
@@ -226,7 +228,7 @@ class Population:
     measures: tuple[Measure, ...]
     sums: Numbers
     sizes: Numbers
-    ways: Numbers
+    terms: Numbers
     shares: Numbers
     observed: int
 
@@ -236,7 +238,7 @@ class Population:
         known: dict[Hashable, int] = {}
         numbers = np.array([known.setdefault(one, len(known)) for one in measures[0][1].clusters])
         found = [_of_cases(np.array(one.before), np.array(one.after), np.array(one.values)) for _, one in measures]
-        return cls.gathered(tuple(name for name, _ in measures), np.stack(found, axis=1), numbers)
+        return cls.merged(tuple(name for name, _ in measures), np.stack(found, axis=1), numbers)
 
     @classmethod
     def drawn(cls, measures: Sequence[tuple[Measure, Numbers, Numbers]]) -> Population:
@@ -244,10 +246,10 @@ class Population:
         clusters, size = measures[0][1].shape
         found = [_of_cases(before.ravel(), after.ravel(), (after - before).ravel()) for _, before, after in measures]
         numbers = np.repeat(np.arange(clusters), size)
-        return cls.gathered(tuple(name for name, _, _ in measures), np.stack(found, axis=1), numbers)
+        return cls.merged(tuple(name for name, _, _ in measures), np.stack(found, axis=1), numbers)
 
     @classmethod
-    def gathered(cls, measures: tuple[Measure, ...], cases: Numbers, numbers: NDArray[np.int64]) -> Population:
+    def merged(cls, measures: tuple[Measure, ...], cases: Numbers, numbers: NDArray[np.int64]) -> Population:
         """Create the population with similar clusters merged into their mean: those within 1/40 of the range."""
         count = int(numbers.max()) + 1
         clusters = _summed(cases, numbers, count)
@@ -274,11 +276,13 @@ class Population:
         return float(self.shares @ self.sums[:, 0] / (self.shares @ self.sizes))
 
     @property
-    def turned(self) -> Population:
+    def swapped(self) -> Population:
         """The population with the two runs swapped."""
         order = slice(None, None, -1)
-        ways = self.ways[order][:, :, [0, 3, 4, 1, 2, 5]]
-        return replace(self, sums=0.0 - self.sums[order], sizes=self.sizes[order], ways=ways, shares=self.shares[order])
+        terms = self.terms[order][:, :, [0, 3, 4, 1, 2, 5]]
+        return replace(
+            self, sums=0.0 - self.sums[order], sizes=self.sizes[order], terms=terms, shares=self.shares[order]
+        )
 
     def tilted(self, difference: float) -> Population:
         """The population reweighted, with the least change, to this mean difference of the first measure.
@@ -297,7 +301,7 @@ class Population:
         return replace(self, shares=weights / weights.sum())
 
     @property
-    def spread(self) -> Population:
+    def with_extremes(self) -> Population:
         """The population plus half a cluster of the largest gain and half of the largest loss, so that it tilts."""
         size, measures = self.sizes.max(), len(self.measures)
         loss, gain = [size, size, size, 0.0, 0.0, size], [size, 0.0, 0.0, size, size, size]
@@ -307,7 +311,7 @@ class Population:
             self,
             sums=np.vstack((np.full((1, measures), -size), self.sums, np.full((1, measures), size))),
             sizes=np.concatenate(([size], self.sizes, [size])),
-            ways=np.concatenate((down, self.ways, up)),
+            terms=np.concatenate((down, self.terms, up)),
             shares=shares,
         )
 
@@ -341,19 +345,19 @@ class Population:
 
     def _rounds(self, clusters: int) -> Numbers:
         """Number of draws of each kind (columns) in each round (rows)."""
-        chance, kinds = np.random.Generator(np.random.PCG64(self._seed)), self.shares.size
+        rng, kinds = np.random.Generator(np.random.PCG64(self._seed)), self.shares.size
         if clusters >= kinds:
-            return chance.multinomial(clusters, self.shares, size=ROUNDS).astype(np.float64)
-        drawn = chance.choice(kinds, size=(ROUNDS, clusters), p=self.shares) + np.arange(ROUNDS)[:, None] * kinds
+            return rng.multinomial(clusters, self.shares, size=ROUNDS).astype(np.float64)
+        drawn = rng.choice(kinds, size=(ROUNDS, clusters), p=self.shares) + np.arange(ROUNDS)[:, None] * kinds
         return np.bincount(drawn.ravel(), minlength=ROUNDS * kinds).reshape(ROUNDS, kinds).astype(np.float64)
 
     def _evidence(self, place: int, counts: Numbers, levels: Numbers, margin: float) -> Found:
         """Mean, number of clusters that moved, and p-values (first those of `above`) of one measure in each round."""
         own = self.sums[:, place]
-        columns = np.column_stack((own != 0, own**2, self.ways[:, place]))
+        columns = np.column_stack((own != 0, own**2, self.terms[:, place]))
         summed = np.einsum("rk,kc->rc", counts, columns)  # not @, because BLAS would start threads
         moved, largest = summed[:, 0], np.where(counts > 0, self.sizes, 0).max(axis=1)
-        reach, together = unseen(summed[:, 2:], summed[:, 1], moved, largest)
+        reach, size = unseen(summed[:, 2:], summed[:, 1], moved, largest)
         first, kind_of = _kinds(own, self.sizes)
         sums, sizes = own[first], self.sizes[first]
         order = np.argsort(kind_of, kind="stable")
@@ -363,7 +367,7 @@ class Population:
         for sign in (1.0, -1.0):
             for null in (-margin, margin) if margin else (0.0,):
                 values = np.broadcast_to(sign * (sums - null * sizes), counts.shape)
-                against = -together * (reach + sign * null)
+                against = -size * (reach + sign * null)
                 tails.append(not_above_zero_each(np.column_stack((values, against)), every, levels))
         return counts @ sums / (counts @ sizes), moved, tails
 
@@ -393,7 +397,7 @@ class Population:
     def detectable(self, clusters: int, alpha: float, power: float = POWER) -> float:
         """The smallest difference of the first measure that this many clusters show, up and down; inf if none."""
         found = []
-        for one in (self.spread, self.spread.turned):
+        for one in (self.with_extremes, self.with_extremes.swapped):
             deviation = sqrt(float(one.shares @ one.sums[:, 0] ** 2) / clusters) / float(one.shares @ one.sizes)
             chance = partial(_chance_tilted, one, clusters, alpha)
             found.append(least_shown(chance, 3 * deviation, 1 - CLOSE, power))
@@ -450,7 +454,7 @@ def _of_cases(before: Numbers, after: Numbers, values: Numbers) -> Numbers:
 
 Advice = Literal["more cases", "a steadier judge"]
 
-NOTHING = 1e-12
+NEGLIGIBLE = 1e-12
 """Variance up to which it is a rounding error."""
 
 
@@ -484,7 +488,7 @@ class Noise:
         reduce the target's part.
         """
         cases, target, judge = self.of_mean
-        if max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0) <= NOTHING:
+        if max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0) <= NEGLIGIBLE:
             return None
         return "a steadier judge" if judge > max(cases, target) else "more cases"
 

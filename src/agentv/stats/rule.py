@@ -97,7 +97,7 @@ def levels(found: Sequence[Evidence], alpha: float) -> list[float]:
     return shown
 
 
-def together(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
+def combined(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
     """The combined verdict of one or two measures, and why it is withheld if they contradict each other."""
     if "worse" in shown or "better" in shown:
         if {"worse", "better"} <= {*shown}:
@@ -110,7 +110,7 @@ def together(shown: Sequence[Verdict]) -> tuple[Verdict, Withheld | None]:
 
 def decided(found: Sequence[Evidence], alpha: float) -> Verdict:
     """The verdict of one comparison from the evidence of its measures."""
-    return together([one.claim(level) for one, level in zip(found, levels(found, alpha), strict=True)])[0]
+    return combined([one.claim(level) for one, level in zip(found, levels(found, alpha), strict=True)])[0]
 
 
 def rejection_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
@@ -156,7 +156,7 @@ def evidence_needed(evidence: Sequence[float], cases: int, level: float) -> floa
     return cases / (ranks[-1] * level) if ranks else inf
 
 
-def kept_of(evidence: Sequence[float], cases: int, level: float) -> int:
+def confirmed_count(evidence: Sequence[float], cases: int, level: float) -> int:
     """Number of decisions that hold; same arguments as `evidence_needed`."""
     needed = evidence_needed(evidence, cases, level)
     return sum(one >= needed for one in evidence)

@@ -31,7 +31,7 @@ from agentv.model.run.comparison import (
 from agentv.model.run.matrix import RESOURCES, Measure, UsageDifference, Verdict, Withheld
 from agentv.stats.difference import Differences
 from agentv.stats.intervals.means import mean_interval
-from agentv.stats.rule import levels, together
+from agentv.stats.rule import combined, levels
 
 LIKELY_CHANCE = 0.5
 """P-value above which the number of cases needed is not reported, since the difference is more likely chance."""
@@ -81,7 +81,7 @@ class _Tally:
         cases: number of distinct cases.
         clusters: number of the cluster of each pair.
         by_verdict: whether all pairs are compared by their verdicts.
-        unsettled: whether some of them are, though the two runs decided them by different rules.
+        rules_differ: whether some of them are, though the two runs decided them by different rules.
         same_rate: whether the pass rates of both runs can be compared.
         same_rule: whether both runs derive verdicts from samples by the same rules.
         errored: number of pairs with an errored sample.
@@ -102,7 +102,7 @@ class _Tally:
             settings.add(pair)
         self.cases = len(cases)
         self.by_verdict = all(pair.by_verdict for pair in settings)
-        self.unsettled = any(pair.by_verdict and not same_rule(pair) for pair in settings)
+        self.rules_differ = any(pair.by_verdict and not same_rule(pair) for pair in settings)
         self.same_rate = all(same_rate(pair) for pair in settings)
         self.same_rule = all(same_rule(pair) for pair in settings)
 
@@ -190,14 +190,14 @@ def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Jud
 def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_Decision]:
     """The decision of each part, with the p-values of all parts corrected together."""
     intervals = iter(measured([one for tally in tallies for one in tally.measurements], question))
-    return [_settled(tuple(next(intervals) for _ in tally.measurements), tally) for tally in tallies]
+    return [_decision(tuple(next(intervals) for _ in tally.measurements), tally) for tally in tallies]
 
 
-def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
+def _decision(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
     """The decision from one or two measures."""
-    if tally.unsettled:
+    if tally.rules_differ:
         return _Decision(measures, "inconclusive", "settings")  # their scores are verdicts, which depend on the rule
-    return _Decision(measures, *together([one.verdict for one in measures]))
+    return _Decision(measures, *combined([one.verdict for one in measures]))
 
 
 _NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferior"})
@@ -206,17 +206,17 @@ _NOT_WORSE: frozenset[Verdict] = frozenset({"better", "equivalent", "non-inferio
 
 def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict, Withheld | None]:
     """The verdict that holds whether errored samples would have failed or passed."""
-    spared = worst.verdict in _NOT_WORSE
+    not_worse = worst.verdict in _NOT_WORSE
     holds: dict[Verdict, bool] = {
         "better": worst.verdict == "better",
         "worse": best.verdict == "worse",
         "equivalent": worst.verdict == best.verdict == "equivalent",
-        "non-inferior": spared,
+        "non-inferior": not_worse,
         "inconclusive": True,
     }
     if holds[one.verdict]:
         return one.verdict, one.withheld
-    return ("non-inferior", None) if spared and one.verdict != "worse" else ("inconclusive", "errors")
+    return ("non-inferior", None) if not_worse and one.verdict != "worse" else ("inconclusive", "errors")
 
 
 def _judgement(
@@ -278,7 +278,7 @@ def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> t
 
     The second is None if the difference is more likely chance, or if no practical number of cases would show it.
     """
-    if verdict != "inconclusive" or not question.plan or tally.unsettled:
+    if verdict != "inconclusive" or not question.plan or tally.rules_differ:
         return None, None
     from agentv.stats.power import BETTER, Population
 
@@ -286,7 +286,7 @@ def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> t
     detectable = population.detectable(population.observed, question.alpha)
     if all(one.differences.p() > LIKELY_CHANCE for one in tally.measurements):
         return detectable, None
-    risen = population if population.mean > 0 else population.turned
+    risen = population if population.mean > 0 else population.swapped
     return detectable, risen.needed(BETTER, question.alpha, question.margin)
 
 

@@ -81,16 +81,16 @@ def test_as_many_cases_as_compare_asks_for_reach_their_power(scores):
         assert (fewer.p() > 0.05, achieved(sides, 1)) == (True, (1.0, 0.0))
     else:
         assert achieved(sides)[0] == pytest.approx(0.8, abs=0.07)
-    assert population.turned.turned.needed(BETTER, 0.05) == needed
+    assert population.swapped.swapped.needed(BETTER, 0.05) == needed
 
 
 def test_a_difference_that_is_likely_missed_is_shown_four_times_in_five():
     before, after = np.repeat([0.0, 1.0, 1.0, 0.0], [12, 9, 60, 19]), np.repeat([1.0, 0.0, 1.0, 0.0], [12, 9, 60, 19])
     population = Population.of([("mean score", Differences(before.tolist(), after.tolist(), range(100)))])
     least = population.detectable(100, 0.05)
-    assert least == population.turned.detectable(100, 0.05)
+    assert least == population.swapped.detectable(100, 0.05)
     assert 0.08 < least < 0.2
-    tilted = population.spread.tilted(least)
+    tilted = population.with_extremes.tilted(least)
     assert tilted.mean == pytest.approx(least, abs=1e-6)
     assert tilted.chance(100, BETTER, 0.05) == pytest.approx(0.8, abs=0.07)
 

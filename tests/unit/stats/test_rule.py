@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.rule import evidence_needed, kept_of, rejection_levels
+from agentv.stats.rule import confirmed_count, evidence_needed, rejection_levels
 
 
 @pytest.mark.parametrize(
@@ -28,24 +28,24 @@ def test_levels_lie_between_bonferronis_and_alpha(p_values, alpha):
 
 
 def test_where_all_cases_are_decided_all_are_kept():
-    assert kept_of([20.0, 25.0, 31.0], 3, 0.05) == 3
+    assert confirmed_count([20.0, 25.0, 31.0], 3, 0.05) == 3
 
 
 def test_of_few_decisions_on_many_cases_only_those_with_much_evidence_are_kept():
     # 4 of 100 cases at 0.05: the first needs 2000, two together 1000 each, three 667, four 500
     assert evidence_needed([900.0, 700.0, 670.0, 21.0], 100, 0.05) == pytest.approx(100 / (3 * 0.05))
-    assert kept_of([900.0, 700.0, 670.0, 21.0], 100, 0.05) == 3
-    assert kept_of([900.0, 21.0, 22.0], 100, 0.05) == 0
+    assert confirmed_count([900.0, 700.0, 670.0, 21.0], 100, 0.05) == 3
+    assert confirmed_count([900.0, 21.0, 22.0], 100, 0.05) == 0
     assert evidence_needed([900.0, 21.0, 22.0], 100, 0.05) == inf
-    assert kept_of([inf, 21.0], 100, 0.05) == 1
-    assert kept_of([], 100, 0.05) == 0
+    assert confirmed_count([inf, 21.0], 100, 0.05) == 1
+    assert confirmed_count([], 100, 0.05) == 0
 
 
 def test_the_worked_example_of_the_base_procedure_by_hand():
     # the definition, tried for every k
     evidence = [400.0, 90.0, 80.0, 61.0, 30.0, 20.0]
     by_hand = max(k for k in range(1, 7) if sorted(evidence, reverse=True)[k - 1] >= 12 / (k * 0.05))
-    assert kept_of(evidence, 12, 0.05) == by_hand == 4
+    assert confirmed_count(evidence, 12, 0.05) == by_hand == 4
 
 
 @pytest.mark.parametrize(("evidence", "cases", "level"), [([1.0, 2.0], 1, 0.05), ([], 1, 0.0), ([], 1, 1.0)])

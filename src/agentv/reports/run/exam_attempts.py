@@ -10,7 +10,7 @@ from agentv.model.suite.exam import ExamRow
 from agentv.model.suite.library import ExamReport, PromotionGate
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.text import one_line, shown_from
+from agentv.reports.text import one_line, paint, shown_from
 
 _ISO_MINUTES = 16
 """Characters of an ISO 8601 timestamp up to its minutes."""
@@ -18,7 +18,7 @@ _ISO_MINUTES = 16
 NEVER = "never"
 
 _HEAD = "exam of "
-_PAINTED = {"passed": "32", "failed": "31", "errored": "35"}
+_VERDICTS = ("passed", "failed", "errored")
 
 
 def result(exam_row: ExamRow | None) -> str:
@@ -96,8 +96,8 @@ def reason_lines(gate: PromotionGate) -> Iterator[str]:
 
 def painted(line: str, *, color: bool) -> str:
     """A line of `exam_lines` with its verdict in color."""
-    for words, style in _PAINTED.items() if color and line.startswith(_HEAD) else ():
-        line = line.replace(f": {words},", f": \x1b[{style}m{words}\x1b[0m,", 1)
+    for word in _VERDICTS if line.startswith(_HEAD) else ():
+        line = line.replace(f": {word},", f": {paint(word, word, color=color)},", 1)
     return line
 
 

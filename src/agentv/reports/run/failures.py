@@ -64,7 +64,7 @@ class FailedTrial(Struct, frozen=True):
 
     @classmethod
     def of(cls, result: TrialResult, line: int = 0, number: int | None = None) -> FailedTrial:
-        """Create it from the result of a trial."""
+        """Create the entry of a trial."""
         trial, suite, case = result.trial, result.trial.suite, result.trial.case
         names = (suite.name, suite.path, case.id, case.prompt_id, trial.target.name, trial.variant_name)
         return cls(*names, trial.sample, line, number)
@@ -116,12 +116,6 @@ _Member = tuple[tuple[str | int, ...], FailedTrial]
 _order = itemgetter(0)
 
 
-def _member(result: TrialResult, number: int | None) -> _Member:
-    file, line = place_of(result.trial)
-    one = FailedTrial.of(result, line, number)
-    return (file, line, one.test_id, one.prompt_id or "", one.target, one.variant or "", one.sample), one
-
-
 class _Collected(Struct):
     """The trials of one cause, collected so far."""
 
@@ -137,8 +131,11 @@ class _Collected(Struct):
     numbers: array[int] = field(default_factory=lambda: array("I"))
 
     def add(self, result: TrialResult, cause: _Cause, number: int | None) -> None:
-        member = _member(result, number)
-        order, trial = member
+        file, line = place_of(result.trial)
+        trial = FailedTrial.of(result, line, number)
+        names = (trial.test_id, trial.prompt_id or "", trial.target, trial.variant or "")
+        order = (file, line, *names, trial.sample)
+        member = (order, trial)
         self.trials += 1
         if number is not None:
             self.numbers.append(number)
@@ -193,7 +190,7 @@ def _case_hash(trial: FailedTrial) -> int:
 
 
 class FailureGroups(Struct):
-    """Collects the failures of a run by cause."""
+    """The failures of a run, collected by cause."""
 
     _found: dict[tuple[str, str, int, str], _Collected] = {}
 

@@ -44,7 +44,7 @@ def sentence(one: MatrixComparison, margin: float = 0.0) -> str:
     elif one.verdict == "non-inferior":
         shown = f"{candidate} can replace {base}: it loses at most {margin:g}"
     else:
-        shown = f"{candidate} {_moved(one)} {base} ({_sure(deciding(one))}){_doubt(one)}"
+        shown = f"{candidate} {_moved(one)} {base} ({_with_interval(deciding(one))}){_doubt(one)}"
     return shown + _spent(one.usage)
 
 
@@ -60,7 +60,7 @@ def details(one: MatrixComparison) -> str:
     first = deciding(one)
     same = (first.delta, first.interval)
     others = [
-        ", ".join((_sure(each), *_p(each)))
+        ", ".join((_with_interval(each), *_p(each)))
         for each in one.measures
         if each is not first and (each.delta, each.interval) != same
     ]
@@ -71,7 +71,7 @@ def details(one: MatrixComparison) -> str:
 
 def difference(one: MatrixComparison) -> str:
     """`+15.0 points`, `mean score +0.120`; empty if nothing was compared."""
-    return "" if one.verdict is None else _sure(deciding(one)).partition(", ")[0]
+    return "" if one.verdict is None else _with_interval(deciding(one)).partition(", ")[0]
 
 
 def usage_rows(usage: Sequence[UsageDifference]) -> list[list[str]]:
@@ -128,7 +128,7 @@ def _moved(one: MatrixComparison) -> str:
     return f"passes {abs(moved):,} {'more' if moved > 0 else 'fewer'} of {of} than"
 
 
-def _sure(each: ComparedMeasure) -> str:
+def _with_interval(each: ComparedMeasure) -> str:
     """`+15.0 points, 95% CI +2.0 to +28.0`."""
     shown = f"{each.measure} {difference_text(each.delta, each.measure)}".removeprefix("pass rate ")
     if each.interval is None:
@@ -186,11 +186,11 @@ def _spent(usage: Sequence[UsageDifference]) -> str:
     if found.unknown:
         notes.append(f"known for {found.cases:,} of {plural(of, 'case', ',')}")
     if not found.delta:
-        said = "costs the same" if costs else "uses as many tokens"
+        words = "costs the same" if costs else "uses as many tokens"
     else:
-        said = f"costs {amount} {more}" if costs else f"uses {amount} {more} tokens"
+        words = f"costs {amount} {more}" if costs else f"uses {amount} {more} tokens"
     shown = f" ({', '.join(notes)})" if notes and found.delta else ""
-    return f", and {said} per case{shown}{'' if costs else '; the cost is unknown'}"
+    return f", and {words} per case{shown}{'' if costs else '; the cost is unknown'}"
 
 
 def _usage_row(one: UsageDifference) -> list[str]:

@@ -11,7 +11,7 @@ from agentv.reports.run.trial_view import LONGEST, STATUS_WORDS, Finding, Kind, 
 from agentv.reports.run.view import SHOWN, FailureWords, RunView, closing_lines, rerun_line, run_word
 from agentv.reports.text import one_line
 
-BESIDE: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
+LISTING_FLAGS: dict[Kind, str] = {"noted": "--passed", "shown": "--shown"}
 """Kinds of trials that are listed although they did not fail → the option of `results show` that lists them."""
 
 
@@ -99,7 +99,7 @@ def _failures(view: RunView, summary: Summary, here: str, results: str) -> Itera
 
 
 def _trials(view: RunView, here: str, run: str) -> Iterator[str]:
-    for kind, flag in BESIDE.items():
+    for kind, flag in LISTING_FLAGS.items():
         trials = view.trials(kind)
         for trial in trials[:SHOWN]:
             yield from trial_lines(trial, here=here, words=FailureWords.of(view))

@@ -113,27 +113,25 @@ class RerunOptions(Struct, frozen=True):
 
         It runs all cases of the group if they are few and of one suite, otherwise the first one.
         """
-        members = group.members
+        members: Sequence[FailedTrial] = group.members
         first = members[0]
         ids = list(dict.fromkeys(member.test_id for member in members))
         whole = len(members) == group.trials and len(ids) <= MOST_CASES
         if not whole or len({member.suite_path for member in members}) > 1:
             ids = [first.test_id]
-            members = tuple(one for one in members if (one.suite_path, one.test_id) == (first.suite_path, ids[0]))
-        if not first.suite_path:
-            return None
-        words = ["agentv", "eval", _path(shown_from(first.suite_path, self.here))]
-        for identity in ids:
-            words += ["--filter", _pattern(identity)]
-        words += [*self._targets(members), *self._axes(members), *self.options]
-        return Rerun(words, len(ids))
+            members = [one for one in members if (one.suite_path, one.test_id) == (first.suite_path, ids[0])]
+        return self._rerun_cases(members, ids)
 
     def rerun_trial(self, trial: FailedTrial) -> Rerun | None:
         """The command that reruns a trial's case with its target, prompt and variant; None if its suite has no file."""
-        if not trial.suite_path:
+        return self._rerun_cases([trial], [trial.test_id])
+
+    def _rerun_cases(self, members: Sequence[FailedTrial], ids: Sequence[str]) -> Rerun | None:
+        if not (path := members[0].suite_path):
             return None
-        words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
-        return Rerun([*words, *self._targets([trial]), *self._axes([trial]), *self.options])
+        filters = [word for identity in ids for word in ("--filter", _pattern(identity))]
+        selected = [*filters, *self._targets(members), *self._axes(members)]
+        return Rerun(["agentv", "eval", _path(shown_from(path, self.here)), *selected, *self.options], len(ids))
 
     def rerun_all(self) -> Rerun | None:
         """The command that reruns all cases that did not pass; None without files or outside `.agentv/results`."""

@@ -20,13 +20,10 @@ NAMED = 10
 """Cases that a line names."""
 
 SHOWN = 100
-"""Cases that are listed; the summary holds more."""
+"""Cases of each kind that are listed; the summary has more."""
 
 
 _EARLY_HEADING = "Samples that ended early: cases that failed or are undecided"
-
-_EARLY_SHOWN = 100
-"""Cases that are listed; the summary holds more."""
 
 _EARLY_ENDS: dict[Why, str] = {
     "above": "the rate is above the threshold, but a required assertion failed",
@@ -73,7 +70,7 @@ def case_lists(summary: Summary, *, targets: bool) -> Iterator[CaseList]:
         number = len(stops.by_case) + stops.omitted
         rows = [
             (sampled_label(one, targets=targets), "~" if one.stopped.why == "undecided" else "", early_words(one))
-            for one in stops.by_case[:_EARLY_SHOWN]
+            for one in stops.by_case[:SHOWN]
         ]
         more = _more(number - len(rows), "failed or is", "failed or are", "undecided")
         yield CaseList(f"{_EARLY_HEADING} ({number})", rows, more)

@@ -16,7 +16,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import duration, elapsed, money
 from agentv.reports.run.failures import FailureGroup
-from agentv.reports.run.plain import BESIDE, doing_words, finding_line, running_words
+from agentv.reports.run.plain import LISTING_FLAGS, doing_words, finding_line, running_words
 from agentv.reports.run.samples import CaseList, case_lists
 from agentv.reports.run.totals import totals
 from agentv.reports.run.trial_view import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 REFRESHES = 8
 """Refreshes of the progress line per second."""
 
-SPARED_LINES = 3
+RESERVED_LINES = 3
 """Terminal lines not used for agents, but for the progress line and earlier output."""
 
 _STYLES: dict[str, str] = {
@@ -81,7 +81,7 @@ class LiveProgress:
         self._view = RunView(0)
         self._file = file
         self._clock = clock
-        self._looks = {"width": width, "height": height}
+        self._size = {"width": width, "height": height}
         self._started = 0.0
         self._live: Live | None = None
 
@@ -100,7 +100,7 @@ class LiveProgress:
         self._started = self._clock()
         self._live = Live(
             get_renderable=self._drawn,
-            console=_console(self._file, **self._looks),
+            console=_console(self._file, **self._size),
             refresh_per_second=REFRESHES,
             transient=True,
             redirect_stdout=sys.stdout.isatty(),  # output for programs must go to stdout unchanged
@@ -124,7 +124,7 @@ class LiveProgress:
 
         size = self._live.console.size
         if agents:
-            lines += agents.lines(size.width, size.height - SPARED_LINES - len(lines))
+            lines += agents.lines(size.width, size.height - RESERVED_LINES - len(lines))
         return Group(line, *(Text(one, _STYLES["dim"], no_wrap=True) for one in lines))
 
 
@@ -172,10 +172,10 @@ def render_terminal(
         color: use ANSI colors.
     """
     page = io.StringIO()
-    looks = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
-    console = _console(page, **looks)
+    options = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
+    console = _console(page, **options)
     _failures(console, view, summary, here=here, results=results)
-    for kind in BESIDE:
+    for kind in LISTING_FLAGS:
         _section(console, view, kind, here, run_word(summary, results))
     from rich.text import Text
 
@@ -193,10 +193,10 @@ def render_terminal(
     return page.getvalue().rstrip("\n")
 
 
-def _console(file: TextIO, **looks: Any) -> Console:
+def _console(file: TextIO, **options: Any) -> Console:
     from rich.console import Console
 
-    return Console(file=file, highlight=False, emoji=False, markup=False, **looks)
+    return Console(file=file, highlight=False, emoji=False, markup=False, **options)
 
 
 def _failures(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
@@ -245,7 +245,7 @@ def _section(console: Console, view: RunView, kind: Kind, here: str, run: str) -
     more = len(trials[SHOWN:]) + view.omitted(kind)
     if more:
         console.print()
-        shown = f"and {more} more: agentv results show {run} {BESIDE[kind]}"
+        shown = f"and {more} more: agentv results show {run} {LISTING_FLAGS[kind]}"
         console.print(Text(shown, _STYLES["dim"]), soft_wrap=True)
     console.print()
 

@@ -17,7 +17,7 @@ from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import ELLIPSIS, money
 from agentv.model.values.response import Failure, is_cut
 from agentv.model.values.values import Span
-from agentv.reports.text import apart, one_line, shown_from
+from agentv.reports.text import distinct_decimals, one_line, shown_from
 
 LONGEST = 300
 """Characters shown of a check or of its evidence."""
@@ -185,7 +185,7 @@ def low_finding(score: Score) -> Finding:
 
 def needed(grade: Grade) -> str | None:
     """`needs 0.50`, or None if the grade has no pass mark."""
-    return None if grade.needs is None else f"needs {apart(grade.score, grade.needs)[1]}"
+    return None if grade.needs is None else f"needs {distinct_decimals(grade.score, grade.needs)[1]}"
 
 
 def costs_of(result: TrialResult) -> Iterator[str]:
@@ -212,14 +212,18 @@ def cut_words(result: TrialResult) -> str | None:
 def _at(grade: Grade) -> str:
     """` at 0.50, needs 0.50`, or only the score for a grade without a pass mark."""
     words = needed(grade)
-    return f" at {grade.score:.2f}" if words is None else f" at {apart(grade.score, grade.needs or 0.0)[0]}, {words}"
+    return (
+        f" at {grade.score:.2f}"
+        if words is None
+        else f" at {distinct_decimals(grade.score, grade.needs or 0.0)[0]}, {words}"
+    )
 
 
 def _below(grade: Grade, required: bool | float) -> str | None:
     """`scored 0.40, required 0.50` if a required score was missed, else None."""
     if isinstance(required, bool) or reaches(grade.score, required):
         return None
-    score, needed = apart(grade.score, required)
+    score, needed = distinct_decimals(grade.score, required)
     return f"scored {score}, required {needed}"
 
 
@@ -257,7 +261,7 @@ STATUS_WORDS: dict[Status | Kind, str] = {
     "shown": "SHOWN",
 }
 
-SAID_TWICE = 100
+LONGEST_REPEATED = 100
 """Longest error, in characters, that is shown both for its trial and for its assertion."""
 
 HEADINGS: dict[Kind, str] = {
@@ -306,7 +310,7 @@ def reason(trial: TrialView) -> str:
 
 def _reason(trial: TrialView) -> str:
     if trial.error is not None:
-        return f"{one_line(trial.error.code)}: {one_line(_own(trial, trial.error), LONGEST)}"
+        return f"{one_line(trial.error.code)}: {one_line(_error_message(trial, trial.error), LONGEST)}"
     if trial.kind == "shown":
         return one_line(" ".join((trial.output or "").split()), LONGEST) or "an empty answer"
     if trial.score is None:
@@ -318,13 +322,13 @@ def _reason(trial: TrialView) -> str:
         return f"{_reached(trial.score, trial.threshold)}{found or 'an assertion failed'}"
     if trial.gated:
         return f"{_reached(trial.score, trial.threshold)}a required assertion failed"
-    score, needed = apart(trial.score, trial.threshold)
+    score, needed = distinct_decimals(trial.score, trial.threshold)
     return f"score {score}, needs {needed}"
 
 
-def _own(trial: TrialView, error: Failure) -> str:
+def _error_message(trial: TrialView, error: Failure) -> str:
     """The error message, or if it is long and also shown for an assertion, the name of that assertion."""
-    if len(error.message) <= SAID_TWICE:
+    if len(error.message) <= LONGEST_REPEATED:
         return error.message
     for finding in trial.findings:
         same = finding.text == f"{error.code}: {error.message.removeprefix(f'{finding.name}: ')}"

@@ -144,12 +144,11 @@ class RunView(Struct):
         if result.status != "passed":
             self._failures.add(result)
         if result.trial.repeat > 1:
-            from agentv.stats.samples.deciding import Rule
+            from agentv.stats.samples.deciding import rule_of
 
             trial = result.trial
             key = (place_of(trial), trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name)
-            rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
-            samples = self._samples.setdefault(key, _Samples(rule))
+            samples = self._samples.setdefault(key, _Samples(rule_of(trial)))
             samples.add(result)
             if result.stopped is not None:
                 self.planned -= max(0, trial.repeat - len(samples.ended))
@@ -240,7 +239,7 @@ class FailureWords(Struct, frozen=True):
 
     @classmethod
     def of(cls, view: RunView) -> FailureWords:
-        """Create it for a run."""
+        """Create the text for a run."""
         return cls(view.several_targets, view.several_suites)
 
     def title(self, group: FailureGroup) -> str:

@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from agentv.stats.intervals.proportion import USUAL, interval_at
 
-DRAWN = 0.5
+PRIOR_CLUSTERS = 0.5
 """Weight, in clusters, with which the design effect is shrunk towards the largest possible one."""
 
 _SAME = 1e-9
@@ -87,8 +87,10 @@ def estimated_rate(sums: Sums, level: float = USUAL, samples: float = 1.0) -> Es
     variance, freedom = found.variance()
     alone = mean * (1 - mean) / (count - 1)
     shown = max(1.0, variance / alone) if alone > 0 else 1.0
-    effect = shown + max(0.0, found.largest_effect * samples - shown) * DRAWN / (DRAWN + found.telling())
-    effective = count / effect * _for_few(freedom, count, level)
+    effect = shown + max(0.0, found.largest_effect * samples - shown) * PRIOR_CLUSTERS / (
+        PRIOR_CLUSTERS + found.informative_clusters()
+    )
+    effective = count / effect * _few_clusters_factor(freedom, count, level)
     return Estimate(mean, interval_at(mean, effective, level), found.observations, clusters, effective)
 
 
@@ -145,7 +147,7 @@ class _Observed:
 
         return cr2(((size, total - self.mean * size, number) for size, total, number in self._kinds), self.observations)
 
-    def telling(self) -> int:
+    def informative_clusters(self) -> int:
         """Number of clusters with a pass or with a failure, whichever is smaller."""
         passed = sum(number for _, total, number in self._kinds if total > 0)
         failed = sum(number for size, total, number in self._kinds if total < size)
@@ -157,7 +159,7 @@ class _Observed:
         return {(size, total): number for size, total, number in self._kinds}
 
 
-def _for_few(freedom: float, count: float, level: float) -> float:
+def _few_clusters_factor(freedom: float, count: float, level: float) -> float:
     """Factor on the sample size, at most 1, for a variance that is estimated from few clusters."""
     from agentv.stats.intervals.means import t_quantile
 

@@ -36,7 +36,7 @@ MOST_KINDS = 128
 FAR = 9.0
 """Standard normal quantile beyond which a probability is treated as 0 or 1."""
 
-NOTHING = 1e-9
+PRECISION = 1e-9
 """Precision of a mean."""
 
 Kinds = Sequence[tuple[float, float, float]]
@@ -80,7 +80,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
     def excess(null: float) -> float:
         return _chance([*(total - null * size for size, total, _ in kinds), -null * unseen], counts) - wanted
 
-    if mean <= NOTHING:
+    if mean <= PRECISION:
         return 0.0
     count = fsum(size * number for size, _, number in kinds)
     spread = sqrt(fsum((total - mean * size) ** 2 * number for size, total, number in kinds))
@@ -95,7 +95,7 @@ def _lower(kinds: Kinds, unseen: float, mean: float, wanted: float) -> float:
             below = excess(low)
         step *= 2
     before = 0.0
-    while high - low > NOTHING:
+    while high - low > PRECISION:
         steep = below > -FAR and above < FAR
         null = high - above * (high - low) / (above - below) if steep else (low + high) / 2
         found = excess(null)

@@ -109,7 +109,7 @@ class PairedBets(Struct):
     high: Counter[Drawn] = field(default_factory=Counter)
     _better: list[float] = field(default_factory=lambda: [0.0] * len(PARTS))
     _worse: list[float] = field(default_factory=lambda: [0.0] * len(PARTS))
-    _spared: list[float] = field(default_factory=lambda: [0.0] * len(PARTS))
+    _not_worse: list[float] = field(default_factory=lambda: [0.0] * len(PARTS))
 
     def add(self, low: float, high: float | None = None, weight: float = 1.0) -> Claim | None:
         """Add the difference of the next case, and return the claim so far.
@@ -131,7 +131,7 @@ class PairedBets(Struct):
         _bet(self._better, worst, self.margin)
         _bet(self._worse, (-best[0], weight), self.margin)
         if self.margin:
-            _bet(self._spared, worst, -self.margin)
+            _bet(self._not_worse, worst, -self.margin)
         self.claim = self._shown()
         return self.claim
 
@@ -141,7 +141,7 @@ class PairedBets(Struct):
             return "worse"
         if _total(self._better) >= enough:
             return "better"
-        return "non-inferior" if self.margin and _total(self._spared) >= enough else None
+        return "non-inferior" if self.margin and _total(self._not_worse) >= enough else None
 
     @property
     def bounds(self) -> tuple[float, float]:

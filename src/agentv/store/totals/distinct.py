@@ -16,7 +16,7 @@ from agentv.model.run.matrix import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import EarlyCase, EarlyStops, Status, Why
 from agentv.model.values.hashes import NumberedHashes
-from agentv.stats.rule import kept_of
+from agentv.stats.rule import confirmed_count
 from agentv.stats.samples.deciding import evidence_for
 from agentv.store.totals.tally import STATUSES, TalliedCase, counts_of
 
@@ -164,7 +164,7 @@ class EarlyTally(Struct):
             by_case=tuple(self._listed),
             omitted=self._found - len(self._listed),
             cases=cases,
-            confirmed=kept_of(self._evidence, cases, self._alpha) if self._alpha else 0,
+            confirmed=confirmed_count(self._evidence, cases, self._alpha) if self._alpha else 0,
             by_gate=reasons["gate"],
         )
 
