@@ -1,4 +1,4 @@
-"""An entry of an `assert:` list, ready to grade (SPEC section 7)."""
+"""Entries of an `assert:` list, resolved and ready to grade (SPEC section 7)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agentv.model.values.values import Span
 
 
 class Transform(Struct, frozen=True):
-    """How the output is reshaped for one assertion.
+    """A transformation of the output before one assertion grades it.
 
-    `expression` is a Jinja expression over `output`, a path such as `$.a.b`, the name of a Python function in `file`,
-    JavaScript, or the name of a function in a JavaScript `file`, empty for its default export.
+    `expression` depends on `kind`: a Jinja expression over `output`, a path such as `$.a.b`, the name of a Python
+    function in `file`, JavaScript code, or the name of a function in the JavaScript `file` (empty: its default export).
     """
 
     kind: Literal["jinja", "path", "function", "javascript", "javascript-file"]
@@ -23,12 +23,12 @@ class Transform(Struct, frozen=True):
 
 
 class AssertionSettings(Struct, frozen=True):
-    """The keys that every assertion takes (SPEC section 7.1).
+    """Settings that every assertion type accepts (SPEC section 7.1).
 
     Attributes:
-        required: False: no gate. True: the grade must pass. A number: it must score that much.
-        min_score: pass mark of the grade, 0..1; None: the type's own rule.
-        timeout_s: seconds; None: the type's default.
+        required: whether the assertion is a gate. True: the grade must pass. A number: the minimum score.
+        min_score: score from which the grade passes, 0..1; None for the type's own rule.
+        timeout_s: seconds; None for the type's default.
     """
 
     name: str | None = None
@@ -44,17 +44,17 @@ DEFAULTS = AssertionSettings()
 
 
 class AssertionOptions(Protocol):
-    """The frozen options of one assertion type. They grade too: see `agentv.model.run.context.Assertion`."""
+    """The frozen options of one assertion. They also grade; see `agentv.model.run.context.Assertion`."""
 
     def label(self) -> str:
-        """Short description of what the entry checks; part of its default name."""
+        """Return a short description of what the entry checks; it is part of the default name."""
 
 
 class AssertionEntry(Struct, frozen=True, gc=False):
     """One assertion of one case: its canonical type, its frozen options, and the settings common to all types.
 
     Attributes:
-        plugin: the identity of the plugin that grades, with a hash of its files; empty for other types.
+        plugin: identity of the plugin that grades, including a hash of its files; empty for built-in types.
     """
 
     type: str
@@ -65,25 +65,25 @@ class AssertionEntry(Struct, frozen=True, gc=False):
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:
-        """The entries inside it: those of an assert-set, and its aggregator if that runs code or asks a judge."""
+        """The directly nested entries: those of an assert-set, and its aggregator if it runs code or calls a judge."""
         own = getattr(self.assertion, "assert_", ())
         found = getattr(self.assertion, "inner", own) if own else ()
         return found if isinstance(found, tuple) else ()
 
     def nested(self) -> Iterator[AssertionEntry]:
-        """The entry, and all inside it."""
+        """Yield this entry and all entries nested in it, at any depth."""
         yield self
         for one in self.inner:
             yield from one.nested()
 
     @property
     def shown_type(self) -> str:
-        """The type as a row shows it, `not-` in front when negated."""
+        """The type as shown in rows, with the prefix `not-` if negated."""
         return f"not-{self.type}" if self.settings.negate else self.type
 
     @property
     def name(self) -> str:
-        """The name given, else one made from the type and what it looks for."""
+        """The configured name, or a default made of the type and the label."""
         if self.settings.name is not None:
             return self.settings.name
         label, shown = self.assertion.label(), self.shown_type

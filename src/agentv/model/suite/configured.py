@@ -1,4 +1,4 @@
-"""The targets of a project and the installed plugins, as commands list them. Contains no value of a variable."""
+"""Listings of a project's targets and of the installed plugins. They hold no values of environment variables."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from msgspec import Struct, field
 from agentv.model.suite.workspace import SandboxName
 
 MOST_TURNS = 4
-"""Model calls after which a check ends the turn of an agent."""
+"""Model calls after which a check stops an agent."""
 
 
 class KeyFact(Struct, frozen=True):
-    """Environment variables of which a target needs one.
+    """Alternative environment variables for one key of a target.
 
     Attributes:
-        names: the variables, in the order in which they are looked for.
-        found: the one that is set; None: none is.
-        needed: without one of them the target cannot be asked.
+        names: the variables, in lookup order.
+        found: the variable that is set; None if none is.
+        needed: whether the target cannot be called unless one of them is set.
     """
 
     names: tuple[str, ...]
@@ -28,15 +28,15 @@ class KeyFact(Struct, frozen=True):
 
 
 class AgentCheck(Struct, frozen=True):
-    """What one turn of an agent showed.
+    """What a check learned from one turn of an agent.
 
     Attributes:
-        name, version: as the agent reports them; empty: it reports none.
-        tested: versions that agentv was tested with; empty: any that speaks the protocol.
-        untested: its version is not like one of these.
-        sandbox: what confined it; None: it did not start.
-        gateway: the protocol of its model calls, where they passed the gateway; None: they did not.
-        turns, tokens, cost_usd: what the turn took; None: unknown.
+        name, version: as the agent reports them; empty if it does not.
+        tested: versions that agentv was tested with; empty if any version works that speaks the protocol.
+        untested: whether the agent's version is not among the tested ones.
+        sandbox: the sandbox that it ran in; None if it did not start.
+        gateway: protocol of its model calls through the gateway; None if they did not pass the gateway.
+        turns, tokens, cost_usd: model calls, tokens and cost of the turn; None if unknown.
     """
 
     name: str = ""
@@ -51,13 +51,13 @@ class AgentCheck(Struct, frozen=True):
 
 
 class CheckOutcome(Struct, frozen=True):
-    """Result of a check call.
+    """Result of checking a target with one call.
 
     Attributes:
-        state: `untried`: there is nothing to call.
-        code, message: why there was no answer.
-        fix: what to do about it.
-        agent: of an agent, what its turn showed.
+        state: `untried` if there was nothing to call.
+        code, message: why the call failed.
+        fix: how to fix that.
+        agent: for agents, what their turn showed.
     """
 
     state: Literal["ok", "failed", "untried"]
@@ -69,17 +69,17 @@ class CheckOutcome(Struct, frozen=True):
 
 
 class ListedTarget(Struct, frozen=True):
-    """One target that suites and the command line can use.
+    """A target that suites and the command line can use.
 
     Attributes:
-        model: of a model API.
-        place: absolute path of the file that it stands in, and its line; None for one of the command line.
-        marks: what it is to the project: `default target`, `default judge`, `judge of NAME`.
-        keys: the variables that it takes something from.
-        written: a secret of it stands in the file itself.
-        finds_keys: its library looks for a key by itself.
-        problem, problem_code, fix: why it cannot be asked, whatever the keys are, and what to do about that.
-        check: None where none was asked for.
+        model: name of the model, for targets that call a model API.
+        place: absolute path and line of its definition; None for a target given on the command line.
+        marks: its roles in the project: `default target`, `default judge`, `judge of NAME`.
+        keys: the environment variables that it reads.
+        written: whether one of its secrets is written in the file itself.
+        finds_keys: whether its library finds a key on its own.
+        problem, problem_code, fix: why it cannot be called, apart from missing keys, and how to fix that.
+        check: result of the check; None if no check was requested.
     """
 
     name: str
@@ -97,12 +97,12 @@ class ListedTarget(Struct, frozen=True):
 
 
 class ListedProvider(Struct, frozen=True):
-    """A provider that could be used.
+    """A provider that targets can use.
 
     Attributes:
-        example: a target of it, as a `provider:rest` string.
-        finds_keys: its library looks for a key by itself.
-        fix: how to get the library that it needs; None where nothing is missing.
+        example: an example target, as a `provider:rest` string.
+        finds_keys: whether its library finds a key on its own.
+        fix: how to install the library that it needs; None if nothing is missing.
     """
 
     name: str
@@ -114,17 +114,18 @@ class ListedProvider(Struct, frozen=True):
 
     @property
     def usable(self) -> bool:
-        """Whether its example would work now."""
+        """Whether the example target would work now."""
         return self.fix is None and all(key.found or not key.needed for key in self.keys)
 
 
 class TargetsListing(Struct, frozen=True):
-    """All of it.
+    """The targets of a project, the providers, and the sandboxes of this machine.
 
     Attributes:
         file: absolute path of the `targets.yaml` in force, or None.
-        models: providers of models; `others` answer without a model API.
-        sandboxes: what can confine agents on this machine, and how to get more; empty: nobody asked.
+        models: providers that call a model API.
+        others: the remaining providers.
+        sandboxes: the sandboxes that work on this machine, and how to get more; empty if they were not requested.
     """
 
     file: str | None
@@ -143,16 +144,16 @@ PluginStatus = Literal["ok", "shadowed", "broken"]
 
 
 class ListedPlugin(Struct, frozen=True):
-    """One plugin.
+    """An installed plugin.
 
     Attributes:
-        kind: `extension`, `assertion`, `target`, `report`, or what else an extension adds, such as `command`.
-        status: `shadowed`: something built in has its name and wins; `broken`: it cannot be used.
-        summary: what it says of itself, one line.
-        value: what its entry point names: `package.module:Class`; the module of an extension.
-        file, line: where its `entry_points.txt` says so; an extension's `__init__.py`.
-        adds: of an extension of agentv itself: kind → names; those of other packages are listed one by one.
-        code, problem, hint: why it is not used; None: it is.
+        kind: `extension`, `assertion`, `target`, `report`, or another kind that an extension adds, such as `command`.
+        status: `shadowed` if a built-in of the same name takes precedence; `broken` if it cannot be used.
+        summary: its one-line description.
+        value: the value of its entry point, `package.module:Class`; for an extension, its module.
+        file, line: its place in `entry_points.txt`; for an extension, its `__init__.py`.
+        adds: for agentv's own extensions, kind → names; what other packages add is listed one by one.
+        code, problem, hint: why it is not used; None if it is.
     """
 
     kind: str

@@ -16,12 +16,12 @@ from agentv.model.values.values import Span
 
 
 class Turn(Struct, frozen=True):
-    """One question of a case, and what grades its answer.
+    """One turn of a case: the messages to send, and the assertions that grade the answer.
 
     Attributes:
-        input: what this turn adds to the transcript before the target is asked.
-        assertions: named after the turn: `turn 2: contains: 'x'`.
-        expected_output: the reference for this turn's answer.
+        input: messages that this turn adds to the transcript before the target is called.
+        assertions: their names begin with the turn: `turn 2: contains: 'x'`.
+        expected_output: reference for this turn's answer.
     """
 
     input: tuple[Message, ...]
@@ -34,16 +34,17 @@ Aggregation = Literal["mean", "min", "max"]
 OnTurnFailure = Literal["continue", "stop"]
 OnDependencyFailure = Literal["skip", "fail", "run"]
 UserDone = Literal["achieved", "gave_up", "max_turns", "repeated"]
-"""How a conversation with a simulated user ended: by its word, at its limit, or since it repeated itself."""
+"""How a conversation with a simulated user ended: it said so, reached its turn limit, or repeated itself."""
 
 
 class Flow(Struct, frozen=True):
-    """How the turns of a case follow each other, and how their scores make the case's.
+    """How the turns of a case run, and how their scores are combined into the case's score.
 
     Attributes:
-        aggregation: of the scores of the turns, and of the case's own assertions; None: all assertions count alike.
-        on_turn_failure: whether the turns after one that fails are asked.
-        window_size: a turn's call has the system messages and the last 2 × `window_size` others; None: all.
+        aggregation: how the scores of the turns and of the case's own assertions are combined; None if all assertions
+            count equally, whichever turn they belong to.
+        on_turn_failure: whether to continue after a turn that fails.
+        window_size: if set, a call sends the system messages and only the last 2 × `window_size` other messages.
     """
 
     aggregation: Aggregation | None = None
@@ -51,9 +52,9 @@ class Flow(Struct, frozen=True):
     window_size: int | None = None
 
     def shown(self, spoken: Iterable[Message], turn: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The messages that the target gets for a turn: what was said before, as far as it is shown, and the turn.
+        """Return the messages to send for a turn: the earlier messages inside the window, then those of the turn.
 
-        A result of a tool whose call is not shown is left out, since no model takes it alone.
+        Tool results at the start of the window are left out, because models reject a result without its call.
         """
         before = sendable(spoken)
         if self.window_size is None:
@@ -69,19 +70,19 @@ PLAIN = Flow()
 
 
 class Dependency(Struct, frozen=True):
-    """A case that must pass before another one runs, and its position in the file."""
+    """The id of a case that must pass before another one runs, and the position where it is named."""
 
     id: str
     span: Span | None = None
 
 
 class Link(Struct, frozen=True):
-    """Dependencies of one case on others of its suite.
+    """Dependencies of a case on other cases of its suite.
 
     Attributes:
         depends_on: ids of the cases that must pass first.
-        follows: id of the case before it in its conversation.
-        story: hash of everything authored for the cases before it, which determine its result.
+        follows: id of the previous case of its conversation.
+        story: hash of everything authored for the cases that run before it, since these determine its result.
     """
 
     depends_on: tuple[str, ...] = ()
@@ -90,15 +91,15 @@ class Link(Struct, frozen=True):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Every case that must run before this one."""
+        """The ids of all cases that must run before this one."""
         return self.depends_on if self.follows is None else (self.follows, *self.depends_on)
 
 
 def answer_messages(answer: TargetResponse, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages that an answer adds to a transcript, tool calls included.
+    """Return the messages that an answer adds to a transcript, including tool calls.
 
-    A target may report the whole conversation rather than its own part. Where what it reports begins with what it was
-    asked, that much is left out: nothing stands in a transcript twice.
+    A target may report the whole conversation instead of only its own messages. If the reported messages begin with the
+    messages that it was sent, these are dropped, so that no message is in the transcript twice.
     """
     reported = answer.messages
     if not reported:
@@ -111,7 +112,7 @@ def answer_messages(answer: TargetResponse, messages: Sequence[Message]) -> tupl
 
 
 def sendable(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """A transcript as a target is sent it: files that a target answered with are given by their names."""
+    """Return a transcript as it is sent to a target: files in earlier answers are replaced by their names."""
     return tuple(
         replace(one, content=one.text) if one.role == "assistant" and isinstance(one.content, tuple) else one
         for one in messages

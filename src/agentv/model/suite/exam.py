@@ -1,4 +1,4 @@
-"""A prompt's exam, its attempts, and the metadata of a prompt (SPEC section 11)."""
+"""The exam of a prompt, the log of its attempts, and the prompt's metadata (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from agentv.model.values.values import EMPTY, JsonObject, Span
 
 PromptStatus = Literal["draft", "tested", "ready"]
 STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)
-"""Statuses of a prompt, in order."""
+"""Statuses of a prompt, from lowest to highest."""
 
 DESCRIPTION = "meta.yaml#description"
-"""The key of the description among the files of an exam; the rest of `meta.yaml` is not evaluated."""
+"""Key of the description in `Exam.texts`; the rest of `meta.yaml` is not examined."""
 
 TARGET = "targets.yaml#"
-"""Stands before the name of a model or judge among the files of an exam: the record is what it was set to."""
+"""Prefix of the keys in `Exam.texts` that hold the settings of a model or judge."""
 
 LONGEST_DESCRIPTION = 1024
-"""Characters of a description; more no system that loads prompts by it would show."""
+"""Maximum characters of a description; systems that choose prompts by their descriptions show no more."""
 
 
 def normalised(data: bytes) -> bytes:
-    """A file's bytes as `Exam.texts` holds them: without a byte order mark, every line ended by a line feed alone.
+    """Return a file's bytes without a byte order mark and with LF line endings, as stored in `Exam.texts`.
 
-    What holds a NUL is no text, and stays as it is.
+    Data with a NUL byte is binary and returned unchanged.
     """
     if b"\0" in data:
         return data
@@ -35,16 +35,16 @@ def normalised(data: bytes) -> bytes:
 
 
 class Exam(Struct, frozen=True):
-    """Marks a suite as the exam of a prompt, and contains the data to record it.
+    """The exam of a prompt: marks a suite as one, and holds the data to record an attempt.
 
     Attributes:
         prompt: the prompt's id.
-        directory: the prompt's, absolute: where its log is.
-        texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
-            The description, if the prompt has one, is under `DESCRIPTION`, in UTF-8; the settings of each model and
-            judge are under `TARGET` and its name, as JSON without secrets.
-        other_model: it runs on another model than the one that it specifies.
-        queries: id of the case that asks about a query → whether the query should trigger the prompt.
+        directory: absolute path of the prompt's directory, which holds its log.
+        texts: everything that determines the result: path relative to the prompt's directory, with `/` → bytes,
+            `normalised`. The description, if there is one, is under `DESCRIPTION`, in UTF-8; the settings of each model
+            and judge are under `TARGET` plus its name, as JSON without secrets.
+        other_model: whether it runs on a different model than the one that it specifies.
+        queries: id of a query's case → whether the query should trigger the prompt.
     """
 
     prompt: str
@@ -55,13 +55,13 @@ class Exam(Struct, frozen=True):
 
 
 class PromptMeta(Struct, frozen=True):
-    """What `meta.yaml` says of a prompt.
+    """The content of a prompt's `meta.yaml`.
 
     Attributes:
-        id: its directory's name, unless the file says another.
-        path: of the file, absolute; None if the prompt has no such file.
-        others: every other key of the file.
-        places: key → where it stands.
+        id: the id in the file, or else the name of the directory.
+        path: absolute path of the file; None if the prompt has none.
+        others: all other keys of the file.
+        places: key → its position.
     """
 
     id: str
@@ -75,16 +75,17 @@ class PromptMeta(Struct, frozen=True):
 
 
 class ExamRow(Struct, frozen=True):
-    """One row of `.eval.jsonl`: a complete or incomplete exam.
+    """One row of `.eval.jsonl`: an attempt at an exam, complete or partial.
 
     Attributes:
-        ts: when it ended, ISO 8601 in UTC; rows of eva may hold other text.
-        total: cases and queries, each on every target.
-        failed_cases: ids of those that failed, errored or were not run, in the exam's order.
-        prompt_sha256, files: the examined texts: the hash over `files`, path → sha256; None and empty in rows of eva.
-        errored: how many were not graded, because the target, the judge or the network failed.
-        partial: a part of the exam, or another model than the exam names.
-        line: of the log, from 1; 0: not written yet.
+        ts: when it ended, ISO 8601 in UTC; rows written by eva may hold other text.
+        total: number of cases and queries, counted once per target.
+        failed_cases: ids of the cases that failed, errored or did not run, in the exam's order.
+        prompt_sha256: hash over `files`; None in rows written by eva.
+        files: path → sha256 of the examined texts; empty in rows written by eva.
+        errored: number of cases that were not graded because the target, the judge or the network failed.
+        partial: whether only a part of the exam ran, or another model than the exam specifies.
+        line: line of the log, from 1; 0 if not written yet.
     """
 
     ts: str

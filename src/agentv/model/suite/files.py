@@ -1,4 +1,4 @@
-"""Files behind a suite: those that its grades depend on, as they were when it was loaded, and those of git hosts."""
+"""Files behind a suite: those that its grades depend on, with their hashes, and those fetched from git hosts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from msgspec import Struct, field
 
 
 class GraderFiles(Struct):
-    """What the files behind the assertions of a suite held when each was first read.
+    """The files that a suite's assertions depend on, with the hash that each had when it was first read.
 
-    A long file of cases is read again while they run; what was seen first is what counts.
+    A long file of cases is read again during the run; the first hash counts.
 
     Attributes:
-        digests: absolute path → sha256, in hex.
-        reread: files that held something else when they were read again.
-        unfollowed: what starts programs of which no file is known, as it is shown.
-        starts: whether a program is started, of which no file need be known.
-        functions: (file, module) of the Python code that is imported into this process, one of the two None → seconds
-            that its import may take: the longest time limit of the entries that use it.
-        search: where the suite's environment has code looked for; None: as this process.
+        digests: absolute path → sha256 in hex.
+        reread: files whose content had changed when they were read again.
+        unfollowed: labels of the assertions that start programs whose files are not known.
+        starts: whether an assertion starts a program, whether or not its files are known.
+        functions: Python code to import: (file, None) or (None, module) → seconds that the import may take, the longest
+            time limit of the entries that use it.
+        search: where the suite's environment looks for code; None for the search paths of this process.
     """
 
     digests: dict[str, str] = field(default_factory=dict)
@@ -31,19 +31,19 @@ class GraderFiles(Struct):
     search: SearchPaths | None = None
 
     def note(self, path: str, digest: str) -> None:
-        """Remember what a file holds."""
+        """Record the hash of a file, or that the file changed since it was first read."""
         if self.digests.setdefault(path, digest) != digest:
             self.reread.add(path)
 
 
 class SearchPaths(Struct, frozen=True):
-    """The variables of an environment that say where code lies, as they are written.
+    """The variables of an environment that say where to look for code, unparsed.
 
     Attributes:
         programs: `PATH`.
         python: `PYTHONPATH`.
         node: `NODE_PATH`.
-        options: `NODE_OPTIONS`, which may name code that is loaded first.
+        options: `NODE_OPTIONS`, which may name code to preload.
     """
 
     programs: str = os.defpath
@@ -52,16 +52,16 @@ class SearchPaths(Struct, frozen=True):
     options: str = ""
 
     def homes(self, cwd: str = "") -> tuple[str, ...]:
-        """The directories for modules; relative ones count from where the command runs, and need one."""
+        """Return the directories of modules; relative ones are resolved against `cwd`, or left out if it is empty."""
         return tuple(dict.fromkeys(_directories(f"{self.python}{os.pathsep}{self.node}", cwd)))
 
     def programs_in(self, cwd: str = "") -> tuple[str, ...]:
-        """The directories for programs, likewise."""
+        """Return the directories of programs; relative ones are resolved against `cwd`, or left out if it is empty."""
         return tuple(_directories(self.programs, cwd))
 
 
 def search_paths(env: Mapping[str, str]) -> SearchPaths:
-    """Those of an environment."""
+    """Return the search paths of an environment."""
     return SearchPaths(
         env.get("PATH", os.defpath), env.get("PYTHONPATH", ""), env.get("NODE_PATH", ""), env.get("NODE_OPTIONS", "")
     )
@@ -69,18 +69,20 @@ def search_paths(env: Mapping[str, str]) -> SearchPaths:
 
 def _directories(listed: str, cwd: str) -> Iterator[str]:
     for one in listed.split(os.pathsep):
-        if one and (cwd or os.path.isabs(one)):  # noqa: PTH117  # for every command of every suite
-            yield os.path.normpath(os.path.join(cwd, one))  # noqa: PTH118  # as above
+        # `os.path`, because `pathlib` is slower and this runs for every command of every suite
+        if one and (cwd or os.path.isabs(one)):  # noqa: PTH117
+            yield os.path.normpath(os.path.join(cwd, one))  # noqa: PTH118
 
 
 class RepositoryFile(Struct, frozen=True):
-    """A file that a URL of a git host names (SPEC section 5).
+    """A file named by the URL of a git host (SPEC section 5).
 
     Attributes:
-        host: `github.com`.
-        repository: `acme/evals`.
-        rest: the parts of `REF/PATH`. A branch may hold slashes, so only the repository knows where the path begins.
-        kind: `heads` or `tags` where the URL says which of them the ref is, else empty.
+        host: such as `github.com`.
+        repository: such as `acme/evals`.
+        rest: the parts of `REF/PATH`. A branch name may contain slashes, so the path can only be told from the ref by
+            looking up the repository's refs.
+        kind: `heads` or `tags` if the URL says which of them the ref is, else empty.
     """
 
     host: str
@@ -90,20 +92,20 @@ class RepositoryFile(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What a message calls the repository."""
+        """Name of the repository in messages."""
         return f"{self.host}/{self.repository}"
 
 
 class Checkout(Struct, frozen=True):
-    """One commit of a repository as plain files.
+    """The files of one commit of a repository.
 
     Attributes:
-        tree: the directory that holds them; it never changes.
-        path: of the file that was asked for, below `tree`. It need not exist.
-        ref: the branch, tag or commit, as it was asked for.
-        outside: links of the commit that lead out of it, which were left out.
-        age_s: None, or since when the ref was last looked up, in seconds: it cannot be read now.
-        reason: why it cannot, as a sentence.
+        tree: the directory with the files; its content never changes.
+        path: path of the requested file, below `tree`. The file need not exist.
+        ref: the branch, tag or commit, as requested.
+        outside: symlinks that lead out of the commit; they were left out.
+        age_s: seconds since the ref was last resolved, if it cannot be resolved now; else None.
+        reason: why it cannot be resolved, as a sentence.
     """
 
     tree: str
@@ -115,12 +117,12 @@ class Checkout(Struct, frozen=True):
 
 
 class Unavailable(Struct, frozen=True):
-    """Why there is no checkout.
+    """The reason why a commit cannot be checked out.
 
     Attributes:
         code: a slug of `agentv.codes.FILES`.
-        reason: what is behind it, as a sentence.
-        known: the branches and tags that there are, where the one that was asked for is not among them.
+        reason: the underlying cause, as a sentence.
+        known: the existing branches and tags, if the requested one does not exist.
     """
 
     code: str

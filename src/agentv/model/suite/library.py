@@ -1,4 +1,4 @@
-"""A library of prompts, as `agentv prompt` tells of it (SPEC section 11)."""
+"""The prompt library, as shown by `agentv prompt` (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ ChangeKind = Literal["edited", "added", "removed"]
 
 
 def called(path: str) -> str:
-    """Display name of a text of an exam: a path, the description, or a target."""
+    """Return the display name of a key of `Exam.texts`: a path, the description, or a target."""
     if path.startswith(TARGET):
         return f"target '{path.removeprefix(TARGET)}'"
     return "description" if path == DESCRIPTION else path
 
 
 class TextChange(Struct, frozen=True):
-    """A text that changed after the exam.
+    """A text that changed since the exam.
 
     Attributes:
-        path: from the prompt's directory; the description is called so.
+        path: key of the text in `Exam.texts`.
     """
 
     path: str
     kind: ChangeKind
 
     def __str__(self) -> str:
-        """For people: `prompt.xml: edited`."""
+        """The change as shown to users: `prompt.xml: edited`."""
         name = called(self.path)
         return f"{name if name == self.path else f'the {name}'}: {self.kind}"
 
@@ -41,12 +41,12 @@ class ListedPrompt(Struct, frozen=True):
     """One prompt of a library.
 
     Attributes:
-        directory: absolute.
-        edited: the text that its status is based on has changed.
-        last: the most recent row of its log; None: the exam never ran.
-        changes: texts that differ from those of the last exam attempt; empty if that attempt records no texts.
-        compared: whether the last exam attempt records its texts.
-        wrong: meta.yaml or the log cannot be read as it should; doctor says how.
+        directory: absolute path.
+        edited: whether the text that its status is based on has changed.
+        last: the latest row of its log; None if the exam never ran.
+        changes: texts that differ from those of the last attempt; empty if that attempt recorded no texts.
+        compared: whether the last attempt recorded its texts.
+        wrong: whether meta.yaml or the log has an error; `doctor` lists it.
     """
 
     id: str
@@ -63,8 +63,8 @@ class PromotionGate(Struct, frozen=True):
     """Whether a prompt may be promoted.
 
     Attributes:
-        to: the status that it would get; None if it has the highest.
-        reasons: what is in the way, each with the notes that belong to it; empty: the gate is open.
+        to: the next status; None if it already has the highest.
+        reasons: why it may not be promoted, each with its notes; empty if the gate is open.
     """
 
     to: PromptStatus | None
@@ -77,16 +77,16 @@ class PromotionGate(Struct, frozen=True):
 
 
 class ShownPrompt(Struct, frozen=True):
-    """All data on one prompt.
+    """A prompt with all its data, as shown by `agentv prompt show`.
 
     Attributes:
-        listed: what the list tells of it.
-        others: the keys of meta.yaml that only people read.
-        texts: what its exam rests on, by path, with how many bytes each has; empty where the exam cannot be read.
-        cases: the ids of the exam's cases, in its order.
+        listed: its entry in the list of prompts.
+        others: the keys of meta.yaml without a meaning to agentv.
+        texts: key of each examined text → its size in bytes; empty if the exam cannot be read.
+        cases: ids of the exam's cases, in order.
         queries: query → whether it should trigger the prompt.
         exam_rows: the rows of its log, oldest first.
-        findings: how many things doctor finds wrong.
+        findings: number of problems that `doctor` finds.
     """
 
     listed: ListedPrompt
@@ -103,7 +103,7 @@ class ShownPrompt(Struct, frozen=True):
 
 
 class Rendered(Struct, frozen=True):
-    """What a model would see of one case of an exam."""
+    """The messages that a model would get for one case of an exam."""
 
     prompt: str
     case: str
@@ -111,11 +111,11 @@ class Rendered(Struct, frozen=True):
 
 
 class TextDifference(Struct, frozen=True):
-    """One text of an exam, as examined and as it is now.
+    """One text of an exam, as last examined and as it is now.
 
     Attributes:
-        before, after: the texts; None: there was, or is, none.
-        lost: its earlier text is not stored here; only its hash shows that it changed.
+        before, after: the texts; None if there was, or is, none.
+        lost: whether the earlier text is not stored here, so that only its hash shows the change.
     """
 
     path: str
@@ -126,7 +126,7 @@ class TextDifference(Struct, frozen=True):
 
 
 class PromptDiff(Struct, frozen=True):
-    """A prompt and the texts of its last exam attempt; `exam_row` is None if no attempt can be compared with."""
+    """Differences between a prompt and its last exam attempt; `exam_row` is None if no attempt can be compared."""
 
     prompt: str
     exam_row: ExamRow | None
@@ -134,12 +134,12 @@ class PromptDiff(Struct, frozen=True):
 
 
 class Covered(Struct, frozen=True):
-    """What evidence covers: path → sha256.
+    """The texts that an exam covers: path → sha256.
 
     Attributes:
-        ts: when the latest exam ran; None if none ever ran.
-        recorded: what it covered.
-        now: what an exam would cover.
+        ts: time of the latest exam; None if none ever ran.
+        recorded: texts that the latest exam covered.
+        now: texts that an exam would cover now.
     """
 
     ts: str | None
@@ -151,9 +151,9 @@ class Promotion(Struct, frozen=True):
     """Result of a promotion or demotion.
 
     Attributes:
-        written: the file holds the new status.
-        gate: what was in the way; of a step back nothing is. Its `to` is None where there was nothing to do.
-        evidence: what the evidence covers; None: nobody asked.
+        written: whether the new status was written to the file.
+        gate: the gate of a promotion; always open for a demotion. Its `to` is None if there was nothing to do.
+        evidence: the texts that the exam covers; None if they were not requested.
     """
 
     prompt: str
@@ -165,20 +165,20 @@ class Promotion(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether something was in the way. Nothing is where the prompt had the status, or a later one, already."""
+        """Whether the gate was closed. False if the prompt already had the status, or a higher one."""
         return self.gate.to is not None and not self.gate.open
 
 
 class ExamReport(Struct, frozen=True):
-    """One exam in a run, and its effect on the prompt.
+    """The result of one exam in a run, and its effect on the prompt.
 
     Attributes:
         log: absolute path of the log.
-        notes: messages about the log, such as an incomplete line that was moved away.
-        error: why the row could not be appended; None: it was.
-        status: of the prompt now.
-        gate: None where nobody asked.
-        partial: why the exam is not evidence.
+        notes: messages about the log, such as that an incomplete line was moved away.
+        error: why the row could not be appended; None if it was.
+        status: status of the prompt now.
+        gate: the gate of the next promotion; None if it was not requested.
+        partial: why the exam does not count as evidence; empty if it does.
     """
 
     prompt: str

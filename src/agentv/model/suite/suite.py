@@ -1,4 +1,4 @@
-"""A suite and its cases, as loaded: everything resolved, rendered and checked (SPEC sections 3 and 4)."""
+"""A suite and its cases as loaded: all references resolved, templates rendered, values checked (SPEC 3 and 4)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ GradedOutput = Literal["answer", "answers", "transcript"]
 Gate = Literal["corrected"]
 
 MIN_PASS_RATE = 0.8
-"""What the lower bound of a corrected pass rate must reach where nothing else is said."""
+"""Default for the lower bound that a corrected pass rate must reach."""
 Until = Literal["decided"]
 
 
 class Retry(Struct, frozen=True):
-    """When to retry a failed call; the defaults are AgentV's.
+    """When to retry a failed call. The defaults are AgentV's.
 
     Attributes:
-        max_retries: attempts after the first; attempts refused because of a rate limit do not count. 0: one attempt.
-        initial_delay_ms, max_delay_ms, backoff_factor: of the longest wait after each attempt.
-        status_codes: of HTTP, that another attempt may turn into an answer; empty: what the statuses mean.
+        max_retries: attempts after the first; attempts refused by a rate limit do not count.
+        initial_delay_ms, max_delay_ms, backoff_factor: the longest wait is min(max, initial × factor^(attempt − 1)).
+        status_codes: HTTP statuses to retry; empty to decide by the meaning of the status.
     """
 
     max_retries: int = 3
@@ -56,21 +56,21 @@ DEFAULT_RETRY = Retry()
 
 
 class Rate(Struct, frozen=True):
-    """Rate limits of a target; None: no limit of its own."""
+    """Rate limits of a target; None for no limit of its own."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 
 
 class Variable(Struct, frozen=True):
-    """A setting of a target that an environment variable may give (`registry.fields.FromEnvironment`).
+    """A setting of a target that can come from an environment variable (`registry.fields.FromEnvironment`).
 
     Attributes:
-        setting: its key, such as `api_key`.
-        names: the variables that are looked for, in their order.
-        found: the one that gave the setting; None where the author gives it, or none is set.
-        missing: nobody gives it, and without it the target cannot be asked.
-        secret: its value must never be written.
+        setting: key of the setting, such as `api_key`.
+        names: the variables, in lookup order.
+        found: the variable that was used; None if the target's definition sets it, or no variable is set.
+        missing: whether the setting is required but set nowhere.
+        secret: whether the value must never be written.
     """
 
     setting: str
@@ -81,22 +81,23 @@ class Variable(Struct, frozen=True):
 
 
 class TargetSpec(Struct, frozen=True):
-    """A configured system under test, or judge: the provider's frozen settings and the keys of every target.
+    """A configured target or judge: the provider's frozen settings, and the keys that all targets have.
 
     Attributes:
-        settings: the provider's own options, an instance of its settings dataclass, an `agentv.ports.Connectable`.
-        price: of its tokens; None: that of the price list.
-        thoughts: whether a thought block that begins an answer is part of the output that is graded.
+        settings: the provider's own options: an instance of its settings dataclass, which is an
+            `agentv.ports.Connectable`.
+        price: price of its tokens; None to look it up in the price list.
+        thoughts: whether a thought block that begins an answer is kept in the graded output.
         secrets: values that must never reach a file, a log or a report.
-        fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
-        span: where it is named; None on a command line, and for one made in Python.
-        variables: the settings that the environment may give.
-        unset: what its placeholders name and the environment lacks, where it may never be asked.
-        files: its own files and their sha256 when it was loaded.
-        unfollowed: it starts programs of which no file is known, so that a change of theirs is not seen.
-        search: where what it starts is looked for; None: as this process has it.
-        plugin: package and version of the plugin that its provider is of; empty: the provider is built in.
-        upstream: the API that the gateway forwards its model calls to; None: they do not pass the gateway.
+        fingerprint: sha256 of the settings without secrets, and of the target's own files if it has any.
+        span: where it is defined; None if defined on the command line or in Python.
+        variables: the settings that can come from the environment.
+        unset: errors about unset variables in its placeholders, kept back for targets that may never be called.
+        files: the target's own files → their sha256 when it was loaded.
+        unfollowed: whether it starts programs whose files are not known, so that changes to them go unnoticed.
+        search: where to look for the programs and modules that it uses; None for the search paths of this process.
+        plugin: package and version of the plugin that provides it; empty for built-in providers.
+        upstream: the API to which the gateway forwards its model calls; None if they do not pass the gateway.
     """
 
     name: str
@@ -125,12 +126,12 @@ class TargetSpec(Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[Variable, ...]:
-        """Settings that must be set before it can be called."""
+        """Required settings that are set nowhere; the target cannot be called without them."""
         return tuple(one for one in self.variables if one.missing)
 
     @property
     def model(self) -> str:
-        """Provider and model; provider and a hash of the settings if it has no model."""
+        """`provider:model`, or the provider and a prefix of the fingerprint if the settings name no model."""
         named = self.public.get("model")
         return f"{self.provider}:{named if isinstance(named, str) else self.fingerprint[:12]}"
 
@@ -141,28 +142,28 @@ class TargetSpec(Struct, frozen=True):
 
     @property
     def is_agent(self) -> bool:
-        """Whether an agent works on the cases."""
+        """Whether the target is an agent."""
         return bool(getattr(self.settings, "is_agent", False))
 
     @property
     def calls(self) -> str:
-        """What an answer comes from, such as `server` or `nothing`."""
+        """What the target calls for an answer, such as `server`, `program` or `nothing`."""
         return str(getattr(self.settings, "calls", "program"))
 
 
 class RunSettings(Struct, frozen=True):
-    """The suite's `run:` block. None: not said, so the next level decides.
+    """The suite's `run:` block. None: not set here, so a lower level applies, in the end the default.
 
     Attributes:
-        until: `decided`: samples of a case end where its pass rate is decided, and `repeat` is the most that it gets.
-        alpha: the largest chance of a wrong decision then.
-        cost_limit_usd: when the samples of a case have cost as much, no more of them are run.
-        trust_data: rows that `tests:` pulls in, and CSV files, may name code and read the environment.
-        cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
-        max_turns, max_tool_calls, trial_budget_usd: of an agent in one trial.
-        gate: `corrected`: the corrected pass rate decides the run, and not the verdict of each case.
-        min_pass_rate: what its lower bound must reach then.
-        on_limit: `grade`: a trial whose agent reached a limit, or its time, is graded all the same.
+        until: `decided`: stop sampling a case when its pass rate is decided, after at most `repeat` samples.
+        alpha: maximum probability of a wrong decision with `until`.
+        cost_limit_usd: run no more samples of a case whose samples have cost this much.
+        trust_data: whether CSV files and rows that `tests:` includes may name code and read the environment.
+        cluster: a key of `metadata` or `vars`, or a template; cases with equal values are not independent.
+        max_turns, max_tool_calls, trial_budget_usd: limits of an agent in one trial.
+        gate: `corrected`: the run passes by its corrected pass rate instead of the verdicts of its cases.
+        min_pass_rate: minimum of the lower bound of the corrected pass rate, with `gate`.
+        on_limit: `grade`: grade a trial even if its agent reached a limit or timed out.
     """
 
     workers: int | None = None
@@ -188,31 +189,31 @@ class RunSettings(Struct, frozen=True):
 
 
 class JudgeMinimums(Struct, frozen=True):
-    """How well a judge must agree with people, by their labels; None: no matter."""
+    """Minimum agreement of a judge with human labels; None for no minimum."""
 
     tpr: float | None = None
     tnr: float | None = None
 
 
 class SkillMinimums(Struct, frozen=True):
-    """What the queries of every skill of `activation` must reach; None: no matter."""
+    """Minimum recall and precision of every skill in `activation`; None for no minimum."""
 
     recall: float | None = None
     precision: float | None = None
 
 
 class SimulatedUser(Struct, frozen=True):
-    """Who talks with the target in a case, instead of questions that are written down.
+    """A simulated user that talks to the target, in place of scripted turns.
 
     Attributes:
         goal, persona: what it wants, and how it behaves.
         knows: facts that it gives when asked.
-        start: its first message; empty: it writes that one, too.
-        max_turns: how many messages it writes at most.
-        model: writes them; None: the judge in force, unless `function` is set.
-        function: `file.py:name` that writes them instead, absolute; empty: none.
-        sha256: of the function's code.
-        output: what is graded as the output: the target's last answer, all its answers, or what both sides said.
+        start: its first message; empty if it writes that one too.
+        max_turns: maximum number of messages that it writes.
+        model: the model that plays the user; None for the judge in force.
+        function: `file.py:name` of a function that plays the user instead, with an absolute path; empty for none.
+        sha256: hash of the function's code.
+        output: what is graded: the target's last answer, all its answers, or the whole transcript.
     """
 
     goal: str = ""
@@ -226,39 +227,39 @@ class SimulatedUser(Struct, frozen=True):
     output: GradedOutput = "answer"
 
     def facts(self) -> tuple[object, ...]:
-        """What determines its part of a conversation, beside the judge in force, and what is graded."""
+        """Return what determines its messages and the graded output, except the judge in force; for hashes."""
         model = self.model and (self.model.name, self.model.fingerprint)
         said = (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
         return said if self.output == "answer" else (*said, self.output)
 
 
 class Case(Struct, frozen=True):
-    """One test in a suite.
+    """One case of a suite.
 
     Attributes:
-        expected_output: the reference answer as messages; not graded by itself.
-        assertions: in merge order (SPEC section 7.4), includes expanded.
-        target, judge: this case's own; None: the suite's.
-        turns: questions that are asked one after the other; `input` is then what comes before the first.
-        flow: how the turns follow each other.
-        transform: applied to the answer before it is graded; None: it is graded as it is.
-        preamble: how many messages of `input` are the suite's; a conversation holds them once.
-        conversation_id: cases that share one continue each other.
+        expected_output: the reference answer, as messages; not graded by itself.
+        assertions: in merge order (SPEC section 7.4), with includes expanded.
+        target, judge: the case's own; None for the suite's.
+        turns: turns to run one after the other; `input` then holds the messages before the first.
+        flow: how the turns run and are scored.
+        transform: applied to the answer before grading; None to grade it as it is.
+        preamble: number of messages at the start of `input` that come from the suite; a conversation has them once.
+        conversation_id: cases with the same id continue one conversation.
         depends_on: cases that must pass first.
-        on_dependency_failure: what becomes of it where one of them does not: it is not run, errored, or run.
-        show_only: it checks nothing; its answers are shown, and have no verdict.
-        asks_judge: the judge in force is asked, whatever targets there are: a question about a prompt's description.
-        prompt_id: of the prompt that gave its input; None: the case gave it itself.
-        id_suffix: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
-            one entry stands for.
-        sha256: hash of all that was authored for this case, its assertions included.
-        cluster_key, cluster: the `cluster:` in force, and this case's value for it; None if none is set.
-        workspace: what its trials' agents work in; None: it has none.
-        tools: scripted MCP servers, one instance of each for a trial.
-        solution: what makes the case pass; it determines no outcome, and no key.
-        limits: how much its agent may do.
-        user: talks with the target, after `input`; None: `input` or `turns` are the questions.
-        position: its place in the suite, from 1, that it has with each prompt; 0: unknown. A plan sets it.
+        on_dependency_failure: what to do if one of them does not pass: skip this case, give it an error, or run it.
+        show_only: whether the case has no checks, so that its answers are only shown, without a verdict.
+        asks_judge: whether the judge in force is called in place of the targets, as for queries about a prompt's
+            description.
+        prompt_id: id of the prompt that gave the input; None if the case has its own.
+        id_suffix: end of the id, such as `[locale=de]`, if one entry with lists of values expands to several cases.
+        sha256: hash of everything authored for this case, including its assertions.
+        cluster_key, cluster: the `cluster:` in force and this case's value for it; None if none is set.
+        workspace: workspace of each trial; None if the case has none.
+        tools: scripted MCP servers; every trial gets its own instances.
+        solution: a known good result; it affects no result and no cache key.
+        limits: limits of the agent's work.
+        user: simulated user that talks to the target after `input`; None if `input` or `turns` are the questions.
+        position: position in the suite, from 1, the same for every prompt; 0 until a plan sets it.
     """
 
     id: str
@@ -298,62 +299,63 @@ class Case(Struct, frozen=True):
     position: int = 0
 
     def all_assertions(self) -> Iterator[AssertionEntry]:
-        """Its assertions, those of its turns and those inside others too."""
+        """Yield all assertions, including those of turns and nested ones."""
         for entry in (*self.assertions, *(one for turn in self.turns for one in turn.assertions)):
             yield from entry.nested()
 
     @property
     def has_turns(self) -> bool:
-        """Whether its target is asked several questions, after what `input` says."""
+        """Whether the target is called several times, after the messages of `input`."""
         return bool(self.turns) or self.user is not None
 
     @property
     def asks_first(self) -> bool:
-        """Whether its `input` ends with a question, which the target answers before the simulated user goes on."""
+        """Whether `input` ends with a user message, which the target answers before the simulated user takes over."""
         return self.user is not None and bool(self.input) and self.input[-1].role == "user"
 
 
 class Cases(Protocol):
-    """The cases of a suite: a tuple, or a file that is read again at each pass so that memory stays flat."""
+    """The cases of a suite: a tuple, or a file that is read again on each iteration so that memory stays flat."""
 
     def __iter__(self) -> Iterator[Case]:
-        """Iterate over all cases, in file order."""
+        """Iterate over the cases, in file order."""
 
     def __len__(self) -> int:
-        """The number of cases."""
+        """Return the number of cases."""
 
 
 class Suite(Struct, frozen=True):
-    """One eval file, loaded.
+    """A loaded eval file.
 
     Attributes:
-        path: the file, absolute; empty for a suite built in Python.
-        targets: the systems under test, after flags and defaults.
-        generators: functions of the user's that were called to know the cases, as `file.py:name`.
-        prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
-        prompt_texts: id → what the prompt says, with its placeholders.
+        path: absolute path of the file; empty for a suite built in Python.
+        targets: the targets, after flags and defaults.
+        generators: user functions that were called to generate cases, as `file.py:name`.
+        prompts: id → label of the prompts that every case runs with; empty if cases have their own input.
+        prompt_texts: id → text of the prompt, with its placeholders.
         judge: the suite's own judge.
-        forced_judge: the one of the command line, which overrides all others.
-        default_judge: the project's, if nothing else sets one.
-        judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
-        secrets: values out of its targets, judges and environment that must never be written.
-        unsearched: names of keys and variables whose values look like ordinary text, and are not redacted.
-        above: paths that were found in a directory above the file → what they mean.
-        tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
+        forced_judge: the judge given on the command line, which overrides all others.
+        default_judge: the project's judge, used if nothing else sets one.
+        judges: judges and embedders that assertions and targets name, by name.
+        secrets: values of its targets, judges and environment that must never be written.
+        unsearched: names of keys and variables whose values are not redacted, because they look like ordinary text.
+        above: paths that were resolved in a directory above the file → the files found there.
+        tally: (the case's own repeat, whether it has its own target) → number of such cases; None if not yet counted.
         files: path → sha256 of every file that was read for this suite.
-        links: the cases that depend on others, by id; empty for most suites, which then run in any order.
-        compares: an assertion compares the answers that a case gets from its prompts and targets.
-        exam: what makes it the exam of a prompt; None for other suites.
-        root: the repository that it stands in, absolute.
-        graders: the files that its grades depend on, as they were when it was loaded; None: nobody looked.
-        env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
-        env_sha256: a hash of what its own `env:` block sets; empty without one.
-        own_env: the variables of its own `env:` block alone: what confined agents get.
-        workspaces: what its cases ask of workspaces.
-        variants: ways to equip the same agent; every case runs with each; empty: there is one, without a name.
-        judge_minimums: required of every judge that grades its cases; None if nothing is required.
-        skill_minimums: required of every skill of `activation`, in place of passed queries; None: queries must pass.
-        dialect: what its file is, such as "a promptfoo configuration"; None: an eval file.
+        links: id → dependencies, of cases that depend on others; empty if cases can run in any order.
+        compares: whether an assertion compares the answers of different prompts and targets to the same case.
+        exam: the exam of a prompt that the suite is; None for other suites.
+        root: absolute path of the repository that contains it.
+        graders: the files that its grades depend on, with their hashes at load time; None if they were not collected.
+        env: variables that `{{ env.NAME }}`, targets and scripts see on top of the process environment.
+        env_sha256: hash of the suite's own `env:` block; empty without one.
+        own_env: the variables of the suite's own `env:` block, which confined agents get.
+        workspaces: the sandboxes and existing directories that its cases need.
+        variants: variants that every case runs with; empty if there is only one, without a name.
+        judge_minimums: minimums for every judge that grades its cases; None if there are none.
+        skill_minimums: minimums for every skill in `activation`, which replace the verdicts of queries; None if the
+            queries themselves must pass.
+        dialect: kind of the file if it is not an eval file, such as "a promptfoo configuration"; else None.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What agents are given: scripted tools and MCP servers, and model APIs behind the gateway (AGENTS.md 5 and 6)."""
+"""Tools of agents: scripted tools, MCP servers, and model APIs behind the gateway (AGENTS.md sections 5 and 6)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from agentv.model.values.usage import Price
 from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown
 
 FIRST_SANDBOX_PORT = 61_001
-"""Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
+"""First port for HTTP servers on the loopback interface of a sandbox that has its own network."""
 
 
 class ToolFailure(Struct, frozen=True):
-    """Failures of a scripted tool.
+    """Failures that a scripted tool simulates.
 
     Attributes:
-        calls: which of its calls fail, from 1; empty: all.
-        error: `timeout`, or the message of the error.
+        calls: numbers of the calls that fail, from 1; empty if all fail.
+        error: `timeout`, or the error message.
     """
 
     error: str
@@ -31,9 +31,9 @@ class ScriptedTool(Struct, frozen=True):
 
     Attributes:
         params: parameter → JSON type, or a JSON Schema.
-        returns: what each call gives.
-        function: `file.py:name` with an absolute path; gets the parameters, and `state` where it names it.
-        sha256: of the function's file.
+        returns: the result of every call.
+        function: `file.py:name` with an absolute path; called with the arguments, and with `state` if it declares it.
+        sha256: hash of the function's file.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ScriptedTool(Struct, frozen=True):
 
     @property
     def schema(self) -> JsonObject:
-        """The JSON Schema of its arguments. In the short form each parameter is required, and no other allowed."""
+        """The JSON Schema of its arguments. In the short form every parameter is required, and others are rejected."""
         if is_schema(self.params):
             return self.params
         properties = {name: {"type": one} if isinstance(one, str) else one for name, one in self.params.items()}
@@ -54,17 +54,17 @@ class ScriptedTool(Struct, frozen=True):
 
     @property
     def parameters(self) -> Sequence[str]:
-        """The names of its parameters, as far as they are declared."""
+        """The names of the declared parameters."""
         declared = self.params.get("properties") if is_schema(self.params) else self.params
         return tuple(declared) if isinstance(declared, Mapping) else ()
 
 
 class ScriptedServer(Struct, frozen=True):
-    """An MCP server that agentv provides, one instance for each trial.
+    """An MCP server that agentv runs, one instance per trial.
 
     Attributes:
-        state: that its functions begin with.
-        transport: `stdio` works without a network too; `http` is on loopback.
+        state: initial state for its functions.
+        transport: `stdio`, which also works without a network, or `http` on loopback.
     """
 
     name: str
@@ -73,7 +73,7 @@ class ScriptedServer(Struct, frozen=True):
     transport: Literal["stdio", "http"] = "stdio"
 
     def facts(self) -> list[Json]:
-        """What tells it from another server, for hashes: not where its files lie, but what is in them."""
+        """Return what identifies the server, for hashes: the content of its files, but not their paths."""
         tools: list[Json] = []
         for one in self.tools:
             function = one.function.rpartition(":")[2]
@@ -83,7 +83,7 @@ class ScriptedServer(Struct, frozen=True):
 
 
 def is_schema(params: JsonObject) -> bool:
-    """Whether `params` is a JSON Schema of all arguments, and not parameter → type."""
+    """Whether `params` is a JSON Schema of all arguments, rather than a mapping parameter → type."""
     return params.get("type") == "object" and isinstance(params.get("properties", EMPTY), Mapping)
 
 
@@ -101,7 +101,7 @@ class McpServer(PartlyShown, frozen=True):
 
 
 def mcp_config(servers: Iterable[McpServer]) -> JsonObject:
-    """The content of a file such as `.mcp.json`, as `claude --mcp-config` takes it."""
+    """Return the content of a file such as `.mcp.json`, as accepted by `claude --mcp-config`."""
     entries: dict[str, dict[str, Json]] = {}
     for one in servers:
         if one.transport == "http":
@@ -118,17 +118,17 @@ ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
 SHORTEST_KEY = 12
-"""Characters of a key that is looked for within texts."""
+"""Minimum characters of a key that is searched for inside longer texts."""
 
 DROP = "drop"
-"""The fault of a connection that is closed without a reply."""
+"""Name of the injected fault that closes the connection without a reply."""
 
 API_URLS: Mapping[ModelProtocol, str] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
     "gemini": "https://generativelanguage.googleapis.com",
 }
-"""Protocol → base URL of its provider, as the provider's SDK takes it."""
+"""Protocol → base URL of its provider, in the form that the provider's SDK expects."""
 
 _KEYS: Mapping[ModelProtocol, tuple[str, ...]] = {
     "openai": ("OPENAI_API_KEY",),
@@ -145,18 +145,20 @@ _BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
 _WORDS: tuple[str, ...] = ("openai", "anthropic", "gemini", "key")
 
 GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {"gateway": {word: f"{{{{ gateway.{word} }}}}" for word in _WORDS}}
-"""What placeholders of a target see of the gateway when it is read: themselves, since each trial has its own."""
+"""Values of the `gateway` placeholders while a target is loaded: the placeholders themselves.
+
+Every trial has its own address and token, which `GatewayAccess.filled` puts in later.
+"""
 
 
 class ModelUpstream(PartlyShown, frozen=True):
-    """The model API that the gateway forwards the calls of one target to.
+    """The model API to which the gateway forwards the calls of a target.
 
     Attributes:
-        base_url: as the provider's SDK takes it: `https://api.openai.com/v1`, `https://api.anthropic.com`,
-            `https://generativelanguage.googleapis.com`.
-        api_key: the real key, which no agent sees.
-        faults: what is injected: an HTTP status as text, such as `429`, or `drop` → share of the calls, 0..1.
-        price: of its tokens; None: that of the price list.
+        base_url: in the form that the provider's SDK expects, as in `API_URLS`.
+        api_key: the real key, which agents never see.
+        faults: injected faults: an HTTP status as text, such as `429`, or `drop` → share of the calls, 0..1.
+        price: price of its tokens; None to look it up in the price list.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"api_key"})
@@ -176,7 +178,7 @@ class ModelUpstream(PartlyShown, frozen=True):
         api_key: str | None = None,
         faults: Mapping[str, float] | None = None,
     ) -> ModelUpstream | None:
-        """The API by the settings, else by the variables that the provider's SDKs read; None without a key."""
+        """Return the API from the settings or else the variables that the provider's SDKs read; None without a key."""
         key = api_key or next((env[name] for name in _KEYS[protocol] if env.get(name)), None)
         if not key:
             return None
@@ -184,7 +186,10 @@ class ModelUpstream(PartlyShown, frozen=True):
         return cls(protocol, url.rstrip("/"), key, faults or {})
 
     def holds_key(self, text: str) -> bool:
-        """Whether a text holds the key. One that is short, as local servers take any, is no secret within others."""
+        """Return whether a text is or contains the key.
+
+        A short key is only compared with the whole text: it is a dummy for a local server that accepts any key.
+        """
         return self.api_key == text or (len(self.api_key) >= SHORTEST_KEY and self.api_key in text)
 
 
@@ -192,9 +197,9 @@ class GatewayAccess(PartlyShown, frozen=True):
     """How the agent of one trial reaches the gateway.
 
     Attributes:
-        url: root of the gateway on loopback, without a path, as programs of the trial see it.
-        token: stands in for the API key; valid until the trial ends.
-        socket: path of the Unix socket on which the gateway listens as well; empty: on none.
+        url: root of the gateway on loopback, without a path, as seen by the programs of the trial.
+        token: used in place of the API key; valid until the trial ends.
+        socket: path of a Unix socket on which the gateway also listens; empty for none.
     """
 
     hidden: ClassVar[frozenset[str]] = frozenset({"token"})
@@ -204,19 +209,19 @@ class GatewayAccess(PartlyShown, frozen=True):
     socket: str = ""
 
     def base_url(self, protocol: ModelProtocol) -> str:
-        """The base URL of a protocol, as the provider's SDK takes it."""
+        """Return the base URL for a protocol, in the form that the provider's SDK expects."""
         return f"{self.url}/{protocol}/v1" if protocol == "openai" else f"{self.url}/{protocol}"
 
     def filled(self, text: str) -> str:
-        """A text of the target with the placeholders of the gateway, such as `{{ gateway.openai }}`, filled in."""
+        """Return a text of the target with its gateway placeholders, such as `{{ gateway.openai }}`, filled in."""
         if "{{ gateway." not in text:
             return text
         for word, placeholder in GATEWAY_NAMES["gateway"].items():
-            value = self.token if word == "key" else self.base_url(word)  # type: ignore[arg-type]  # one of three
+            value = self.token if word == "key" else self.base_url(word)  # type: ignore[arg-type]  # a protocol
             text = text.replace(placeholder, value)
         return text
 
     def env(self, protocol: ModelProtocol) -> dict[str, str]:
-        """The variables by which the provider's SDKs find the gateway in place of the API."""
+        """Return the environment variables that point the provider's SDKs to the gateway."""
         names = (*_BASE_URLS[protocol], *_KEYS[protocol])
         return {name: self.token if name in _KEYS[protocol] else self.base_url(protocol) for name in names}

@@ -1,4 +1,4 @@
-"""Workspaces and variants as a suite or a case declares them (AGENTS.md section 2)."""
+"""Workspaces and variants as declared by suites and cases (AGENTS.md section 2)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from agentv.model.values.values import EMPTY, JsonObject, Span
 
 SandboxName = Literal["none", "bwrap", "docker"]
 IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")
-"""What a suite gets that asks for no sandbox."""
+"""Sandboxes to try, in order, if a suite does not set `sandbox`."""
 
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
-"""Entries of `/` that hold the system; a sandbox shows them as they are."""
+"""Directories under `/` that hold the system; a sandbox mounts them unchanged."""
 
 Network = Literal["host", "loopback", "none"]
 KeepWorkspaces = Literal["none", "failed", "all"]
@@ -23,16 +23,18 @@ Home = Literal["fresh", "host"]
 
 SETUP_TIMEOUT_S = 600.0
 WORKSPACE = "{WORKSPACE}"
-"""What stands for the path of the workspace in a command."""
+"""Placeholder for the path of the workspace in a command."""
 
 
 class WorkspaceCommand(Struct, frozen=True):
-    """A command of `setup`, a hook or a solution: a list of words, or a line for the shell.
+    """A command of `setup`, a hook or a solution: a list of arguments, or a shell command line.
+
+    `{WORKSPACE}` in the arguments, `shell`, `stdin` and the values of `env` stands for the path of the workspace.
 
     Attributes:
-        cwd: relative to the workspace; empty: the workspace itself.
-        directory: absolute; it runs there instead of in the workspace, as AgentV's hooks do beside their file.
-        stdin: text on its standard input; `{WORKSPACE}` in this and in its words stands for the workspace's path.
+        cwd: working directory, relative to the workspace; empty for the workspace itself.
+        directory: absolute working directory in place of the workspace; AgentV's hooks run in their file's directory.
+        stdin: text for standard input.
     """
 
     argv: tuple[str, ...] = ()
@@ -44,11 +46,11 @@ class WorkspaceCommand(Struct, frozen=True):
     stdin: str = ""
 
     def __str__(self) -> str:
-        """As a person would type it."""
+        """The command as one line."""
         return self.shell if self.shell is not None else " ".join(self.argv)
 
     def placed(self, workspace: str) -> WorkspaceCommand:
-        """The command for the workspace at a path."""
+        """Return the command with `{WORKSPACE}` replaced by a path."""
         written = (*self.argv, self.shell or "", self.stdin, *self.env.values())
         if not any(WORKSPACE in one for one in written):
             return self
@@ -66,9 +68,9 @@ class CopiedFiles(Struct, frozen=True):
 
     Attributes:
         source: absolute path.
-        path: destination, relative to the workspace; empty: the content of a directory goes into the workspace itself.
-        sha256: of what it held when the suite was loaded.
-        is_patch: it is a patch, and the files are those that it changes.
+        path: destination, relative to the workspace; empty to copy a directory's content into the workspace itself.
+        sha256: hash of the content when the suite was loaded.
+        is_patch: whether the file is a patch to apply instead of a file to copy.
     """
 
     source: str
@@ -83,10 +85,10 @@ class WorkspaceRepository(Struct, frozen=True):
 
     Attributes:
         repository: `org/name` on GitHub, a URL, or an absolute path.
-        path: destination, relative to the workspace; empty: the workspace itself.
-        commit: a commit, branch or tag; empty: the default branch.
-        ancestor: so many first parents before `commit`.
-        sparse: directories that are checked out; empty: all.
+        path: destination, relative to the workspace; empty for the workspace itself.
+        commit: a commit, branch or tag; empty for the default branch.
+        ancestor: number of first parents to go back from `commit`.
+        sparse: directories to check out; empty for all.
     """
 
     repository: str
@@ -97,7 +99,7 @@ class WorkspaceRepository(Struct, frozen=True):
 
 
 class Hooks(Struct, frozen=True):
-    """Commands around the trials of a suite and around each trial; a failed one is an error of what it precedes."""
+    """Commands before and after all trials of a suite and each trial; a failure before a trial is an error of it."""
 
     before_all: tuple[WorkspaceCommand, ...] = ()
     before_each: tuple[WorkspaceCommand, ...] = ()
@@ -106,7 +108,7 @@ class Hooks(Struct, frozen=True):
 
 
 class DockerImage(Struct, frozen=True):
-    """What `sandbox: docker` runs in: an image, or the directory that one is built from."""
+    """Image for `sandbox: docker`: its name, or the directory to build it from."""
 
     image: str = ""
     context: str = ""
@@ -116,18 +118,18 @@ class DockerImage(Struct, frozen=True):
 
 
 class WorkspaceSpec(Struct, frozen=True):
-    """What the workspace of each trial of a case is made of, and what confines the agent to it.
+    """The content of the workspaces of a case's trials, and the sandbox of the agent.
 
     Attributes:
-        template: a directory that is copied; None: the workspace begins empty.
-        setup: commands that run once for all trials with the same workspace, whose result is copied.
-        hidden: copied in after the agent has ended, before grading; the agent never sees it.
+        template: directory to copy; None to start with an empty workspace.
+        setup: commands that run once for all trials with the same workspace; each trial gets a copy of the result.
+        hidden: files copied in after the agent has ended and before grading, so that the agent never sees them.
         protected: globs of files that the agent must not change.
-        ignore: globs of files that the diff leaves out.
-        existing: absolute path of a directory of the user's own that is used as it is (`--workspace-path`).
-        sandbox: the first of these that works here is used; where none works, nothing runs.
-        mounts: absolute path in the sandbox → directory of the workspace that it leads to; empty: the workspace.
-        sha256: of all of this and of the files behind it.
+        ignore: globs of files that are left out of the diff.
+        existing: absolute path of a directory of the user to work in directly (`--workspace-path`).
+        sandbox: sandboxes to try, in order; the first that works is used. If none works, nothing runs.
+        mounts: absolute path in the sandbox → directory of the workspace mounted there; empty for the workspace itself.
+        sha256: hash of this specification and of the files that it names.
     """
 
     template: CopiedFiles | None = None
@@ -158,13 +160,13 @@ class ToolUse(Struct, frozen=True):
 
 
 class Solution(Struct, frozen=True):
-    """A known good result of a case, in the order in which it is applied to a new workspace.
+    """A known good result of a case, applied to a new workspace in the order of the attributes.
 
     Attributes:
-        patch: in git's format; empty: none.
-        files: copied over the workspace.
-        commands: run in it.
-        calls: of scripted tools.
+        patch: patch in git's format; empty for none.
+        files: files to copy over the workspace.
+        commands: commands to run in it.
+        calls: calls of scripted tools.
     """
 
     patch: str = ""
@@ -174,11 +176,11 @@ class Solution(Struct, frozen=True):
 
 
 class WorkspaceUse(Struct, frozen=True):
-    """What the cases of a suite ask of workspaces.
+    """The sandboxes and existing directories that the cases of a suite need.
 
     Attributes:
-        sandboxes: what they ask for, with the network that the sandbox must give.
-        existing: the directories of the user's own that agents work in.
+        sandboxes: pairs of sandboxes to try and the required network.
+        existing: the user's directories in which agents work directly.
     """
 
     sandboxes: frozenset[tuple[tuple[SandboxName, ...], Network]] = frozenset()
@@ -190,11 +192,11 @@ class WorkspaceUse(Struct, frozen=True):
 
 
 class WorkLimits(Struct, frozen=True):
-    """How much an agent may do in one trial; None: there is no such limit.
+    """Limits of an agent in one trial; None for no limit.
 
     Attributes:
-        on_limit: `error`: a trial whose agent reached a limit has no verdict. `grade`: its work is graded as it is.
-        budget_usd: what its model calls may cost, as far as they pass the gateway.
+        on_limit: `error`: a trial whose agent reaches a limit has no verdict. `grade`: its work so far is graded.
+        budget_usd: maximum cost of its model calls through the gateway.
     """
 
     max_turns: int | None = None
@@ -207,12 +209,12 @@ NO_WORK_LIMITS = WorkLimits()
 
 
 class Variant(Struct, frozen=True):
-    """One way to equip the same agent: an axis of the matrix, beside targets and prompts.
+    """One configuration of the same agent: an axis of the matrix, like targets and prompts.
 
     Attributes:
-        overlays: copied over the workspace before the baseline.
-        ref: the workspace's template is taken from this git ref of its repository.
-        sha256: of the name and of the files behind it.
+        overlays: files copied over the workspace before the baseline of the diff.
+        ref: git ref of the template's repository from which the template is taken.
+        sha256: hash of the name and of the files.
     """
 
     name: str

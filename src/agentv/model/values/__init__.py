@@ -1,1 +1,1 @@
-"""Plain data, messages and answers."""
+"""Plain data, messages, answers and traces."""

@@ -1,4 +1,4 @@
-"""A set of 64-bit hashes that numbers its members: a million of them take 24 MB, where a dict takes 110."""
+"""A compact mapping from 64-bit hashes to numbers: a million take 24 MB, where a dict takes 110 MB."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _SMALLEST = 1024
 
 
 def text_hash(text: str) -> int:
-    """A signed 64-bit hash of a text, the same in every process."""
+    """Return a signed 64-bit hash of a text, the same in every process."""
     return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), signed=True)
 
 
 class NumberedHashes:
-    """Gives every hash a number, 0, 1, 2, … in the order of first sight.
+    """Numbers hashes 0, 1, 2, … in the order in which they are first seen.
 
-    Open addressing with linear probing, at most half full; the slots hold numbers + 1, 0 is empty. Two different
-    things meet in one hash with a chance of n² / 2⁶⁵: 3 in 100 million among a million.
+    A hash table with open addressing and linear probing, at most half full. A slot holds a number + 1; 0 is empty. The
+    probability of a collision among n keys is n² / 2⁶⁵: 3 in 100 million for a million keys.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class NumberedHashes:
         return len(self._hashes)
 
     def number(self, value: int) -> int:
-        """The number of a hash, a signed 64-bit integer; it is new where this equals the length before."""
+        """Return the number of a signed 64-bit hash, adding it if it is new: the number is then the previous length."""
         slot = self._slot(value)
         if found := self._slots[slot]:
             return found - 1
@@ -43,12 +43,12 @@ class NumberedHashes:
         return len(self._hashes) - 1
 
     def find(self, value: int) -> int | None:
-        """The number that a hash has; None where it was never given one."""
+        """Return the number of a hash, or None if it was never added."""
         found = self._slots[self._slot(value)]
         return found - 1 if found else None
 
     def _slot(self, value: int) -> int:
-        """Where the number of a hash is, or belongs."""
+        """Return the index of the slot that holds the number of a hash, or the empty slot where it belongs."""
         slots, hashes, mask = self._slots, self._hashes, self._mask
         slot = value & mask
         while (found := slots[slot]) and hashes[found - 1] != value:

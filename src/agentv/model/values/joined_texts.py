@@ -1,4 +1,4 @@
-"""Texts that JSON objects send in pieces, as the events of a stream do: joined to be searched, and changed in place."""
+"""Texts split across JSON values, such as the events of a stream: joined for searching, and edited in place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ _DEEPEST = 100
 
 Path = tuple[str, ...]
 Place = Callable[[Any, int], Path]
-"""What tells a value from others of its path: gets the value, and its number in a list (-1: it is in none)."""
+"""Returns a suffix for a value's path, called with the value and its index in a list (-1 outside of lists).
+
+Texts with the same path are joined, so the suffix keeps apart what must not be joined.
+"""
 
 
 class Change(NamedTuple):
-    """What to put in the place of a stretch of a text."""
+    """A replacement of `text[first:last]` by another text."""
 
     first: int
     last: int
@@ -28,9 +31,9 @@ class Piece(NamedTuple):
     """A piece of a joined text.
 
     Attributes:
-        value: the number of the value that it is of.
-        number: its own among the texts of that value.
-        begin, end: where it stands in the joined text.
+        value: index of the value that contains it.
+        number: index of the piece among the texts of that value.
+        begin, end: its position in the joined text.
     """
 
     value: int
@@ -40,40 +43,35 @@ class Piece(NamedTuple):
 
 
 class JoinedText(Struct, frozen=True):
-    """The texts at one place of several values, as one."""
+    """The texts at the same path of several values, joined."""
 
     pieces: list[Piece]
     text: str
 
     def inside(self, first: int, last: int) -> list[Piece]:
-        """The pieces in which a stretch stands."""
+        """Return the pieces that overlap `text[first:last]`."""
         begins = attrgetter("begin")
         start = bisect_right(self.pieces, first, key=begins) - 1
         return self.pieces[start : bisect_right(self.pieces, last - 1, lo=start, key=begins)]
 
 
 class PieceChanges(Struct):
-    """Changes of pieces; those of one piece are added in their order."""
+    """Changes to pieces; changes to one piece must be added in order of position."""
 
     _by_value: dict[int, dict[int, list[Change]]] = field(default_factory=dict)
 
     def add(self, piece: Piece, change: Change) -> None:
-        """Change a piece.
-
-        Args:
-            piece: to be changed.
-            change: by places of the joined text.
-        """
+        """Add the part of a change that falls in a piece; `change` has positions in the joined text."""
         first, last = max(change.first, piece.begin), min(change.last, piece.end)
         own = Change(first - piece.begin, last - piece.begin, change.by)
         self._by_value.setdefault(piece.value, {}).setdefault(piece.number, []).append(own)
 
     def values(self) -> Iterable[int]:
-        """The numbers of the values that change."""
+        """Return the indexes of the values that change."""
         return self._by_value
 
     def changed(self, number: int, value: Any) -> Any:
-        """A value with its changes."""
+        """Return the value with this index, with its changes applied."""
         changes = self._by_value[number]
         texts = 0
 
@@ -93,7 +91,7 @@ class PieceChanges(Struct):
 
 
 def with_changes(text: str, changes: Iterable[Change]) -> str:
-    """A text with changes, which are in order."""
+    """Return a text with changes applied; these must be in order and must not overlap."""
     pieces: list[str] = []
     end = 0
     for first, last, by in changes:
@@ -103,7 +101,7 @@ def with_changes(text: str, changes: Iterable[Change]) -> str:
 
 
 def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:
-    """The texts at each place of some values, joined."""
+    """Return the texts of some values, joined by path."""
     found: dict[Path, tuple[list[Piece], list[str]]] = {}
     for value, one in enumerate(values):
         for number, (path, text) in enumerate(_texts(one, place(one, -1), 0, place)):
@@ -116,7 +114,7 @@ def joined_texts(values: Iterable[Any], place: Place) -> list[JoinedText]:
 
 
 def _texts(value: Any, path: Path, depth: int, place: Place) -> Iterator[tuple[Path, str]]:
-    """All texts with their paths, in order."""
+    """Yield all texts with their paths, in order."""
     if isinstance(value, str):
         yield path, value
     elif depth < _DEEPEST:

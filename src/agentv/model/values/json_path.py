@@ -1,4 +1,4 @@
-"""Paths into JSON data, such as `$.choices[0].message.content`: the part of RFC 9535 that leads to one value."""
+"""Paths into JSON data, such as `$.choices[0].message.content`: the part of RFC 9535 that selects one value."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SHOWN_KEYS = 8
 
 
 class JsonPath(Struct, frozen=True):
-    """A path, parsed. A name finds a key; `[0]`, and a name of digits alone, the item of a list."""
+    """A parsed path. A name selects a key of an object; `[0]`, or a name of digits only, an item of a list."""
 
     text: str
     steps: tuple[str | int, ...]
 
 
 class Missing(Struct, frozen=True):
-    """A path matches nothing. `message` says where it ended and what is there instead."""
+    """The result of a path that matches nothing. `message` says where it ended and what was found there."""
 
     message: str
 
@@ -34,10 +34,10 @@ class Missing(Struct, frozen=True):
 
 
 def parse(path: str) -> JsonPath:
-    """Parse a path: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
+    """Parse a path: `$.a.b[0]`, `$['a b']`, or without the dollar sign `a.b.0`. `$` alone selects the whole value.
 
     Raises:
-        ValueError: it is no path, or one that may lead to several values.
+        ValueError: it is not a path, or may select several values.
     """
     text = path.strip()
     rest = text.removeprefix("$")
@@ -59,7 +59,7 @@ def parse(path: str) -> JsonPath:
 
 
 def read(path: JsonPath, value: Json) -> Json | Missing:
-    """The value at a path."""
+    """Return the value at a path."""
     for depth, step in enumerate(path.steps):
         found = _entered(value, step)
         if isinstance(found, Missing):

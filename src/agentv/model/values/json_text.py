@@ -1,7 +1,7 @@
-"""JSON of others as plain values that every later step can take: bounded in depth, without halves of surrogate pairs.
+"""Foreign JSON as plain values that every later step can handle: limited in depth, without lone surrogates.
 
-Programs that write streams escape what they were given, so that half of a surrogate pair, a number with 400 digits or
-a list within 10,000 lists may stand there. A stream is not refused for the first two: they are replaced.
+Programs write into their streams whatever they were given, so these may contain a lone surrogate, a number of 400
+digits, or 10,000 nested lists. The first two are replaced instead of rejecting the stream.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from agentv.model.values.values import Json
 
 DEEPEST = 100
-"""Levels of nesting of one value; deeper ones are refused."""
+"""Maximum levels of nesting."""
 
 CUT = "[nested too deeply]"
 
@@ -27,10 +27,10 @@ _LARGEST = 2**63
 
 
 def parse(data: bytes) -> Any:
-    """The value of JSON text in UTF-8.
+    """Parse JSON text in UTF-8.
 
     Raises:
-        ValueError: it is no JSON, or nested too deeply; the text says why, without a position in a stream.
+        ValueError: it is not JSON, or is nested too deeply; the message says why, without a position.
     """
     try:
         value = _decode(data)
@@ -42,7 +42,7 @@ def parse(data: bytes) -> Any:
 
 
 def _parse_leniently(data: bytes, error: ValueError) -> Any:
-    """Python's own reader also takes halves of surrogate pairs, and numbers beyond what a float holds."""
+    """Parse with Python's own parser, which also accepts lone surrogates and numbers too large for a float."""
     if b"\\u" not in data and "out of range" not in str(error):
         raise ValueError(_said(error)) from None
     try:
@@ -64,13 +64,14 @@ def _refuse(name: str) -> Any:
 
 
 def plain(value: Any, *, cut: bool = False) -> Any:
-    """The value rebuilt of what JSON can say.
+    """Return a copy of a value made only of JSON types.
 
-    Halves of surrogate pairs become U+FFFD, infinities null, whole numbers beyond 64 bits floats.
+    Lone surrogates become U+FFFD, infinities and NaN null, integers beyond 64 bits floats, and values of other types
+    the name of their type.
 
     Args:
-        value: any.
-        cut: replace what is nested too deeply, instead of raising.
+        value: any value.
+        cut: replace values that are nested too deeply by `CUT`, instead of raising.
 
     Raises:
         ValueError: it is nested too deeply.
@@ -103,23 +104,23 @@ def _number(value: float) -> float | None:
 
 
 def text(value: str) -> str:
-    """The text with halves of surrogate pairs as U+FFFD."""
+    """Return the text with each lone surrogate replaced by U+FFFD."""
     if value.isascii():
         return value
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def compact(value: Json) -> str:
-    """The value as one line of JSON."""
+    """Return the value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 _BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
-"""Characters that end a line for Python's `splitlines` and for JavaScript, and none in JSON: UTF-8 → their escapes."""
+"""UTF-8 → JSON escape of the characters that end a line for Python's `splitlines` or JavaScript, but not in JSON."""
 
 
 def without_breaks(line: bytes) -> bytes:
-    """A line of JSON in UTF-8 with every character escaped that a reader may take for the end of the line."""
+    """Return a line of JSON in UTF-8 with every character escaped that a reader may take for a line break."""
     for character, escape in () if line.isascii() else _BREAKS:
         if character in line:
             line = line.replace(character, escape)

@@ -1,4 +1,4 @@
-"""Messages, their content, and the prompt that they make (SPEC section 5)."""
+"""Messages, their content, and their text form (SPEC section 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 
 SEPARATOR = "\n---\n"
-"""Between the messages of a conversation that is shown as one text."""
+"""Separates the messages of a conversation that is shown as one text."""
 
 
 class TextBlock(Struct, frozen=True):
@@ -28,7 +28,7 @@ class TextBlock(Struct, frozen=True):
 
 
 class FileBlock(Struct, frozen=True):
-    """A text file attached to a message: `value` as written, `path` as found, `text` as read."""
+    """A text file attached to a message: `value` is the path as written, `path` as resolved, `text` the content."""
 
     value: str
     path: str
@@ -36,9 +36,9 @@ class FileBlock(Struct, frozen=True):
 
 
 class ImageBlock(Struct, frozen=True):
-    """A picture attached to a message: `value` as written, `path` where it lies on disk, else it is a URL.
+    """An image attached to a message: `value` as written, `path` as resolved, or None for a URL.
 
-    `digest` is the sha256 of a file's bytes; with it another picture under the same path makes another question.
+    `digest` is the sha256 of a file's bytes, so that a different image at the same path is a different input.
     """
 
     value: str
@@ -47,9 +47,9 @@ class ImageBlock(Struct, frozen=True):
 
 
 class DocumentBlock(Struct, frozen=True):
-    """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes.
+    """A PDF attached to a message: `value` is the path as written, `path` as resolved, `sha256` the hash of its bytes.
 
-    In an answer it is a file of any `media_type` that the target names; nobody has read it yet.
+    In an answer, a file of any `media_type` that the target names; it was not read, so `sha256` is empty.
     """
 
     value: str
@@ -66,9 +66,9 @@ class ToolCall(Struct, frozen=True):
     """A tool call in an assistant message.
 
     Attributes:
-        duration_ms: how long the tool took, where known.
-        output: its result, if part of the call; else a message of the role `tool` contains it.
-        native_name: as the agent calls the tool, where `name` is canonical (`tool_names`); else None.
+        duration_ms: how long the tool took, if known.
+        output: its result, if reported with the call; otherwise a message with the role `tool` holds it.
+        native_name: the agent's name for the tool if `name` is canonical (see `tool_names`), else None.
     """
 
     name: str
@@ -80,18 +80,18 @@ class ToolCall(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which an assertion may name the tool."""
+        """The names that an assertion may use for the tool."""
         return names_of(self.name, self.native_name)
 
     def as_json(self) -> dict[str, Json]:
-        """The call as it goes over the wire."""
+        """Return the call as a JSON object, as sent to scripts and written to rows."""
         more = {"duration_ms": self.duration_ms, "output": self.output, "native_name": self.native_name}
         known = {key: value for key, value in more.items() if value is not None}
         return {"id": self.id, "name": self.name, "arguments": self.arguments, **known}
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One turn of a conversation."""
+    """One message of a conversation."""
 
     role: Role
     content: Content
@@ -100,7 +100,7 @@ class Message(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The content as text: files inlined under their paths, objects as JSON, images and PDFs by name."""
+        """The content as text: text files are inlined with their paths, objects are JSON, images and PDFs are named."""
         content = self.content
         if isinstance(content, str):
             return content
@@ -109,7 +109,7 @@ class Message(Struct, frozen=True, gc=False):
         return json.dumps(content, ensure_ascii=False, indent=2)
 
     def as_json(self) -> dict[str, Json]:
-        """The message as it goes over the wire to scripts and into rows, snake_case."""
+        """Return the message as a JSON object with snake_case keys, as sent to scripts and written to rows."""
         content = self.content
         blocks = [_block_json(block) for block in content] if isinstance(content, tuple) else content
         plain: dict[str, Json] = {"role": self.role, "content": blocks}
@@ -140,7 +140,7 @@ def _block_json(block: Block) -> Json:
 
 
 def portable(messages: tuple[Message, ...], root: str) -> tuple[Message, ...]:
-    """The messages with the paths of attached files counted from a directory; what lies elsewhere has none."""
+    """Return the messages with paths of attached files relative to `root`; files outside of it get an empty path."""
     if tuple not in {type(message.content) for message in messages}:
         return messages
     return tuple(
@@ -160,7 +160,7 @@ def _portable(block: Block, root: str) -> Block:
 
 
 def prompt_text(messages: Sequence[Message]) -> str:
-    """The messages as one text: a lone user message is its text, several become role-labelled blocks."""
+    """Return the messages as one text: the text of a single user message, else blocks labelled with their roles."""
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].text
     return "\n\n".join(
@@ -169,18 +169,18 @@ def prompt_text(messages: Sequence[Message]) -> str:
 
 
 def reference_text(messages: Sequence[Message]) -> str:
-    """The messages of a reference answer as one text, which is compared with an answer's."""
+    """Return the messages of a reference answer as one text, to compare with the text of an answer."""
     return "\n\n".join(message.text for message in messages)
 
 
 def transcript_text(messages: Iterable[Message]) -> str:
-    """What both sides of a conversation said: a block for each message, `User: …` or `Assistant: …`."""
+    """Return the user and assistant messages as one text, each beginning `User: ` or `Assistant: `."""
     said = (one for one in messages if one.role in ("user", "assistant"))
     return SEPARATOR.join(f"{one.role.capitalize()}: {one.text}" for one in said)
 
 
 def attached_files(messages: Iterable[Message]) -> Iterator[str]:
-    """The paths of all files and local images in the messages, in their order."""
+    """Yield the paths of all files and local images in the messages, in order."""
     for message in messages:
         if isinstance(message.content, tuple):
             for block in message.content:
@@ -189,10 +189,10 @@ def attached_files(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def messages_from_json(rows: Iterable[Mapping[str, Json]]) -> tuple[Message, ...]:
-    """Messages out of wire objects, as targets and recordings give them.
+    """Return messages from JSON objects, as targets and recordings give them.
 
     Raises:
-        ValueError: a row is no message; the text names what is wrong.
+        ValueError: a row is not a message; the error says why.
     """
     return tuple(_message_from_json(row) for row in rows)
 
@@ -223,7 +223,7 @@ def _content_from_json(content: Json) -> Content:
 
 
 def _is_file(piece: Json) -> bool:
-    """Whether a block of content names a file, as AgentV's targets answer with one."""
+    """Whether a content block names a file, as in answers of AgentV's targets."""
     if not isinstance(piece, Mapping) or piece.get("type") != "file" or not isinstance(piece.get("path"), str):
         return False
     return not any(isinstance(piece.get(key), str) for key in ("value", "text", "content"))
@@ -243,17 +243,20 @@ def _piece_text(piece: Json) -> str:
 
 
 def _is_call(piece: Json) -> bool:
-    """Whether a block of content is a tool call in Anthropic's format."""
+    """Whether a content block is a tool call in Anthropic's format."""
     return isinstance(piece, Mapping) and piece.get("type") == "tool_use"
 
 
 def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
-    """The calls of a message, wherever it has them: a call that is passed over would be proof of innocence."""
+    """Yield the tool calls of a message under any known key.
+
+    A missed call would let assertions pass that forbid it.
+    """
     for key, value in row.items():
         spelled = key.replace("_", "").lower()
         if spelled not in _CALLS or value is None:
             continue
-        if spelled == "functioncall":  # OpenAI's, before there were several
+        if spelled == "functioncall":  # OpenAI's older format for a single call
             yield value
         elif isinstance(value, Sequence) and not isinstance(value, str):
             yield from value
@@ -265,7 +268,7 @@ def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
 
 
 _CALLS = frozenset({"toolcalls", "toolcall", "functioncall", "functioncalls"})
-"""How keys with calls are spelled, without their underscores and capitals."""
+"""Keys that hold tool calls, in lower case and without underscores."""
 
 
 def _call_from_json(call: Json) -> ToolCall:
@@ -279,7 +282,7 @@ def _call_from_json(call: Json) -> ToolCall:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except (ValueError, RecursionError):  # a call is one whatever its arguments are
+        except (ValueError, RecursionError):  # keep the call even if its arguments are malformed
             arguments = {"text": arguments}
     identity, took, output = call.get("id"), call.get("duration_ms"), call.get("output", call.get("result"))
     return ToolCall(
@@ -298,17 +301,17 @@ _BEGINNINGS = (
     (lazy_pattern(rb"GIF8[79]a"), "image/gif"),
     (lazy_pattern(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
 )
-"""Of those that all model APIs take."""
+"""First bytes → media type, for the image types that all model APIs accept."""
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-"""What the names of their files end in."""
+"""File name extensions of these image types."""
 
 
 def media_type_in(data: bytes) -> str | None:
-    """The media type of a picture by its first bytes, such as `image/png`; None if it is not of these four types."""
+    """Return the media type of an image by its first bytes, such as `image/png`; None if it is of no known type."""
     return next((kind for beginning, kind in _BEGINNINGS if beginning.match(data)), None)
 
 
 def is_none(name: str, data: bytes) -> bool:
-    """Whether a file is empty, or named like a picture of the four types without being one by its first bytes."""
+    """Whether a file is empty, or has the extension of an image type but is not an image by its first bytes."""
     return not data or (name.lower().endswith(ENDINGS) and media_type_in(data) is None)

@@ -1,4 +1,4 @@
-"""Globs over relative paths: `*` and `?` within one name, `**` across directories, `[…]` a set of characters."""
+"""Globs for relative paths: `*` and `?` match within a name, `**` across directories, `[…]` a set of characters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 
 class GlobError(ValueError):
-    """A glob that no path below a directory can match; the message says why."""
+    """A glob that cannot match any path below a directory; the message says why."""
 
 
 def check_glob(pattern: str) -> None:
-    """Refuse a glob that is empty or leads out of the directory.
+    """Raise an error if a glob is invalid or leads out of the directory.
 
     Raises:
-        GlobError: it is absolute, has a part `..`, is empty, or has an invalid set, such as `[z-a]`.
+        GlobError: it is empty or absolute, has a part `..`, or contains an invalid set, such as `[z-a]`.
     """
     parts = pattern.split("/")
     if not pattern.strip():
@@ -32,18 +32,18 @@ def check_glob(pattern: str) -> None:
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a path has a character with a meaning."""
+    """Whether a path contains a wildcard."""
     return any(character in pattern for character in "*?[")
 
 
 @lru_cache(maxsize=1024)
 def glob_pattern(glob: str, *, below: bool = False, parents: bool = False) -> re.Pattern[str]:
-    """What matches the whole of a path that a glob describes.
+    """Return the regular expression that matches a whole path as the glob does.
 
     Args:
-        glob: as it is written; a trailing `/` stands for all that is in a directory.
-        below: a glob that names a directory means all below it too.
-        parents: it also matches what replaces a directory that it leads through.
+        glob: the glob; a trailing `/` matches everything in a directory.
+        below: also match everything below a matching directory.
+        parents: also match the directories that lead to the path: a file in place of one replaces everything below it.
     """
     words = [word for word in glob.removeprefix("./").split("/") if word != "."]
     if len(words) > 1 and words[-1] == "":
@@ -60,12 +60,12 @@ def glob_pattern(glob: str, *, below: bool = False, parents: bool = False) -> re
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether a glob describes a relative path, or a directory that it is in; its case counts."""
+    """Whether a glob matches a relative path or a directory that contains it; case-sensitive."""
     return glob_pattern(glob, below=True).fullmatch(path) is not None
 
 
 def _replaced_parents(words: list[str]) -> str:
-    """A directory that the glob leads through: as a file of its own, it replaces everything below."""
+    """Return alternatives that match the parent directories in a glob, up to the first `**`."""
     found = []
     for end in range(1, len(words)):
         head = words[:end]
@@ -76,7 +76,7 @@ def _replaced_parents(words: list[str]) -> str:
 
 
 def _word(word: str) -> str:
-    """One name of a glob, with `*`, `?` and `[…]`."""
+    """Translate one path component with `*`, `?` and `[…]` to a regular expression."""
     text, place = "", 0
     while place < len(word):
         letter = word[place]
@@ -87,7 +87,7 @@ def _word(word: str) -> str:
             text += f"[{'^/' if negated else ''}{re.escape(inside[negated:]).replace(re.escape('-'), '-')}]"
             place = end
         else:
-            many = letter == "*" and text.endswith("[^/]*")  # a second star adds nothing but time
+            many = letter == "*" and text.endswith("[^/]*")  # a second star only makes matching slower
             text += "" if many else {"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter))
         place += 1
     return text

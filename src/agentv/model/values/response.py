@@ -1,4 +1,4 @@
-"""Response of a target: an answer and why it ended, or the reason for a failure."""
+"""Responses of targets: an answer, or the reason for a failure."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _FINISH_REASONS = {
     **dict.fromkeys(("tool_use", "function_call"), "tool_calls"),
     **dict.fromkeys(("safety", "content_filtered", "refusal"), "content_filter"),
 }
-"""Providers' terms → OpenAI's term for the same."""
+"""Finish reason of another provider → OpenAI's term."""
 
 
 def canonical_reason(reason: str) -> str:
-    """The reason in OpenAI's terms: stop, length, tool_calls, content_filter; an unknown one in lower case."""
+    """Return a finish reason in OpenAI's terms (stop, length, tool_calls, content_filter), else in lower case."""
     word = reason.strip().casefold().replace("-", "_")
     return _FINISH_REASONS.get(word, word)
 
 
 def is_cut(reason: str | None) -> bool:
-    """Whether a model stopped at its limit of tokens, so that its answer may be incomplete."""
+    """Whether a model stopped at its token limit, so that its answer may be incomplete."""
     return reason is not None and canonical_reason(reason) == "length"
 
 
 RUN_INTERRUPTED = "interrupted"
-"""Code of a failure of a call that the user ended early. Its trial runs again when the run is resumed."""
+"""Failure code of a call that the user interrupted. Its trial runs again when the run is resumed."""
 
 
 class Failure(Struct, frozen=True):
-    """Why there is no answer or grade. `code` is stable, such as `timeout` or `empty-output`."""
+    """The reason why there is no answer or grade. `code` is stable, such as `timeout` or `empty-output`."""
 
     code: str
     message: str
@@ -52,9 +52,9 @@ class Attempt(Struct, frozen=True):
     """One failed attempt of a call, followed by a retry or by giving up.
 
     Attributes:
-        code, message: why there was no answer.
-        duration_ms: how long the try took.
-        waited_ms: the wait after it.
+        code, message: why it failed.
+        duration_ms: duration of the attempt.
+        waited_ms: wait after the attempt.
     """
 
     code: str
@@ -64,15 +64,14 @@ class Attempt(Struct, frozen=True):
 
 
 class CallFailure(Failure, frozen=True):
-    """Why a network call gave no answer, with the data that decides on a retry.
+    """The reason why a call gave no answer, with the data that decides whether to retry.
 
     Attributes:
-        status: of HTTP; None where there was no reply.
+        status: HTTP status; None if there was no reply.
         retry_after_s: seconds that the server asks to wait.
-        stops: no call of this target can do better, as with a refused key or an unknown model.
-        limits: what its rate limits still allow.
-        attempts: the tries before this one.
-        response: what an agent had done and said until then, with its trace; None: nothing is known of it.
+        stops: whether every call of this target would fail, as with an invalid key or an unknown model.
+        attempts: the earlier attempts.
+        response: what an agent had said and done before the failure, with its trace; None if unknown.
     """
 
     status: int | None = None
@@ -91,13 +90,13 @@ class Embeddings(Struct, frozen=True):
 
 
 MEASURED = ("cost_usd", "duration_ms", "finish_reason", "time_to_first_token_ms")
-"""Facts of an answer that are written as they are."""
+"""Attributes of an answer that are written unchanged."""
 
 ANSWER_KEYS = ("output", "context", "metadata", "token_usage", *MEASURED)
-"""Keys of the mapping that a target returns."""
+"""Keys that are read from a mapping that a target returns."""
 
 STRUCTURED = "structured_output"
-"""Key of `metadata`: the answer was a value, and `output` is its JSON. Code that grades it gets the value."""
+"""Key of `metadata` for an answer that was a value: `output` is its JSON, and code that grades it gets the value."""
 
 
 class TargetResponse(Struct, frozen=True):
@@ -105,22 +104,21 @@ class TargetResponse(Struct, frozen=True):
 
     Attributes:
         output: the final answer as text.
-        messages: the transcript that the target reports; empty when the answer is all there is.
-        token_usage: tokens of the call, when known.
-        cost_usd: US dollars, when known; unknown is None, never 0.
-        duration_ms: milliseconds that the target itself reports, else the engine measures.
+        messages: the transcript that the target reports; empty if it only reports the answer.
+        token_usage: tokens of the call, if known.
+        cost_usd: US dollars; None, never 0, if unknown.
+        duration_ms: duration that the target reports, or else the one that the engine measured.
         finish_reason: why the model stopped, in the provider's terms.
-        time_to_first_token_ms: milliseconds until the first piece of the answer came; None: it was not streamed.
-        metadata: anything else that the target says of it; kept in the row as `response_metadata`.
-        context: the texts that it retrieved, in its order; `context-*` assertions read them.
-        ignored: keys of the mapping that it returned that mean nothing here.
-        limits: what the provider's rate limits still allow.
+        time_to_first_token_ms: milliseconds until the first part of the answer arrived; None if it was not streamed.
+        metadata: any other data that the target returned; kept in the row as `response_metadata`.
+        context: the texts that it retrieved, in its order; read by `context-*` assertions.
+        ignored: unknown keys of the mapping that it returned.
         attempts: the failed attempts before this answer.
-        earlier: it was paid for earlier, by another run or in an older row of this one: no call was made.
-        trace: what an agent did before it answered; None: it reports no trace.
-        thoughts: a thought block that began the answer and was taken off `output`, with the white space around it.
-        metered: the gateway counted what it took, call by call, so that nothing else counts it.
-        logs: name of a file → what an agent's program printed; kept beside the trace, not in the journal.
+        earlier: whether the answer was paid for by another run or an older row of this run, so that no call was made.
+        trace: what an agent did before it answered; None if it reports no trace.
+        thoughts: the thought block that was removed from the start of `output`, with the white space around it.
+        metered: whether the gateway already counted its usage, call by call.
+        logs: file name → output of an agent's program; stored beside the trace, not in the journal.
     """
 
     output: str | None
@@ -141,7 +139,7 @@ class TargetResponse(Struct, frozen=True):
     time_to_first_token_ms: float | None = None
 
     def without_thoughts(self) -> TargetResponse:
-        """The answer with a thought block that begins it moved to `thoughts`; `messages` keep it."""
+        """Return the answer with a leading thought block moved to `thoughts`; `messages` still contain it."""
         if self.output is None or "<" not in self.output:
             return self
         thoughts, answer = split_thoughts(self.output)
@@ -149,7 +147,7 @@ class TargetResponse(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The whole text of the answer, as a transcript shows it."""
+        """The whole text of the answer, including thoughts, as shown in a transcript."""
         return self.thoughts + (self.output or "")
 
 
@@ -158,10 +156,10 @@ _CLOSING_LINE = lazy_pattern(r"^[ \t]*</think>[ \t]*(?:\n\s*|\Z)", re.MULTILINE)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """The thoughts that begin a text, with their tags and surrounding white space, and the answer after them.
+    """Split a text into the thoughts at its start, with tags and surrounding white space, and the answer after them.
 
     Thoughts are blocks of `<think>`, `<thinking>` or `<reasoning>`. An unclosed block continues to the end of the text.
-    Some chat templates put the opening tag into the prompt; then a line with `</think>` alone ends the thoughts.
+    Some chat templates put the opening tag in the prompt; then a line that is only `</think>` ends the thoughts.
     """
     closing = _CLOSING_LINE.search(text) if "</think>" in text else None
     end = 0 if closing is None or "<think>" in text[: closing.start()] else closing.end()
@@ -174,20 +172,21 @@ _TAG = r"<(?P<slash>/?)(?:think|thinking|reasoning)(?:\s[^<>]*)?(?<!/)>"
 _TAGS = lazy_pattern(_TAG, re.IGNORECASE)
 _LINE = r"(?:^|(?<=>))[ \t]*[*_`]{0,3}SCORE[ \t]*=(?P<rest>.*)$"
 _PARTS = lazy_pattern(rf"{_TAG}|(?P<brace>\{{)|(?P<line>{_LINE})", re.IGNORECASE | re.MULTILINE)
-"""Tags, and what may hold them as text: a JSON object, and a line of a verdict on a scale."""
+"""Matches tags, and the starts of what may contain them as plain text: JSON objects and `SCORE=` lines."""
 
 _QUOTES = frozenset({"``", '""', "''", "“”", "‘’"})
-"""Pairs of quotes around a tag that is only mentioned."""
+"""Pairs of quotation marks around a tag that is only mentioned."""
 
 MOST_BROKEN = 200
-"""Braces that begin no JSON object and are looked into; a reply with more of them quotes code."""
+"""Maximum braces to try as the start of a JSON object without success; a reply with more of them quotes code."""
 
 
 def spoken(reply: str) -> str:
-    """The reply without blocks of `<think>`, `<thinking>` or `<reasoning>`.
+    """Return the reply without blocks of `<think>`, `<thinking>` or `<reasoning>`.
 
-    A tag inside a JSON object, alone in a line `SCORE=… REASON=…`, or in quotation marks of its own is text. An
-    unclosed block continues to the end. A closing tag alone ends a thought that the chat template began.
+    A tag is plain text inside a JSON object, in quotation marks of its own, or if it has no counterpart on a line
+    `SCORE=… REASON=…`. An unclosed block continues to the end. A closing tag without an opening one ends a thought that
+    the chat template began.
     """
     if _TAGS.search(reply) is None:
         return reply

@@ -1,7 +1,7 @@
-"""Retrieved text: what a system under test looked up before it answered.
+"""Texts that a target retrieved before it answered.
 
-An item is a text, or an object with `text`, `content` or `page_content` (LangChain); its `source` or `id` says where
-the text is from, and `score` how well it matched. Other keys of the object are kept as the item's `metadata`.
+An item is a string, or an object with `text`, `content` or `page_content` (LangChain). Its `source` or `id` names the
+origin, and `score` says how well it matched. Other keys are kept as the item's `metadata`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 TEXT_KEYS = ("text", "content", "page_content")
-"""Keys under which an item's text may be, the first one that is there."""
+"""Keys of an item's text, in lookup order."""
 
 SOURCE_KEYS = ("source", "id")
 
@@ -30,9 +30,9 @@ class RetrievedText(Struct, frozen=True):
     """One retrieved text.
 
     Attributes:
-        source: where it is from, such as a path or an id.
-        score: how well it matched, in the retriever's terms; None: it does not say.
-        metadata: anything else that the target says of it.
+        source: its origin, such as a path or an id.
+        score: how well it matched, on the retriever's own scale; None if not reported.
+        metadata: any other data that the target returned for it.
     """
 
     text: str
@@ -41,7 +41,7 @@ class RetrievedText(Struct, frozen=True):
     metadata: JsonObject = field(default=EMPTY)
 
     def as_json(self) -> Json:
-        """The text alone where nothing else is known, else an object."""
+        """Return the text alone if nothing else is known, else an object."""
         if self.source is None and self.score is None and not self.metadata:
             return self.text
         known = {"text": self.text, "source": self.source, "score": self.score, "metadata": self.metadata or None}
@@ -49,19 +49,19 @@ class RetrievedText(Struct, frozen=True):
 
 
 def context_json(context: Iterable[RetrievedText]) -> list[Json]:
-    """Retrieved texts as plain data; `read_context` reads it back."""
+    """Return retrieved texts as plain data, readable by `read_context`."""
     return [one.as_json() for one in context]
 
 
 def read_context(value: object, name: str = "context") -> tuple[RetrievedText, ...]:
-    """The retrieved texts of a reply: one item or a list of items; None is an empty list.
+    """Return the retrieved texts of a reply: one item, a list of items, or None for none.
 
     Args:
-        value: as the target gave it.
-        name: what messages call it.
+        value: the value that the target returned.
+        name: its name in error messages.
 
     Raises:
-        ValueError: it has another shape; the text names the item.
+        ValueError: it has another shape; the message names the item.
     """
     if value is None:
         return ()
@@ -71,7 +71,7 @@ def read_context(value: object, name: str = "context") -> tuple[RetrievedText, .
 
 
 def text_in(item: Json) -> str | None:
-    """The text of an item in plain data; None where it has none."""
+    """Return the text of an item in plain data, or None if it has none."""
     if isinstance(item, str):
         return item
     if isinstance(item, Mapping):
@@ -80,9 +80,9 @@ def text_in(item: Json) -> str | None:
 
 
 def context_texts(value: Json) -> tuple[str, ...]:
-    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out.
+    """Return the texts in a string, an object, or a list of them, without blank ones.
 
-    Of an object with `text`, `content` or `page_content` this is its text; any other object is shown as JSON.
+    The text of an object is its `text`, `content` or `page_content`; any other object becomes JSON.
     """
     listed = value if isinstance(value, list | tuple) else [value]
     texts = []
@@ -103,7 +103,7 @@ def _item(value: Any, name: str) -> RetrievedText:
     if isinstance(value, str):
         return RetrievedText(value)
     if not isinstance(value, Mapping):
-        raise ValueError(f"'{name}' must be text, or an object with 'text', found {kind_of(value)}")  # noqa: TRY004  # a value, not a type
+        raise ValueError(f"'{name}' must be text, or an object with 'text', found {kind_of(value)}")  # noqa: TRY004
     text = text_in(value)
     if text is None:
         keys = ", ".join(f"'{key}'" for key in list(value)[:8]) or "no keys"
@@ -127,10 +127,10 @@ def _score(value: object, name: str) -> float | None:
 
 
 def plain_object(value: Mapping[Any, Any], name: str) -> dict[str, Json]:
-    """A copy of a mapping as plain data.
+    """Return a copy of a mapping as plain data.
 
     Raises:
-        ValueError: it contains what JSON cannot say; the text names the place.
+        ValueError: it contains a value that JSON cannot represent; the message names its path.
     """
     return {str(key): _plain(one, f"{name}.{key}", 1) for key, one in value.items()}
 
@@ -152,5 +152,5 @@ def _plain(value: Any, name: str, depth: int) -> Json:
 
 
 def kind_of(value: object) -> str:
-    """What messages call a value of foreign code."""
+    """Return the name of a value's type for error messages."""
     return "null" if value is None else type(value).__name__

@@ -1,7 +1,7 @@
-"""Canonical names of tools: one name for a tool, whichever agent calls it; and the name of an MCP tool in all forms.
+"""Canonical names of tools: the same name for the same tool of every agent, and one form for names of MCP tools.
 
-The table holds the tools that the known agents have built in, as their own documentation names them. A name that is
-not in it stays as it is.
+The table holds the built-in tools of the known agents, by the names in their documentation. Names that are not in it
+are kept.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ _CANONICAL: Mapping[str, str] = {
 
 @lru_cache(maxsize=4096)
 def canonical_name(native: str) -> str:
-    """The canonical name of a tool as an agent calls it: `Bash` → `shell`, `mcp__shop__get_order` → `shop.get_order`.
+    """Return the canonical name of an agent's tool: `Bash` → `shell`, `mcp__shop__get_order` → `shop.get_order`.
 
-    A name that nobody knows stays as it is.
+    An unknown name is returned unchanged.
     """
     return _CANONICAL.get(native) or mcp_name(native)
 
@@ -122,9 +122,9 @@ _PATCH_IN_SHELL = lazy_pattern(
 
 
 def names_of_call(native: str, arguments: JsonObject) -> tuple[str, str]:
-    """The canonical and the native name of the tool that a call used.
+    """Return the canonical and the native name of the tool that a call used.
 
-    Codex runs no shell for a command that does nothing but feed a patch to `apply_patch`, and reports an edit.
+    Codex does not run a shell for a command that only feeds a patch to `apply_patch`; it reports that as an edit.
     """
     name = canonical_name(native)
     if name == "shell" and _feeds_patch(arguments.get("command", arguments.get("cmd"))):
@@ -145,7 +145,7 @@ def _feeds_patch(command: Json) -> bool:
 
 @lru_cache(maxsize=4096)
 def mcp_name(native: str) -> str:
-    """The name of an MCP tool as `server.tool`; any other name as it is.
+    """Return the name of an MCP tool as `server.tool`, and any other name unchanged.
 
     Forms: `mcp__shop__get_order` (Claude Code, Codex), `mcp__shop.get_order`, `mcp_shop_get_order` (Gemini CLI), where
     the server's name ends at the first underscore.
@@ -164,12 +164,12 @@ def mcp_name(native: str) -> str:
 
 @lru_cache(maxsize=4096)
 def names_of(name: str, native: str | None) -> tuple[str, ...]:
-    """The names that an assertion may use for a call, each once.
+    """Return the names that an assertion may use for a call, without duplicates.
 
     Args:
-        name: of the call; canonical where an agent's trace gave it.
-        native: as the agent calls it; None: the transcript has one name, and only MCP forms are recognized in it, so
-            that a tool of the user's own that is called `grep` is not taken for another.
+        name: name of the call; canonical if it comes from an agent's trace.
+        native: the agent's own name. None for a transcript with one name per call: then only MCP forms are recognized,
+            so that a user's own tool named `grep` is not mistaken for an agent's.
     """
     forms = (name, mcp_name(name)) if native is None else (name, native, canonical_name(native))
     return tuple(dict.fromkeys(forms))

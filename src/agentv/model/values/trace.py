@@ -1,4 +1,4 @@
-"""The trace of an agent: what it said, which tools it called, what it used and changed (AGENTS.md section 3)."""
+"""The trace of an agent: its messages, tool calls, usage, and changes to files (AGENTS.md section 3)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from agentv.model.values.values import EMPTY, JsonObject
 TRACE_VERSION = 1
 
 SHOWN_DENIALS = 5
-"""Denials that a message names."""
+"""Maximum number of denials listed in a message."""
 
 UNFINISHED = "ends before the agent has answered"
-"""What `partial` says of a session that was cut off, or is still running."""
+"""Part of `Trace.partial` for a session that was cut off or is still running."""
 
 _NO_ENDINGS = frozenset(
     {"error", "failed", "aborted", "cancelled", "refusal", "content_filter", "max_turn_requests"}
     | {"max_tokens", "length", "model_context_window_exceeded", "safety"}
 )
-"""Reasons for which a session ended that are no end of an answer."""
+"""Stop reasons of sessions that ended without a complete answer."""
 
 ToolStatus = Literal["completed", "failed", "denied", "cancelled", "unknown"]
 Evidence = Literal["agent", "gateway", "tools"]
-"""Who saw it: the agent reported it, our gateway or our tool server did."""
+"""Who observed a step: the agent reported it, or our gateway or our tool server saw it."""
 
 
 class MessageStep(Struct, frozen=True, tag="message", tag_field="type", omit_defaults=True):
-    """A message. Times are milliseconds from the start of the trace; None where unknown.
+    """A message. Times, here and in other steps, are milliseconds from the start of the trace; None if unknown.
 
     Attributes:
-        reasoning: what the model thought before it answered, where the agent shows that.
-        parent: the id of the tool call in which a sub-agent said it; None: the agent itself did.
+        reasoning: the model's reasoning before it answered, if the agent reports it.
+        parent: id of the tool call that ran the sub-agent which wrote it; None for the agent itself.
     """
 
     role: Role
@@ -52,9 +52,9 @@ class ToolCallStep(Struct, frozen=True, tag="tool_call", tag_field="type", omit_
     """A call of a tool.
 
     Attributes:
-        name: canonical, such as `shop.get_order` or `shell`.
-        native_name: as the agent calls it.
-        result: what the tool gave, as text or JSON; None where it is not reported.
+        name: canonical name, such as `shop.get_order` or `shell`.
+        native_name: the agent's own name for the tool.
+        result: result of the tool, as text or JSON; None if not reported.
         error: why it failed.
     """
 
@@ -77,10 +77,10 @@ class ToolCallStep(Struct, frozen=True, tag="tool_call", tag_field="type", omit_
 
 
 class UsageStep(Struct, frozen=True, tag="usage", tag_field="type", omit_defaults=True):
-    """One call of a model, and what it used.
+    """The usage of one call of a model.
 
     Attributes:
-        cost_usd: None if unknown. Agents report 0 for tokens whose price they do not know, so that counts as unknown.
+        cost_usd: None if unknown. Agents report 0 for tokens whose price they do not know, so 0 becomes None.
     """
 
     model: str | None = None
@@ -93,7 +93,7 @@ class UsageStep(Struct, frozen=True, tag="usage", tag_field="type", omit_default
     evidence: Evidence = "agent"
 
     def __post_init__(self) -> None:
-        """Set a cost of 0 beside tokens to None."""
+        """Set the cost to None if an agent reports 0 together with tokens."""
         if self.cost_usd == 0 and self.tokens is not None and self.evidence == "agent":
             force_setattr(self, "cost_usd", None)
 
@@ -112,7 +112,10 @@ Step: TypeAlias = MessageStep | ToolCallStep | UsageStep | PermissionStep
 
 
 def depths_of(steps: Sequence[Step], deepest: int) -> list[int]:
-    """How deep each step lies within calls of sub-agents, at most `deepest`: parents may lie within themselves."""
+    """Return how deeply each step is nested in calls of sub-agents.
+
+    At most `deepest`, since the parents in a trace may form a cycle.
+    """
     parents = {step.id: step.parent for step in steps if isinstance(step, ToolCallStep) and step.id is not None}
     depths: list[int] = []
     for step in steps:
@@ -128,14 +131,14 @@ class Trace(Struct, frozen=True):
     """All steps of one trial, in order.
 
     Attributes:
-        source: what it was read from, such as `acp`, `otlp`, `openai-messages`, `transcript`.
-        agent, agent_version, session_id: as the agent names them.
-        native: the stream as it came; written beside the trace, not into it.
+        source: format that it was read from, such as `acp`, `otlp`, `openai-messages`, `transcript`.
+        agent, agent_version, session_id: as reported by the agent.
+        native: the agent's own stream, unchanged; written beside the trace, not into it.
         native_name: file name of the native stream, such as `acp.jsonl`.
-        stop_reason: why the agent ended, in its own terms.
-        error: the error in which the session ended; empty: it ended without one.
-        session_cost_usd: cost of the whole session, where the agent does not report that of each model call.
-        partial: why steps are missing, such as a stream that ends early; empty: it is complete.
+        stop_reason: why the agent stopped, in its own terms.
+        error: error that ended the session; empty if there was none.
+        session_cost_usd: cost of the whole session, for agents that do not report the cost of each model call.
+        partial: why steps are missing, such as a stream that ends early; empty if it is complete.
     """
 
     steps: tuple[Step, ...] = ()
@@ -154,14 +157,14 @@ class Trace(Struct, frozen=True):
 
     @property
     def tool_calls(self) -> tuple[ToolCallStep, ...]:
-        """The calls of tools, those of sub-agents too, in order."""
+        """The tool calls, including those of sub-agents, in order."""
         return tuple(step for step in self.steps if isinstance(step, ToolCallStep))
 
     @property
     def turns(self) -> int:
-        """How often the agent itself called its model: the most of calls with usage, messages, and what it reports.
+        """The agent's own model calls, without sub-agents: the largest of the counts of usages, messages and turns.
 
-        Some agents report usage once for all of their calls, and some no messages between calls of tools.
+        Some agents report usage once for all their calls, and some report no messages between tool calls.
         """
         calls = sum(step.parent is None and step.error is None for step in self.usages)
         own = (step for step in self.steps if isinstance(step, MessageStep) and step.parent is None)
@@ -169,7 +172,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def reported_turns(self) -> int:
-        """What the adapter counted as the agent worked; 0 if it counts none."""
+        """The turns that the adapter counted; 0 if it does not count them."""
         found = self.metadata.get("turns")
         return found if isinstance(found, int) else 0
 
@@ -180,7 +183,7 @@ class Trace(Struct, frozen=True):
 
     @property
     def unanswered(self) -> str:
-        """Why the session gave no answer that counts, whatever it said before; empty: it gave one."""
+        """Why the session gave no valid answer, whatever it said before; empty if it gave one."""
         if self.error:
             return f"the session ended in an error: {self.error}"
         if self.stop_reason.lower() in _NO_ENDINGS:
@@ -189,36 +192,36 @@ class Trace(Struct, frozen=True):
 
     @property
     def worked_elsewhere(self) -> bool:
-        """Whether a call of an MCP tool completed: what it did is in no file of the workspace."""
+        """Whether a call of an MCP tool completed, whose effect need not show in the workspace."""
         return any(call.status == "completed" and "." in call.name for call in self.tool_calls)
 
     @property
     def denial_message(self) -> str:
-        """Why a success counts for nothing: the first permissions that were refused, with the reasons."""
+        """Message for an agent that reports success although it was denied permissions; lists the first denials."""
         denied = [f"{one.tool} ({one.reason})" if one.reason else one.tool for one in self.denials]
         listed = ", ".join(denied[:SHOWN_DENIALS])
         return f"a permission was denied, and the agent reports success though it changed nothing: {listed}"
 
     @property
     def is_counted(self) -> bool:
-        """Whether our gateway counted the model calls; what the agent says of them is only a report then."""
+        """Whether our gateway counted the model calls; the agent's own figures are then ignored."""
         return any(isinstance(step, UsageStep) and step.evidence == "gateway" for step in self.steps)
 
     @property
     def usages(self) -> tuple[UsageStep, ...]:
-        """The calls of models: those that our gateway saw, where it saw any; else those that the agent reports."""
+        """The model calls that our gateway saw, or if it saw none those that the agent reports."""
         steps = tuple(step for step in self.steps if isinstance(step, UsageStep))
         return tuple(step for step in steps if step.evidence == "gateway") or steps
 
     @property
     def tokens(self) -> TokenUsage | None:
-        """The tokens of all model calls; None where none is known."""
+        """The tokens of all model calls; None if none are known."""
         known = [step.tokens for step in self.usages if step.tokens is not None]
         return reduce(add, known) if known else None
 
     @property
     def cost_usd(self) -> float | None:
-        """The cost of all model calls; None where one is unknown."""
+        """The cost of all model calls; None if any is unknown."""
         if self.session_cost_usd is not None and not self.is_counted:
             return self.session_cost_usd
         costs = [step.cost_usd for step in self.usages]
@@ -226,18 +229,18 @@ class Trace(Struct, frozen=True):
 
     @property
     def error_count(self) -> int:
-        """Calls of tools and models that failed."""
+        """Number of failed tool and model calls."""
         return sum(call.failed for call in self.tool_calls) + sum(step.error is not None for step in self.usages)
 
 
 class AgentActivity(Struct, frozen=True):
-    """What an agent has done so far in its trial.
+    """The progress of an agent in its trial.
 
     Attributes:
-        last_tool: canonical name of the last tool that it called; empty: none yet.
-        turns: calls of its model.
-        tokens: of all calls so far; None where unknown.
-        cost_usd: of all calls so far; None where unknown.
+        last_tool: canonical name of the last tool called; empty if none was called yet.
+        turns: number of model calls.
+        tokens: tokens of all calls so far; None if unknown.
+        cost_usd: cost of all calls so far; None if unknown.
     """
 
     last_tool: str = ""
@@ -254,10 +257,10 @@ class FileChange(Struct, frozen=True):
     """One changed file.
 
     Attributes:
-        path: relative to the workspace, with `/`.
-        old_path: before a rename.
-        added_lines, deleted_lines: None for a binary file.
-        size, sha256: of the file as it is now; None where it was deleted.
+        path: path relative to the workspace, with `/`.
+        old_path: path before a rename.
+        added_lines, deleted_lines: numbers of lines; None for a binary file.
+        size, sha256: of the new content; None if the file was deleted.
     """
 
     path: str
@@ -271,13 +274,13 @@ class FileChange(Struct, frozen=True):
 
 
 class WorkspaceChanges(Struct, frozen=True):
-    """All changes of one trial.
+    """All changes to the workspace of one trial.
 
     Attributes:
-        patch: unified diff in git's format, UTF-8 with replacement characters; binary files by size and sha256.
+        patch: unified diff in git's format, decoded with replacement characters; for binary files, size and sha256.
         protected: paths of protected files that were changed.
-        test_config: paths of changed files that decide how hidden tests run, such as a `conftest.py`.
-        cut: the patch is longer than what is shown of it.
+        test_config: paths of changed files that affect how hidden tests run, such as `conftest.py`.
+        cut: whether the patch was truncated.
     """
 
     files: tuple[FileChange, ...] = ()
@@ -288,12 +291,12 @@ class WorkspaceChanges(Struct, frozen=True):
 
 
 class ModelRequest(Struct, frozen=True):
-    """A request of an agent to its model.
+    """A request of an agent to a model API.
 
     Attributes:
-        protocol: of the API: `openai`, `anthropic` or `gemini`.
-        path: below the protocol's base URL, with its query: `/v1/messages?beta=true`.
-        body: without any content encoding.
+        protocol: protocol of the API: `openai`, `anthropic` or `gemini`.
+        path: path below the protocol's base URL, with the query: `/v1/messages?beta=true`.
+        body: the body, with any content encoding removed.
     """
 
     protocol: str
@@ -303,11 +306,11 @@ class ModelRequest(Struct, frozen=True):
 
 
 class ModelReply(Struct, frozen=True):
-    """The reply to such a request.
+    """The reply to a `ModelRequest`.
 
     Attributes:
-        body: without any content encoding; a stream as its whole text.
-        complete: False: the agent or the server closed the connection before its end.
+        body: the body, with any content encoding removed; the whole text of a stream.
+        complete: False if the agent or the server closed the connection before the end.
     """
 
     status: int

@@ -1,7 +1,7 @@
-"""The content of `trace.json`, written and read.
+"""Writing and parsing `trace.json`.
 
-`trace.json` is one object: `version`, then the attributes of `Trace`, `native` (the name of the file with the native
-stream), and `steps`, each an object with `type` and on a line of its own. `docs/reference/traces.md` describes it.
+The file is one object: `version`, the attributes of `Trace`, `native` (the name of the file with the native stream),
+and `steps`, where each step is an object with a `type`, on its own line. See `docs/reference/traces.md`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from agentv.model.values.trace import TRACE_VERSION, Step, ToolCallStep, Trace, 
 
 TRACE_FILE = "trace.json"
 LARGEST_FILE = 256_000_000
-"""Bytes up to which a trace.json is read."""
+"""Maximum size of a `trace.json`, in bytes."""
 
 
 class _Document(msgspec.Struct, kw_only=True):
-    """What the file holds before `steps`: the attributes of `Trace` in their order there."""
+    """The object of the file, with `steps` not yet decoded. Attributes are in the order of the file."""
 
     version: int
     source: str = ""
@@ -49,7 +49,7 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def document(trace: Trace) -> bytes:
-    """The content of `trace.json`."""
+    """Return the content of `trace.json`."""
     attributes = {name: plain(getattr(trace, name), cut=True) for name in _ATTRIBUTES}
     said = {name: one for name, one in attributes.items() if one not in ("", None) or name not in _OPTIONAL}
     head = {"version": TRACE_VERSION, **said, "native": native_name(trace)}
@@ -59,12 +59,12 @@ def document(trace: Trace) -> bytes:
 
 
 def one_line_document(trace: Trace) -> str:
-    """The content of `trace.json` on one line."""
+    """Return the content of `trace.json` on one line."""
     return _encode(msgspec.json.decode(document(trace))).decode()
 
 
 def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
-    """The trace in the content of a `trace.json`; `name` stands in messages."""
+    """Parse the content of a `trace.json`; `name` is the file name in error messages."""
     try:
         found = _decode_document(data)
         rows = _split(found.steps)
@@ -98,7 +98,7 @@ def _failure(name: str, line: int, message: str) -> Failure:
 
 
 def _line_of(data: bytes, message: str) -> int:
-    """The line that a message of msgspec is about: it names a byte, or the path of a key."""
+    """Return the line of an error from msgspec, whose message names a byte or the path of a key."""
     byte = re.search(r"\(byte (\d+)\)", message)
     key = re.search(r"\$\.(\w+)", message)
     at = len(data.rstrip()) if "truncated" in message else 0
@@ -110,10 +110,10 @@ def _line_of(data: bytes, message: str) -> int:
 
 
 def _checked(step: Step) -> Step:
-    """A step of a file.
+    """Return a step of a file with its values made plain.
 
     Raises:
-        ValueError: it is nested too deeply, or counts less than no tokens.
+        ValueError: it is nested too deeply, or has a negative token count.
     """
     if isinstance(step, ToolCallStep):
         return replace(step, arguments=plain(step.arguments), result=plain(step.result))
@@ -133,7 +133,7 @@ def _plain_step(step: Step) -> msgspec.Struct:
 
 
 def native_name(trace: Trace) -> str:
-    """The name of the file with the native stream: never one in another directory, nor that of `trace.json`."""
+    """Return a safe name for the file with the native stream: without directories, and never `trace.json`."""
     name = Path(text(trace.native_name)).name.replace("\0", "")
     if not trace.native and not name:
         return ""

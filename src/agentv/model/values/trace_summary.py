@@ -1,4 +1,4 @@
-"""What a trace or a transcript comes to: messages, events and counts, and an answer completed from its trace."""
+"""Messages, events and counts derived from a trace or a transcript; an answer completed from its trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentv.model.values.values import Json
 
 
 class Spent(Struct, frozen=True):
-    """What the target says that its call used; None where unknown."""
+    """Usage of a call as reported by the target; None if unknown."""
 
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None
@@ -24,7 +24,7 @@ class Spent(Struct, frozen=True):
 
 
 class ToolCount(Struct, frozen=True):
-    """How often a tool was called, and how many of the calls failed."""
+    """Number of calls of a tool, and how many of them failed."""
 
     name: str
     calls: int
@@ -35,10 +35,10 @@ class TraceSummary(Struct, frozen=True):
     """Counts over the trace or the transcript of one answer.
 
     Attributes:
-        event_count: messages and tool calls.
-        error_count: calls of tools and models that failed; 0 where there is a transcript only.
-        llm_call_count: calls of models that the trace shows; turns of the assistant where there is a transcript only.
-        tools: by canonical name, in the order of their first calls.
+        event_count: number of messages and tool calls.
+        error_count: number of failed tool and model calls; 0 if there is only a transcript.
+        llm_call_count: number of model calls in the trace; assistant messages if there is only a transcript.
+        tools: counts by canonical name, in the order of the first calls.
     """
 
     event_count: int = 0
@@ -51,13 +51,13 @@ class TraceSummary(Struct, frozen=True):
     duration_ms: float | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The wire object. `tools` is a list, so that names of tools stay as they are where keys become camelCase."""
+        """Return the JSON object. `tools` is a list, so that tool names are unchanged when keys become camelCase."""
         tools: list[Json] = [asdict(tool) for tool in self.tools]
         return {**asdict(self), "tools": tools, "token_usage": usage_json(self.token_usage)}
 
 
 def summary_of_messages(messages: Sequence[Message], spent: Spent) -> TraceSummary:
-    """Counts over a transcript."""
+    """Return the counts for a transcript."""
     calls = [call.name for message in messages for call in message.tool_calls]
     return TraceSummary(
         event_count=len(messages) + len(calls),
@@ -71,7 +71,7 @@ def summary_of_messages(messages: Sequence[Message], spent: Spent) -> TraceSumma
 
 
 def summary_of_trace(trace: Trace, spent: Spent) -> TraceSummary:
-    """Counts over what an agent did; what the target does not say of its call, the trace says if it is complete."""
+    """Return the counts for a trace; usage that the target does not report comes from the trace, if it is complete."""
     calls = trace.tool_calls
     seen = Spent() if trace.partial else Spent(trace.tokens, trace.cost_usd, trace.duration_ms)
     return TraceSummary(
@@ -96,7 +96,7 @@ def _counted(calls: Iterable[tuple[str, bool]]) -> tuple[ToolCount, ...]:
 
 
 def events_of_messages(messages: Sequence[Message]) -> list[Json]:
-    """Messages and calls of a transcript, in order."""
+    """Return the messages and tool calls of a transcript, in order."""
     events: list[Json] = []
     for message in messages:
         events.append({"type": "message", "role": message.role})
@@ -105,7 +105,7 @@ def events_of_messages(messages: Sequence[Message]) -> list[Json]:
 
 
 def events_of_trace(trace: Trace) -> list[Json]:
-    """The steps of a trace, in order."""
+    """Return the steps of a trace as JSON objects, in order."""
     return [_event(step) for step in trace.steps]
 
 
@@ -142,7 +142,7 @@ def _event(step: Step) -> dict[str, Json]:
 
 
 def provenance_of(trace: Trace) -> Mapping[str, Json]:
-    """Who reported a trace, and whether it is complete."""
+    """Return the source of a trace, and whether it is complete."""
     return {
         "source": trace.source,
         "agent": trace.agent,
@@ -154,16 +154,16 @@ def provenance_of(trace: Trace) -> Mapping[str, Json]:
 
 
 def usage_json(usage: TokenUsage | None) -> Json:
-    """Token counts as the wire object; None where unknown."""
+    """Return token counts as a JSON object; None if unknown."""
     return None if usage is None else asdict(usage)
 
 
 PARTIAL = "trace_partial"
-"""Key of an answer's metadata: why its trace is partial."""
+"""Key of an answer's metadata that says why its trace is partial."""
 
 
 def messages_of(trace: Trace) -> tuple[Message, ...]:
-    """What was said and called, in order: each call in the assistant's message before it, with its result."""
+    """Return the messages of a trace, with each tool call and its result in the preceding assistant message."""
     messages: list[Message] = []
     said: MessageStep | None = None
     calls: list[ToolCall] = []
@@ -199,21 +199,21 @@ def _turn(said: MessageStep | None, calls: list[ToolCall]) -> Iterator[Message]:
 
 
 def model_calls(trace: Trace) -> int:
-    """How many calls of models a trace shows: the agent's turns, or what it and its sub-agents used or said."""
+    """Return the number of model calls in a trace: the largest of the counts of turns, usages and messages."""
     said = sum(message.role == "assistant" for message in messages_of(trace))
     return max(trace.turns, len(trace.usages), said)
 
 
 def completed(answer: TargetResponse) -> TargetResponse:
-    """The answer with what only its trace says: its transcript, and what it used.
+    """Return the answer with its transcript and usage filled in from its trace.
 
-    What a partial trace says of use is not all, so it counts as unknown.
+    The usage in a partial trace is incomplete, so it is not used.
     """
     trace = answer.trace
     if trace is None:
         return answer
     if trace.partial:
-        known = {**answer.metadata, PARTIAL: trace.partial}  # which a kept answer has, too: its trace is not kept
+        known = {**answer.metadata, PARTIAL: trace.partial}  # stored answers keep their metadata, but not their trace
         return replace(answer, messages=answer.messages or messages_of(trace), metadata=known)
     return replace(
         answer,

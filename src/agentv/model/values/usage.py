@@ -1,4 +1,4 @@
-"""Tokens and money: counts of calls, prices of tokens, and what a budget allows."""
+"""Token counts, prices, costs and budgets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MILLION = 1_000_000
 
 
 class Price(Struct, frozen=True):
-    """US dollars per million tokens. `cached_input`: of input read from a cache; None: as other input."""
+    """US dollars per million tokens. `cached_input` is the price of input read from a cache; None if it is the same."""
 
     input: float
     output: float
     cached_input: float | None = None
 
     def cost(self, usage: TokenUsage | None) -> float | None:
-        """The cost of a call in US dollars; None if its tokens are not known."""
+        """Return the cost of a call in US dollars; None if its tokens are unknown."""
         if usage is None or (usage.input is None and usage.output is None):
             return None
         taken = usage.input or 0
@@ -28,13 +28,13 @@ class Price(Struct, frozen=True):
         return ((taken - cached) * self.input + cached * of_cached + (usage.output or 0) * self.output) / MILLION
 
     def at_most(self, tokens: int | None) -> float | None:
-        """The highest cost of a call that takes so many tokens; None if that is not known."""
+        """Return the maximum cost of a call with this many tokens; None if the number is unknown."""
         dearest = max(self.input, self.output, self.cached_input or 0.0)
         return None if tokens is None else tokens * dearest / MILLION
 
 
 class TokenUsage(Struct, frozen=True):
-    """Tokens of one call; None where the provider does not say."""
+    """Token counts of a call; None if not reported."""
 
     input: int | None = None
     output: int | None = None
@@ -47,7 +47,7 @@ class TokenUsage(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, row: Mapping[str, Json]) -> TokenUsage:
-        """Counts out of a wire object; a missing total is input + output.
+        """Return the counts in a JSON object; a missing total becomes input + output.
 
         Raises:
             ValueError: a count is not a whole number ≥ 0.
@@ -64,12 +64,12 @@ class TokenUsage(Struct, frozen=True):
 
 
 def total_tokens(usage: TokenUsage) -> int:
-    """All tokens as one number, as far as they are known."""
+    """Return the total of the known counts."""
     return usage.total or (usage.input or 0) + (usage.output or 0)
 
 
 def total_cost(*costs: float | None) -> float | None:
-    """Return the sum of the known costs in US dollars; None if none is known."""
+    """Return the sum of the known costs in US dollars, or None if none is known."""
     known = [cost for cost in costs if cost is not None]
     return round(sum(known), 10) if known else None
 
@@ -81,18 +81,18 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 
 class Ceiling(Struct, frozen=True):
-    """Maximum cost of one call, known before it is made; None: unknown.
+    """Maximum cost of a call, known before it is made; None if unknown.
 
     Attributes:
         usd: US dollars.
-        tokens: of the question and the answer together.
+        tokens: tokens of input and output together.
     """
 
     usd: float | None = None
     tokens: int | None = None
 
     def at_least(self, usd: float | None, tokens: int | None) -> Ceiling:
-        """This ceiling, raised to the reported cost of a call."""
+        """Return this ceiling, raised to the reported cost of a call if that is higher."""
         return Ceiling(
             max((one for one in (self.usd, usd) if one is not None), default=None),
             max((one for one in (self.tokens, tokens) if one is not None), default=None),
@@ -116,12 +116,12 @@ class Amount(Struct, frozen=True):
 
 
 class BudgetUse(Struct, frozen=True):
-    """Usage of a budget.
+    """How much of a run's budget was used.
 
     Attributes:
-        usd, tokens: limits of the run; None: not limited.
-        spent_usd, spent_tokens: upper bounds: a call without an answer counts with the amount that was reserved for it.
-        used_up: a call was not made because the budget was used up.
+        usd, tokens: limits of the run; None for no limit.
+        spent_usd, spent_tokens: upper bounds; a call without an answer counts as the amount reserved for it.
+        used_up: whether a call was not made because the budget was used up.
     """
 
     usd: float | None

@@ -1,4 +1,4 @@
-"""Basics: plain data as JSON knows it, positions in authored files, and patterns that are compiled at first use."""
+"""Basic types: JSON data, positions in files, and regular expressions that are compiled on first use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 else:
 
     class Json:
-        """What JSON can say. Sequences are lists or tuples, never strings.
+        """Any JSON value. Sequences are lists or tuples, never strings.
 
-        A class at run time, so that declarations of options can be read: a recursive alias cannot be evaluated.
+        A class at run time, because annotations of options are evaluated and a recursive alias cannot be.
         """
 
 
@@ -26,7 +26,7 @@ JsonObject: TypeAlias = Mapping[str, Json]
 
 
 class _NoKeys(dict[str, "Json"]):
-    """Hashable, which Python 3.11 asks of the default of a dataclass's field; a dict, so that it can be encoded."""
+    """An empty dict that is hashable, because Python 3.11 requires that of default values of dataclass fields."""
 
     __slots__ = ()
 
@@ -34,42 +34,42 @@ class _NoKeys(dict[str, "Json"]):
 
 
 EMPTY: JsonObject = _NoKeys()
-"""The object without keys, shared; never written to."""
+"""The shared empty object; never modified."""
 
 
 class PartlyShown(Struct, frozen=True):
-    """A struct whose `repr` lacks the fields that are `hidden`: they may hold secrets."""
+    """A struct whose `repr` omits the fields named in `hidden`, because they may hold secrets."""
 
     hidden: ClassVar[frozenset[str]]
 
     def __repr__(self) -> str:
-        """The other fields."""
+        """The representation without hidden fields."""
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in self.hidden)
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def plain_json(value: object) -> Json:
-    """What JSON has no form for: mappings of other kinds as objects, anything else as its text."""
+    """Convert a value that is not JSON: a mapping to a dict, anything else to its `str`."""
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def objects_in(found: object) -> list[Mapping[str, Any]]:
-    """The objects of a list; none of what is not a list."""
+    """Return the objects in a list; an empty list if `found` is not a list."""
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
 def always(absent: T) -> T:
-    """A key that is always written; `absent` is its value where a file lacks it.
+    """Return a field that is always written; `absent` is its value if a file lacks it.
 
-    For structs with `omit_defaults`, which leave out the keys that have their default.
+    For structs with `omit_defaults`, which omit keys with default values but not with the result of a factory.
     """
     return field(default_factory=lambda: absent)
 
 
 class Span(Struct, frozen=True, order=True, array_like=True, gc=False):
-    """A stretch of one file. Lines and columns count from 1; the end column is exclusive.
+    """A range of text in a file. Lines and columns count from 1; the end column is exclusive.
 
-    One is made for every assertion of every case, so the garbage collector does not track it.
+    Not tracked by the garbage collector, because every assertion of every case has one.
     """
 
     file: str
@@ -80,16 +80,16 @@ class Span(Struct, frozen=True, order=True, array_like=True, gc=False):
 
     @property
     def line_of_file(self) -> tuple[str, int]:
-        """The line where it begins."""
+        """The file and the line where it begins."""
         return self.file, self.line
 
     def within(self, other: Span) -> bool:
-        """Whether another one covers it."""
+        """Whether another span contains this one."""
         begins = self.file == other.file and (other.line, other.column) <= (self.line, self.column)
         return begins and (self.end_line, self.end_column) <= (other.end_line, other.end_column)
 
     def __str__(self) -> str:
-        """`file:line:column`, as editors and terminals link it."""
+        """The start as `file:line:column`, which editors and terminals turn into a link."""
         return f"{self.file}:{self.line}:{self.column}"
 
 
@@ -105,10 +105,10 @@ class _Lazy:
             raise AttributeError(name)
         compiled = re.compile(*self._said)
         for method in _METHODS:
-            setattr(self, method, getattr(compiled, method))  # so that nobody comes by here again
+            setattr(self, method, getattr(compiled, method))  # later lookups bypass `__getattr__`
         return getattr(compiled, name)
 
 
 def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """As `re.compile`, once it is used."""
+    """Return a pattern that is compiled on first use."""
     return cast("re.Pattern[AnyStr]", _Lazy(pattern, flags))
